@@ -1,6 +1,8 @@
 #if AsyncHTTPClient
     public import AsyncHTTPClient
+    public import NIOCore
     import NIOHTTP1
+    public import NIOPosix
     public import Resilience
     public import ResilienceHTTP
 
@@ -44,6 +46,36 @@
         func joined(_ name: String) -> String? {
             let values = self[name]
             return values.count > 1 ? values.joined(separator: ", ") : values.first
+        }
+    }
+
+    // The verdicts of failed requests of which nothing else is known, so that a pipeline around any use of `HTTPClient`
+    // needs no classifier.
+
+    extension HTTPClientError: VerdictConvertible {
+        /// What the failure means for a request that may not be sent twice: see
+        /// `Verdict.init(asyncHTTPClientError:for:)`.
+        public var verdict: Verdict { .unknownRequest(self) }
+    }
+
+    extension NIOConnectionError: VerdictConvertible {
+        /// Transient: nothing was sent.
+        public var verdict: Verdict { .unknownRequest(self) }
+    }
+
+    extension ChannelError: VerdictConvertible {
+        /// Transient if there was no connection, permanent if it will be the same the next time; otherwise uncertain.
+        public var verdict: Verdict { .unknownRequest(self) }
+    }
+
+    extension IOError: VerdictConvertible {
+        /// Transient if nothing was sent, permanent if it will be the same the next time; otherwise uncertain.
+        public var verdict: Verdict { .unknownRequest(self) }
+    }
+
+    extension Verdict {
+        fileprivate static func unknownRequest(_ error: any Error) -> Verdict {
+            Verdict(asyncHTTPClientError: error, for: RequestSemantics(method: "")) ?? .uncertain
         }
     }
 

@@ -7,14 +7,6 @@
     public import Resilience
     public import ResilienceHTTP
 
-    #if canImport(Darwin)
-        import Darwin
-    #elseif canImport(Glibc)
-        import Glibc
-    #elseif canImport(Musl)
-        import Musl
-    #endif
-
     extension Verdict {
         /// The meaning of an error that `HTTPClient` threw; nil if the error is neither the client's nor one of the
         /// libraries that it is built on.
@@ -34,24 +26,12 @@
         ///   - error: The error.
         ///   - request: The request that failed.
         public init?(asyncHTTPClientError error: any Error, for request: RequestSemantics) {
-            switch RequestFailure(error) {
-            case .permanent: self = .permanent
-            case .notSent: self = Verdict(connectionFailureOf: request, mayHaveBeenSent: false)
-            case .mayHaveBeenSent: self = Verdict(connectionFailureOf: request, mayHaveBeenSent: true)
-            case nil: return nil
-            }
+            guard let failure = RequestFailure(error) else { return nil }
+            self.init(failure, of: request)
         }
     }
 
-    /// How far a failed request got, as far as its error tells.
-    enum RequestFailure: Hashable {
-        /// No server saw it.
-        case notSent
-        /// A server may have acted on it.
-        case mayHaveBeenSent
-        /// It fails in the same way the next time.
-        case permanent
-
+    extension RequestFailure {
         init?(_ error: any Error) {
             switch error {
             case let error as HTTPClientError: self = Self(error)
@@ -90,16 +70,6 @@
         private init(_ error: ChannelError) {
             switch error {
             case .connectPending, .connectTimeout, .unknownLocalAddress: self = .notSent
-            default: self = .mayHaveBeenSent
-            }
-        }
-
-        private init(errno: CInt) {
-            switch errno {
-            // Refused, no address or no descriptor of our own left, no such socket in the file system.
-            case ECONNREFUSED, EADDRNOTAVAIL, EADDRINUSE, EMFILE, ENFILE, ENOENT: self = .notSent
-            // A firewall of this machine, or the rights to a socket in the file system.
-            case EACCES, EPERM: self = .permanent
             default: self = .mayHaveBeenSent
             }
         }

@@ -119,9 +119,10 @@
             _ request: HTTPClientRequest, deadline: NIODeadline = .distantFuture, options: RunOptions = RunOptions(),
             body: (@Sendable () throws -> HTTPClientRequest.Body)? = nil, logger: Logger? = nil
         ) async throws -> HTTPClientResponse {
-            var options = options
+            let semantics = RequestSemantics(request)
+            var options = pipeline.options(options, isRepeatable: semantics.isRepeatable)
             options.deadline = min(options.deadline, pipeline.timeBase.instant(deadline))
-            let judge = RequestJudge(RequestSemantics(request), pipeline, settings)
+            let judge = RequestJudge(semantics, pipeline, settings)
             var sent = SentBody(request, makesBodies: body != nil)
             var current = request
             var reauthorize = settings.reauthorize

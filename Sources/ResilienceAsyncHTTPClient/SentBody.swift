@@ -1,6 +1,7 @@
 #if AsyncHTTPClient
     import AsyncHTTPClient
     public import Resilience
+    import ResilienceHTTP
 
     /// The body of the request can be read only once, and an attempt has read it, so there is no further attempt.
     ///

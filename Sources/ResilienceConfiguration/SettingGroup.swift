@@ -16,6 +16,7 @@
                     .init("circuitBreaker", .group(.circuitBreaker)), .init("throttle", .group(.throttle)),
                     .init("bulkhead", .group(.bulkhead)), .init("attemptTimeout", .group(.timeout)),
                     .init("chaos", .group(.chaos)), .init("policies", .names),
+                    .init("isIdempotent", .flag, .any, .none),
                 ]
             case .timeout:
                 [

@@ -1,3 +1,5 @@
+public import Resilience
+
 /// Whether a request may be sent twice: decided by its method, and by whether it carries an idempotency key.
 ///
 /// ```swift
@@ -34,5 +36,30 @@ public struct RequestSemantics: Sendable, Hashable {
         hasIdempotencyKey || Self.idempotentMethods.contains(method)
     }
 
+    /// A request of which nothing is known: it counts as not repeatable.
+    static let unknown = RequestSemantics(method: "")
+
     private static let idempotentMethods: Set = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]
+}
+
+extension RunOptions {
+    /// Creates options for a call that sends a request: it is repeated after a failure of which the request may have had
+    /// its effect only if the request is ``RequestSemantics/isRepeatable``.
+    ///
+    /// ```swift
+    /// let get = RequestSemantics(method: "GET")
+    /// let response = try await pipeline.run(
+    ///     options: RunOptions(for: get), judging: { $0.verdict(for: get) }
+    /// ) {
+    ///     try await client.get(url)
+    /// }
+    /// ```
+    ///
+    /// So what the call throws is judged as what it returns, whatever the pipeline says of its calls. The clients of this
+    /// package's adapters need none: they know their requests.
+    /// - Parameter request: The request.
+    public init(for request: RequestSemantics) {
+        self.init()
+        repetition = request.isRepeatable ? .harmless : .effectful
+    }
 }

@@ -122,6 +122,19 @@
             #expect(verdict(Unknown()) == nil)
         }
 
+        @Test("in any pipeline they say by themselves whether a server may have acted on the request (P75)")
+        func byThemselves() {
+            for (error, verdict) in [
+                (HTTPClientError.connectTimeout, .transient), (HTTPClientError.remoteConnectionClosed, .uncertain),
+                (HTTPClientError.deadlineExceeded, .uncertain), (HTTPClientError.invalidURL, .permanent),
+                (IOError(errnoCode: ECONNREFUSED, reason: "connect"), .transient),
+                (IOError(errnoCode: ECONNRESET, reason: "read"), .uncertain),
+                (ChannelError.connectTimeout(.seconds(1)), .transient), (ChannelError.ioOnClosedChannel, .uncertain),
+            ] as [(any Error, Verdict)] {
+                #expect(Classifier.standard.verdict(for: error) == verdict, "\(error)")
+            }
+        }
+
         @Test("a classifier for one kind of request judges by the same table, and leaves other errors to the standard")
         func classifier() {
             let classifier = Classifier.asyncHTTPClient(for: RequestSemantics(method: "POST"))

@@ -5,7 +5,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-private struct Outage: Error, Equatable {}
+private struct Outage: Error, Equatable, VerdictConvertible { var verdict: Verdict { .transient } }
 
 /// Runs work on a thread that is none of the concurrency pool's.
 @Sendable private func onThread<R: Sendable>(_ work: @escaping @Sendable () throws -> R) async throws -> R {

@@ -10,7 +10,7 @@
     /// Whole fleets in simulated time: the real script on a real server, and each member as a process has it.
     @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
     struct BreakerFleetTests {
-        struct Failed: Error {}
+        struct Failed: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
         /// Members that call every 20 ms. Made within a run: what a breaker starts when it is made is part of that.
         final class Members: Sendable {

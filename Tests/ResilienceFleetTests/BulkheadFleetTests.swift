@@ -261,7 +261,7 @@
 
     @Suite(.enabled(if: RedisServer.isInstalled, Comment(rawValue: RedisServer.isMissing)))
     struct BudgetFleetTests {
-        struct Failed: Error {}
+        struct Failed: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
         /// Calls that all fail, or all succeed, and how often the operation ran.
         func attempts(_ pipelines: [Pipeline], calls: Int, fail: Bool, on clock: ManualClock) async -> Int {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct LocalizedErrorTests {
-    private struct Outage: Error {}
+    private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
     private static let errors: [any Error] = [
         CircuitOpen(policy: "search", retryAfter: .seconds(42)),

@@ -28,7 +28,8 @@ import Testing
         let url = try #require(URL(string: "http://127.0.0.1/activities"))
 
         let get = RequestSemantics(method: "GET")
-        let response = try await pipeline.run(judging: { $0.verdict(for: get) }) { attempt in
+        let response = try await pipeline.run(options: RunOptions(for: get), judging: { $0.verdict(for: get) }) {
+            attempt in
             try await client.get(url)
         }
         #expect(response.statusCode == 502)
@@ -51,7 +52,9 @@ import Testing
                 ]))
             let request = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/")
             let semantics = RequestSemantics(request)
-            let reply = try await pipeline.run(judging: { $0.verdict(for: semantics) }) {
+            let reply = try await pipeline.run(
+                options: RunOptions(for: semantics), judging: { $0.verdict(for: semantics) }
+            ) {
                 try await client.send(request)
             }
             #expect(reply.status == .ok)

@@ -17,7 +17,7 @@ import Testing
     func pipeline() async throws {
         let breaker = CircuitBreaker("activities")
 
-        let pipeline = Pipeline("activities") {
+        let pipeline = Pipeline("activities", isIdempotent: true) {
             Timeout(limit: .seconds(30))
             Retry(maxRetries: 3)
             breaker
@@ -45,7 +45,9 @@ import Testing
     @Test("the README's test")
     func manualClock() throws {
         let clock = ManualClock()
-        let retrying = Pipeline(timeBase: clock) { Retry(maxRetries: 1, backoff: .constant(.seconds(5))) }
+        let retrying = Pipeline(timeBase: clock, isIdempotent: true) {
+            Retry(maxRetries: 1, backoff: .constant(.seconds(5)))
+        }
         let fetch = ScriptedOperation<Void, Int>([.failure(Unavailable()), .success(7)])
         #expect(try clock.run { try await retrying.run { try await fetch() } } == 7)
         #expect(fetch.callCount == 2)

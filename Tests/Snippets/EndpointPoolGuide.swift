@@ -15,4 +15,4 @@ func send(_ text: String, to address: String) async -> Reply { Reply() }
 let client = Client()
 let addresses = ["10.0.0.1", "10.0.0.2"]
 let breakers = CircuitBreakerRegistry<String> { CircuitBreaker($0) }
-let hedged = Pipeline("search") { Hedge() }
+let hedged = Pipeline("search", isIdempotent: true) { Hedge() }

@@ -8,7 +8,7 @@ import Synchronization
 ///     injecting: [
 ///         .fault(at: 0.1), .delay(.milliseconds(500), at: 0.2),
 ///     ])
-/// let pipeline = Pipeline("search") {
+/// let pipeline = Pipeline("search", isIdempotent: true) {
 ///     Retry()
 ///     CircuitBreaker("search")
 ///     Timeout(limit: .seconds(5))

@@ -23,7 +23,8 @@ public struct Classifier: Sendable {
     /// The default classifier.
     ///
     /// A ``Rejection`` has its own verdict, which is ``Verdict/rejected`` unless its type says otherwise; so has an
-    /// error that is ``VerdictConvertible``. Any other error is ``Verdict/transient``.
+    /// error that is ``VerdictConvertible``. Any other error is ``Verdict/uncertain``: nobody knows whether the call had
+    /// its effect, so it is repeated only if the call may be repeated (`isIdempotent: true`, on the pipeline or the call).
     public static let standard = Classifier { _ in nil }
 
     /// Returns what an error means.
@@ -31,7 +32,7 @@ public struct Classifier: Sendable {
     public func verdict(for error: any Error) -> Verdict {
         if let rejection = error as? any Rejection { return rejection.verdict }
         if let verdict = judge(error) { return (error as? InjectedFault)?.verdict ?? verdict }
-        return (error as? any VerdictConvertible)?.verdict ?? .transient
+        return (error as? any VerdictConvertible)?.verdict ?? .uncertain
     }
 }
 

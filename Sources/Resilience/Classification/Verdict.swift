@@ -20,7 +20,7 @@
     @frozen public enum Kind: UInt8, Sendable, Hashable, CaseIterable, CustomStringConvertible {
         /// The attempt succeeded.
         case success
-        /// The attempt failed in a way that may pass, such as a lost connection or status 503.
+        /// The attempt failed in a way that may pass, and had no effect, such as a connection that could not be made, or status 503.
         case transient
         /// The other side asked for fewer calls.
         case throttled
@@ -33,7 +33,8 @@
         /// The attempt failed in a way that may pass, and may have had its effect all the same: doing it again could do
         /// it twice.
         ///
-        /// A breaker counts it as a failure, like ``transient``. A retry does not repeat it unless told to.
+        /// A breaker counts it as a failure, like ``transient``. It is repeated only if the call may be repeated: see
+        /// ``RunOptions/isIdempotent``. An error that nobody knows is uncertain.
         case uncertain
 
         public var description: String {
@@ -80,7 +81,7 @@
 
     /// The attempt succeeded.
     @inlinable public static var success: Verdict { Verdict(plain: .success) }
-    /// The attempt failed in a way that may pass: ``Kind/transient``.
+    /// The attempt failed in a way that may pass, and had no effect: ``Kind/transient``.
     @inlinable public static var transient: Verdict { Verdict(plain: .transient) }
     /// The other side asked for fewer calls, and named no wait.
     @inlinable public static var throttled: Verdict { Verdict(plain: .throttled) }

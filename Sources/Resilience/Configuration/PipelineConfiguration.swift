@@ -21,7 +21,8 @@
 /// `attemptTimeout`, `chaos`, and `policies`. `policies` is a list of the other names. If it is given, the pipeline has exactly the
 /// policies that it lists: one that has settings and is not listed is left out, and a retry, a hedge, an adaptive throttle,
 /// a breaker or chaos that is listed and has no settings has its defaults. One of the names must be given, so that a misspelt one
-/// does not leave calls unguarded; for a pipeline without policies, give an empty list.
+/// does not leave calls unguarded; for a pipeline without policies, give an empty list. Besides, `isIdempotent` says whether the
+/// pipeline's calls may be repeated.
 ///
 /// See <doc:ConfigurationGuide> for the settings of each policy.
 public struct PipelineConfiguration: Sendable, Hashable {
@@ -43,6 +44,8 @@ public struct PipelineConfiguration: Sendable, Hashable {
     public let attemptTimeout: TimeoutConfiguration?
     /// The settings of chaos; nil for none.
     public let chaos: ChaosConfiguration?
+    /// Whether the pipeline's calls may be repeated: see ``Pipeline/isIdempotent``.
+    public let isIdempotent: Bool?
 
     /// Creates a configuration of valid parts. A policy that is nil, the default, is not in the pipeline.
     /// - Parameters:
@@ -55,12 +58,13 @@ public struct PipelineConfiguration: Sendable, Hashable {
     ///   - bulkhead: The settings of the bulkhead.
     ///   - attemptTimeout: The limit of each attempt.
     ///   - chaos: The settings of chaos.
+    ///   - isIdempotent: Whether the pipeline's calls may be repeated; nil if it is not known.
     public init(
         timeout: TimeoutConfiguration? = nil, retry: RetryConfiguration? = nil, hedge: HedgeConfiguration? = nil,
         adaptiveThrottle: AdaptiveThrottleConfiguration? = nil,
         circuitBreaker: CircuitBreakerConfiguration? = nil, throttle: ThrottleConfiguration? = nil,
         bulkhead: BulkheadConfiguration? = nil, attemptTimeout: TimeoutConfiguration? = nil,
-        chaos: ChaosConfiguration? = nil
+        chaos: ChaosConfiguration? = nil, isIdempotent: Bool? = nil
     ) {
         self.timeout = timeout
         self.retry = retry
@@ -71,6 +75,7 @@ public struct PipelineConfiguration: Sendable, Hashable {
         self.bulkhead = bulkhead
         self.attemptTimeout = attemptTimeout
         self.chaos = chaos
+        self.isIdempotent = isIdempotent
     }
 
     /// The names of the policies, outermost first, as `policies` lists them.
@@ -101,7 +106,7 @@ public struct PipelineConfiguration: Sendable, Hashable {
 extension PipelineConfiguration: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos,
-            policies
+            policies, isIdempotent
     }
 
     public init(from decoder: any Decoder) throws {
@@ -113,7 +118,7 @@ extension PipelineConfiguration: Codable {
                 adaptiveThrottle: reader.value(.adaptiveThrottle),
                 circuitBreaker: reader.value(.circuitBreaker), throttle: reader.value(.throttle),
                 bulkhead: reader.value(.bulkhead), attemptTimeout: reader.value(.attemptTimeout),
-                chaos: reader.value(.chaos))
+                chaos: reader.value(.chaos), isIdempotent: reader.value(.isIdempotent))
             let readable = CodingKeys.allCases.allSatisfy { !reader.isUnreadable($0) }
             if listed == nil, given.parts.isEmpty, readable {
                 reader.note(.policies, "missing", "must be given if no policy has settings")
@@ -141,7 +146,8 @@ extension PipelineConfiguration: Codable {
                 hedge: has(.hedge) ? hedge : nil, adaptiveThrottle: has(.adaptiveThrottle) ? adaptive : nil,
                 circuitBreaker: has(.circuitBreaker) ? breaker : nil, throttle: has(.throttle) ? given.throttle : nil,
                 bulkhead: has(.bulkhead) ? given.bulkhead : nil,
-                attemptTimeout: has(.attemptTimeout) ? given.attemptTimeout : nil, chaos: has(.chaos) ? chaos : nil)
+                attemptTimeout: has(.attemptTimeout) ? given.attemptTimeout : nil, chaos: has(.chaos) ? chaos : nil,
+                isIdempotent: given.isIdempotent)
         }
     }
 
@@ -157,6 +163,7 @@ extension PipelineConfiguration: Codable {
         try container.encodeIfPresent(bulkhead, forKey: .bulkhead)
         try container.encodeIfPresent(attemptTimeout, forKey: .attemptTimeout)
         try container.encodeIfPresent(chaos, forKey: .chaos)
+        try container.encodeIfPresent(isIdempotent, forKey: .isIdempotent)
     }
 
     private struct PartList: Decodable {
@@ -193,7 +200,10 @@ extension Pipeline {
         classifier: Classifier = .standard, observers: PolicyObservers? = nil
     ) {
         func named(_ part: PipelineConfiguration.Part) -> String { part.rawValue }
-        self.init(name, timeBase: timeBase, classifier: classifier, observers: observers) {
+        self.init(
+            name, timeBase: timeBase, classifier: classifier, isIdempotent: configuration.isIdempotent,
+            observers: observers
+        ) {
             if let timeout = configuration.timeout {
                 timeout.enforcedBy.timeout(named(.timeout), limit: timeout.limit)
             }

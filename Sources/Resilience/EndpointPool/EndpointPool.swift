@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// let pool = EndpointPool("search", addresses)
-/// let pipeline = Pipeline("search") {
+/// let pipeline = Pipeline("search", isIdempotent: true) {
 ///     Retry(maxRetries: 2)
 ///     Timeout(limit: .seconds(1))         // each attempt
 /// }

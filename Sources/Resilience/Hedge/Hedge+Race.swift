@@ -14,11 +14,13 @@ extension Hedge {
     ) async throws -> (R, Verdict) {
         let (settings, delay) = begin()
         let (began, deadline, options) = (call.now, call.deadline, call.options)
+        let repetition = call.repetition
         let (attempt, isWatched) = (call.attempt, call.waits != nil)
         let race = HedgeRace<R>(
             HedgeStateMachine(
-                maxHedges: options.isIdempotent == false ? 0 : settings.maxHedges, delay: delay,
-                on: settings.verdicts, deadline: deadline, at: began))
+                maxHedges: repetition == .never ? 0 : settings.maxHedges,
+                delay: repetition == .harmless ? delay : nil,
+                on: repetition.repeated(settings.verdicts, namesUncertain: false), deadline: deadline, at: began))
         let executor = inner.timeBase.executorForTasks
         await withDiscardingTaskGroup { group in
             @Sendable func run(_ copy: Int, _ withdrawal: Withdrawal) async {
@@ -99,8 +101,8 @@ extension Hedge {
         let kept = outcome.kept
         for wait in kept.waits { call.waits?.add(wait.duration, of: wait.policy) }
         if kept.verdict.kind == .success {
-            // Of a call that may not be repeated nothing is known of those that may; of a cancelled one, nothing at all.
-            if outcome.firstLost || kept.copy == 0, options.isIdempotent != false, !Task.isCancelled {
+            // Calls that can't be repeated say nothing about those that can; a cancelled one says nothing at all.
+            if outcome.firstLost || kept.copy == 0, repetition == .harmless, !Task.isCancelled {
                 note(began.duration(to: outcome.firstEnded))
             }
             if kept.copy > 0 { tell(.won(kept.copy, after: began.duration(to: outcome.time)), &call) }

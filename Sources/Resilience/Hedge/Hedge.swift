@@ -1,7 +1,7 @@
 /// Begins a second copy of a call that takes long, or has failed, and takes the result that comes first.
 ///
 /// ```swift
-/// let pipeline = Pipeline("search") {
+/// let pipeline = Pipeline("search", isIdempotent: true) {
 ///     Timeout(limit: .seconds(5))
 ///     Hedge(after: .percentile(0.95))
 ///     Timeout(limit: .seconds(1))         // each copy

@@ -1,9 +1,11 @@
 extension Pipeline {
     /// Runs the operation through the policies, and lets the pipeline's ``Hedge`` run copies of it at the same time.
     ///
-    /// So the operation is `@Sendable`, runs away from the caller's actor, and must be one that may be done twice. A
-    /// pipeline without a hedge runs it once for each attempt. With `isIdempotent: false` among the options there are no
-    /// copies. Of several hedges in a pipeline, only the outermost makes copies.
+    /// So the operation is `@Sendable`, and runs away from the caller's actor. A pipeline without a hedge runs it once for
+    /// each attempt. Of several hedges in a pipeline, only the outermost makes copies.
+    ///
+    /// A hedge makes copies only of a call that may be repeated: of a pipeline or with options that say `isIdempotent: true`.
+    /// Of any other call it makes one only after a failure that had no effect, and none with `isIdempotent: false`.
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policies about this call, such as a deadline.
@@ -73,15 +75,16 @@ struct HedgedHalves: Sendable {
     private let budgets: [RetryBudget]
 
     init?(
-        _ name: String?, _ timeBase: any TimeBase, _ classifier: Classifier, _ observers: PolicyObservers,
-        _ elements: [Pipeline.Element]
+        _ name: String?, _ timeBase: any TimeBase, _ classifier: Classifier, _ repetition: Repetition,
+        _ observers: PolicyObservers, _ elements: [Pipeline.Element]
     ) {
         guard let place = elements.firstIndex(where: { $0.policy is Hedge }),
             let hedge = elements[place].policy as? Hedge
         else { return nil }
         func half(_ elements: ArraySlice<Pipeline.Element>) -> PipelineCore {
             PipelineCore(
-                name: name, timeBase: timeBase, classifier: classifier, observers: observers, elements: Array(elements))
+                name: name, timeBase: timeBase, classifier: classifier, repetition: repetition, observers: observers,
+                elements: Array(elements))
         }
         self.hedge = hedge
         outer = half(elements[..<place])

@@ -9,7 +9,7 @@ extension Pipeline {
         let own = core.classifier
         copy.core = PipelineCore(
             name: core.name, timeBase: core.timeBase, classifier: Classifier { own.judge($0) ?? next.judge($0) },
-            observers: core.observers, elements: core.elements)
+            repetition: core.repetition, observers: core.observers, elements: core.elements)
         return copy
     }
 

@@ -1,7 +1,7 @@
 /// A stack of policies around any async operation. The first is the outermost.
 ///
 /// ```swift
-/// let pipeline = Pipeline("activities") {
+/// let pipeline = Pipeline("activities", isIdempotent: true) {
 ///     Timeout(limit: .seconds(30))                // the whole call
 ///     Retry(maxRetries: 3)
 ///     breaker                                     // a reference: shared
@@ -30,12 +30,15 @@ public struct Pipeline: Sendable {
     ///   - timeBase: The clock that the pipeline reads and sleeps by. By default that of its policies, or
     ///     ``TimeBase/system`` if none of them has one.
     ///   - classifier: Decides what an error means, for all policies of the pipeline.
+    ///   - isIdempotent: Whether its calls may be repeated, as ``RunOptions/isIdempotent`` says for one call. Say true for a
+    ///     pipeline of calls that only read, or that can be done twice without harm. nil, the default, repeats only what is
+    ///     known to have had no effect.
     ///   - observers: The observers that are told what the policies do to calls of this pipeline, and how the calls
     ///     end.
     ///   - elements: The policies, outermost first. A pipeline in this list contributes its policies.
     public init(
         _ name: String = "pipeline", timeBase: (any TimeBase)? = nil, classifier: Classifier = .standard,
-        observers: PolicyObservers? = nil, @PipelineBuilder _ elements: () -> [Element]
+        isIdempotent: Bool? = nil, observers: PolicyObservers? = nil, @PipelineBuilder _ elements: () -> [Element]
     ) {
         let elements = elements()
         var base = timeBase
@@ -50,7 +53,8 @@ public struct Pipeline: Sendable {
         }
         Self.checkNesting(of: elements, name)
         core = PipelineCore(
-            name: name, timeBase: base ?? .system, classifier: classifier, observers: observers, elements: elements)
+            name: name, timeBase: base ?? .system, classifier: classifier, repetition: Repetition(isIdempotent),
+            observers: observers, elements: elements)
     }
 
     private static func checkNesting(of elements: [Element], _ name: String) {
@@ -68,12 +72,15 @@ public struct Pipeline: Sendable {
     /// Makes a pipeline like `other` of these policies, which have the same time base.
     init(like other: Pipeline, elements: [Element]) {
         core = PipelineCore(
-            name: other.name, timeBase: other.timeBase, classifier: other.core.classifier, observers: other.observers,
-            elements: elements)
+            name: other.name, timeBase: other.timeBase, classifier: other.core.classifier,
+            repetition: other.core.repetition, observers: other.observers, elements: elements)
     }
 
     /// The pipeline's name.
     public var name: String { core.name ?? "" }
+
+    /// Whether its calls may be repeated; nil if only what is known to have had no effect is.
+    public var isIdempotent: Bool? { core.repetition.isIdempotent }
 
     /// The policies of the pipeline, outermost first.
     public var elements: [Element] { core.elements }

@@ -3,6 +3,8 @@
     let name: String?
     let timeBase: any TimeBase
     let classifier: Classifier
+    /// Whether the calls may be repeated, unless a call says it itself.
+    let repetition: Repetition
     let observers: PolicyObservers
     let elements: [Pipeline.Element]
     @usableFromInline let outermost: PipelineSegment
@@ -11,16 +13,16 @@
 
     init(
         name: String?, timeBase: any TimeBase, classifier: Classifier = .standard,
-        observers: PolicyObservers? = nil,
-        elements: [Pipeline.Element] = []
+        repetition: Repetition = .unsaid, observers: PolicyObservers? = nil, elements: [Pipeline.Element] = []
     ) {
         self.name = name
         self.timeBase = timeBase
         self.classifier = classifier
+        self.repetition = repetition
         self.observers = observers ?? PolicyObservers()
         self.elements = elements
         outermost = PipelineSegment(elements[...])
-        halves = HedgedHalves(name, timeBase, classifier, self.observers, elements)
+        halves = HedgedHalves(name, timeBase, classifier, repetition, self.observers, elements)
     }
 
     /// Creates a core with another classifier, which shares all the rest.
@@ -28,6 +30,7 @@
         name = core.name
         timeBase = core.timeBase
         self.classifier = classifier
+        repetition = core.repetition
         observers = core.observers
         elements = core.elements
         outermost = core.outermost
@@ -176,8 +179,10 @@
             }
         } catch let expired as TimeoutRace.Expired {
             guard hasBegun() else { throw DeadlinePassed() }
-            call.settled = .transient
-            throw TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: expired.underlying)
+            let timedOut = TimedOut(
+                policy: "deadline", limit: began.duration(to: deadline), underlying: expired.underlying)
+            call.settled = timedOut.verdict
+            throw timedOut
         } catch {
             call.settled = settled
             throw error

@@ -67,6 +67,12 @@
     /// The call's priority: its own, or that of the request which the task answers (``CallOrigin``), and else normal.
     public var priority: CallPriority { options.effectivePriority ?? .normal }
 
+    /// Whether repeating the call does no harm: what its ``RunOptions/isIdempotent`` says, and else its pipeline.
+    public var isIdempotent: Bool? { repetition.isIdempotent }
+
+    /// What is known of repeating the call.
+    var repetition: Repetition { options.repetition == .unsaid ? core.repetition : options.repetition }
+
     /// Whether the call's deadline has come.
     var isOver: Bool {
         mutating get { deadline != .distantFuture && deadline <= now }

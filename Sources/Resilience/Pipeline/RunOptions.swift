@@ -32,11 +32,20 @@
     /// that of the request which the task answers (``CallOrigin``), and else ``CallPriority/normal``.
     public var priority: CallPriority?
 
-    /// Whether repeating the call does no harm. nil, the default, leaves it to the verdict.
+    /// Whether repeating the call does no harm: for retries, hedges and all else that repeats a call.
     ///
-    /// If true, a ``Retry`` treats uncertain failures like transient ones. If false, it retries neither, even if a rule
-    /// says so.
-    public var isIdempotent: Bool?
+    /// | | is repeated |
+    /// |---|---|
+    /// | true | what may pass, even if the failed attempt may have had its effect; a ``Hedge`` makes copies |
+    /// | nil, the default, if the ``Pipeline`` says nothing either | only what is known to have had no effect: ``Verdict/transient``, ``Verdict/throttled(retryAfter:)`` |
+    /// | false | nothing once an attempt has run, whatever the error, and even if a rule says so |
+    public var isIdempotent: Bool? {
+        get { repetition.isIdempotent }
+        set { repetition = Repetition(newValue) }
+    }
+
+    /// What is known of repeating the call.
+    @usableFromInline package var repetition: Repetition
 
     /// Creates options. A value that is out of range traps, or is reported by
     /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>).
@@ -46,7 +55,7 @@
     ///   - cost: What the call takes of a throttle's rate, in calls, 0 or more.
     ///   - priority: The call's share of the turns in the queue of a bulkhead that is ordered by priority; nil for that
     ///     of the request which the task answers, and else normal.
-    ///   - isIdempotent: Whether repeating the call does no harm; nil leaves it to the verdict.
+    ///   - isIdempotent: Whether repeating the call does no harm; nil, the default, for what the pipeline says.
     @inlinable public init(
         deadline: MonotonicInstant = .distantFuture, firstAttempt: Int = 1, cost: Int = 1,
         priority: CallPriority? = nil,
@@ -56,7 +65,61 @@
         self.firstAttempt = firstAttempt >= 1 ? firstAttempt : Self.rejected(firstAttempt, "firstAttempt", atLeast: 1)
         self.cost = cost >= 0 ? cost : Self.rejected(cost, "cost", atLeast: 0)
         self.priority = priority
-        self.isIdempotent = isIdempotent
+        repetition = Repetition(isIdempotent)
+    }
+}
+
+/// What is known of repeating a call.
+@usableFromInline package enum Repetition: UInt8, Sendable, Hashable {
+    /// Nothing: neither the call nor its pipeline says whether repeating it does harm.
+    case unsaid
+    /// Repeating it does no harm.
+    case harmless
+    /// It has effects: it is repeated only after an attempt that is known to have had none.
+    case effectful
+    /// It is not to be repeated, whatever is known.
+    case never
+
+    @inlinable init(_ isIdempotent: Bool?) {
+        self =
+            switch isIdempotent {
+            case true?: .harmless
+            case false?: .never
+            case nil: .unsaid
+            }
+    }
+
+    var isIdempotent: Bool? {
+        switch self {
+        case .harmless: true
+        case .never: false
+        case .unsaid, .effectful: nil
+        }
+    }
+
+    /// Which failures may be followed by another attempt.
+    /// - Parameters:
+    ///   - verdicts: Those of a policy's settings.
+    ///   - namesUncertain: Whether the settings name ``VerdictSet/uncertain`` by the will of their author.
+    func repeated(_ verdicts: VerdictSet, namesUncertain: Bool) -> VerdictSet {
+        switch self {
+        case .harmless: verdicts.contains(.transient) ? verdicts.union(.uncertain) : verdicts
+        case .unsaid: namesUncertain ? verdicts : verdicts.subtracting(.uncertain)
+        case .effectful: verdicts.subtracting(.uncertain)
+        case .never: verdicts.intersection(.rejected)
+        }
+    }
+}
+
+extension Pipeline {
+    /// Returns the options of a call whose request is known, as an adapter knows it. What the caller says of it comes
+    /// first, and a pipeline whose calls are never repeated.
+    /// - Parameter isRepeatable: Whether sending the request twice does no harm.
+    package func options(_ options: RunOptions, isRepeatable: Bool) -> RunOptions {
+        guard options.repetition == .unsaid, core.repetition != .never else { return options }
+        var options = options
+        options.repetition = isRepeatable ? .harmless : .effectful
+        return options
     }
 }
 

@@ -22,8 +22,10 @@
 /// up. If the next attempt would begin at the call's deadline or later, the call is given up at once with the error it
 /// has.
 ///
-/// ``RunOptions/isIdempotent`` changes what is retried. `true`: ``Verdict/uncertain`` failures are retried like
-/// transient ones. `false`: neither is retried, even if a rule says so. Attempts before ``RunOptions/firstAttempt``
+/// It never repeats a call that may have had its effect, unless you say that this does no harm: with
+/// `isIdempotent: true` on the ``Pipeline`` or in the call's ``RunOptions``, ``Verdict/uncertain`` failures are retried
+/// like transient ones. An error that nobody knows is uncertain. With `isIdempotent: false` nothing is retried once an
+/// attempt has run, even if a rule says so. Attempts before ``RunOptions/firstAttempt``
 /// count towards `maxRetries` and towards the growth of the backoff; with nested retries, they count for each of them.
 ///
 /// A call for a request that is itself a retry is not retried: see ``CallOrigin``.
@@ -64,7 +66,8 @@ public struct Retry: Policy {
     ///     limit. It costs a reading of the clock.
     ///   - backoff: The wait after any failure but a 429.
     ///   - throttledBackoff: The wait after the other side asked for fewer calls (a 429).
-    ///   - verdicts: Which failures are retried; neither success nor cancelled.
+    ///   - verdicts: Which failures are retried; neither success nor cancelled. With ``VerdictSet/uncertain`` among them,
+    ///     calls are repeated even if they may have had their effect, unless they are known to have one.
     ///   - retryAfterCeiling: The longest wait that the other side or a rejecting policy may name; 0 or more. If it
     ///     names a longer one, the call is given up at once.
     ///   - budget: Limits the retries of many calls together; nil for no limit.
@@ -154,7 +157,7 @@ public struct Retry: Policy {
         let decision = decide(&machine, failure, &call, own)
         let budget = settings.budget
         if !outcome.verdict.saysNothing {
-            budget?.failed(after: own.withdrawal, mayPass: decision != .notMine, &call)
+            budget?.failed(after: own.withdrawal, mayPass: decision.mayPass, &call)
         }
         guard call.mayRepeat else {
             // Nobody is told of a retry that does not come.
@@ -200,7 +203,7 @@ public struct Retry: Policy {
         let start = settings.hasMaxElapsed ? own.began : .distantFuture
         var generator = settings.generator
         return machine.failed(
-            failure.verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: call.options.isIdempotent,
+            failure.verdict, rule: rule, rejectedFor: rejectedFor, repetition: call.repetition,
             callerRetries: CallOrigin.current.map { $0.attempt > 1 } ?? false, at: call.now, since: start,
             deadline: call.deadline, settings, using: &generator)
     }

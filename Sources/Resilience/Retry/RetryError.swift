@@ -13,9 +13,12 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible {
         case elapsedTooLong
         /// The budget allows no retry for this call.
         case budgetExhausted
-        /// The call is not idempotent (``RunOptions/isIdempotent`` is false), and the failed attempt may have had its
-        /// effect.
+        /// The call is not to be repeated (``RunOptions/isIdempotent`` is false), or its request has effects, such as a
+        /// POST, and the failed attempt may have had them.
         case notIdempotent
+        /// The failed attempt may have had its effect, and nothing says that the call may be repeated. `isIdempotent: true`
+        /// says so, on the ``Pipeline`` or in the call's ``RunOptions``.
+        case effectUnknown
         /// A policy rejected a further attempt, for example an open circuit.
         case rejected
         /// The request that the task answers is itself a retry: its caller tries again. See ``CallOrigin``.
@@ -29,6 +32,7 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible {
             case .elapsedTooLong: "too much time has passed"
             case .budgetExhausted: "the retry budget is exhausted"
             case .notIdempotent: "it must not be done twice, and may have been done"
+            case .effectUnknown: "it may have been done; if it may be done twice, say isIdempotent: true"
             case .rejected: "a further attempt was rejected"
             case .callerRetries: "the caller retries by itself"
             }

@@ -15,6 +15,14 @@ struct RetryStateMachine: Equatable {
         case giveUp(RetriesExhausted.Reason)
         /// Not a failure that this retry retries.
         case notMine
+
+        /// Whether the failure is of a kind that is retried.
+        var mayPass: Bool {
+            switch self {
+            case .giveUp(.effectUnknown), .giveUp(.notIdempotent), .notMine: false
+            case .retry, .giveUp: true
+            }
+        }
     }
 
     /// An attempt failed.
@@ -22,17 +30,20 @@ struct RetryStateMachine: Equatable {
     ///   - rule: What the user's rules decided about this failure; nil for nothing.
     ///   - rejectedFor: The wait named by the policy that rejected the attempt.
     ///   - callerRetries: Whether the call is made for a request that is itself a retry.
+    ///   - repetition: What is known of repeating the call.
     ///   - start: When the first attempt began; used only if `maxElapsed` is set.
     mutating func failed(
-        _ verdict: Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, isIdempotent: Bool? = nil,
+        _ verdict: Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, repetition: Repetition = .unsaid,
         callerRetries: Bool = false, at now: MonotonicInstant, since start: MonotonicInstant = .distantFuture,
         deadline: MonotonicInstant,
         _ settings: RetrySettings,
         using generator: inout some RandomNumberGenerator
     ) -> Decision {
-        guard let backoff = backoff(after: verdict, rule, isIdempotent, settings) else { return .notMine }
-        if isIdempotent == false, verdict.kind == .transient || verdict.kind == .uncertain {
-            return .giveUp(.notIdempotent)
+        guard let backoff = backoff(after: verdict, rule, settings) else { return .notMine }
+        if repetition == .never, verdict.kind != .rejected { return .giveUp(.notIdempotent) }
+        let isOrdered = rule != nil || verdict.shouldRetry == true
+        if !isOrdered, !repetition.repeated(settings.verdicts, namesUncertain: true).contains(verdict) {
+            return .giveUp(repetition == .unsaid ? .effectUnknown : .notIdempotent)
         }
         if callerRetries, rule == nil { return .giveUp(.callerRetries) }
         guard attempts <= settings.maxRetries, !backoff.hasEnded(beforeRetry: attempts - 1) else {
@@ -53,7 +64,7 @@ struct RetryStateMachine: Equatable {
 
     /// The backoff for this failure; nil if it is not to be retried.
     private func backoff(
-        after verdict: Verdict, _ rule: Retry.Decision?, _ isIdempotent: Bool?, _ settings: RetrySettings
+        after verdict: Verdict, _ rule: Retry.Decision?, _ settings: RetrySettings
     ) -> Backoff? {
         guard verdict.kind != .success, verdict.kind != .cancelled else { return nil }
         let usual = verdict.kind == .throttled ? settings.throttledBackoff : settings.backoff
@@ -63,16 +74,14 @@ struct RetryStateMachine: Equatable {
         case .leave:
             return nil
         case nil:
-            return repeats(verdict, isIdempotent, settings) ? usual : nil
+            return isMine(verdict, settings) ? usual : nil
         }
     }
 
-    /// Whether the failure is to be repeated if no rule says anything.
-    private func repeats(_ verdict: Verdict, _ isIdempotent: Bool?, _ settings: RetrySettings) -> Bool {
+    /// Whether the failure is to be repeated, if no rule says anything and the call may be repeated.
+    private func isMine(_ verdict: Verdict, _ settings: RetrySettings) -> Bool {
         // The other side knows what it did with the attempt.
         if let wish = verdict.shouldRetry, verdict.kind != .rejected { return wish }
-        // An idempotent call may be repeated even if the failed attempt had its effect.
-        let counts: Verdict = isIdempotent == true && verdict.kind == .uncertain ? .transient : verdict
-        return settings.verdicts.contains(verdict) || settings.verdicts.contains(counts)
+        return Repetition.harmless.repeated(settings.verdicts, namesUncertain: true).contains(verdict)
     }
 }

@@ -2,7 +2,7 @@
 /// clients take one.
 ///
 /// ```swift
-/// let pipeline = Pipeline("catalog") {
+/// let pipeline = Pipeline("catalog", isIdempotent: true) {
 ///     Retry(maxRetries: 2)
 ///     ClientTimeout(limit: .seconds(2))       // each attempt
 /// }
@@ -52,13 +52,13 @@ public struct ClientTimeout: Policy {
         else { return .pass }
         call.emit(Timeout.Event.timedOut(limit), from: name)
         let timedOut = TimedOut(policy: name, limit: limit, underlying: error)
-        // The classifier may know that the call must not be repeated. And what may have had its effect may have had it at
-        // the deadline, too.
+        // The classifier may know that the call must not be repeated. Of what may pass, the operation's own error knows
+        // whether it had its effect.
         let verdict = call.core.classifier.verdict(for: timedOut)
-        let isUncertain = outcome.verdict.kind == .uncertain && verdict.kind == .transient
+        let mayPass: VerdictSet = [.transient, .uncertain]
+        let kind = mayPass.contains(verdict) && mayPass.contains(outcome.verdict) ? outcome.verdict.kind : verdict.kind
         // Nor does the deadline change that the attempt can't be repeated.
         let isFinal = outcome.verdict.shouldRetry == false
-        let kind = isUncertain ? .uncertain : verdict.kind
         return .replace(
             timedOut,
             as: Verdict(kind, retryAfter: verdict.retryAfter, shouldRetry: isFinal ? false : verdict.shouldRetry))

@@ -19,8 +19,12 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible {
         self.underlying = underlying
     }
 
-    /// Transient: breakers count it, and retries try again.
-    public var verdict: Verdict { .transient }
+    /// Uncertain, since the call may have had its effect; transient if ``underlying`` says that it had none.
+    public var verdict: Verdict {
+        let hadNoEffect =
+            reachedService == false || (underlying as? any VerdictConvertible)?.verdict.kind == .transient
+        return hadNoEffect ? .transient : .uncertain
+    }
 
     /// false if the inside had no time to begin, or an inner policy rejected the call; else nil, since the cancelled
     /// operation may have had its effect.

@@ -99,9 +99,9 @@
         /// What an error of a policy means, such as one that ended an attempt.
         func verdict(of error: any Error, _ verdict: Verdict, isRepeatedByGRPC: Bool) -> Verdict {
             var verdict = verdict
-            // As where the server says that the time is over.
-            if error is TimedOut, isSent, verdict.kind == .transient {
-                verdict = Verdict(.uncertain, retryAfter: verdict.retryAfter, shouldRetry: verdict.shouldRetry)
+            // Without a stream nothing was sent.
+            if error is TimedOut, !isSent, verdict.kind == .uncertain {
+                verdict = Verdict(.transient, retryAfter: verdict.retryAfter, shouldRetry: verdict.shouldRetry)
             }
             return requests.isReplayable && !isRepeatedByGRPC ? verdict : verdict.withoutRetry
         }

@@ -154,7 +154,7 @@
             var isStreamRead = false
             if stream != nil { pipeline = pipeline.adjusting { _, verdict in verdict.withoutRetry } }
             return try await pipeline.run(
-                options: options,
+                options: pipeline.options(options, isRepeatable: semantics.isRepeatable && stream == nil),
                 judging: {
                     let verdict = judge($0.1, body($0.0), semantics)
                     return stream == nil ? verdict : verdict.withoutRetry

@@ -87,12 +87,41 @@
         }
     }
 
+    /// The verdict of a failed request of which nothing else is known, so that a pipeline around any use of `URLSession`
+    /// needs no classifier.
+    extension URLError: VerdictConvertible {
+        /// What the failure means for a request that may not be sent twice: transient if no server saw it, uncertain if one
+        /// may have acted on it, permanent if it will be the same the next time.
+        public var verdict: Verdict { verdict(for: .unknown) }
+    }
+
+    /// The verdict of a failed system call.
+    extension POSIXError: VerdictConvertible {
+        /// Transient if nothing was sent, as after a refused connection; permanent if it will be the same the next time;
+        /// otherwise uncertain.
+        public var verdict: Verdict { Verdict(RequestFailure(errno: code.rawValue), of: .unknown) }
+    }
+
+    #if canImport(ObjectiveC)
+        /// What Apple's frameworks throw is an `NSError`, whatever it can be cast to.
+        extension NSError: VerdictConvertible {
+            /// As of the `URLError` or the `POSIXError` that it is; otherwise uncertain.
+            public var verdict: Verdict {
+                switch domain {
+                case NSURLErrorDomain: URLError(URLError.Code(rawValue: code)).verdict
+                case NSPOSIXErrorDomain:
+                    CInt(exactly: code).map { Verdict(RequestFailure(errno: $0), of: .unknown) } ?? .uncertain
+                default: .uncertain
+                }
+            }
+        }
+    #endif
+
     extension Classifier {
         /// Creates a classifier for a pipeline whose calls all send one kind of request through `URLSession`.
         ///
         /// It judges a thrown `URLError` by its `verdict(for:)`, and ``TimedOut`` as a request that may have been sent.
-        /// It leaves the rest to ``/Resilience/Classifier/standard``, which would judge each of these transient, even for a lost
-        /// POST.
+        /// It leaves the rest to ``/Resilience/Classifier/standard``.
         ///
         /// - Parameter request: The semantics of the requests.
         /// - Returns: The classifier.

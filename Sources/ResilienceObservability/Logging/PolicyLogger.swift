@@ -5,7 +5,7 @@
     /// An observer that writes the events of policies as lines of swift-log.
     ///
     /// ```swift
-    /// let pipeline = Pipeline("activities", observers: PolicyObservers(PolicyLogger(logger))) {
+    /// let pipeline = Pipeline("activities", isIdempotent: true, observers: PolicyObservers(PolicyLogger(logger))) {
     ///     Retry()
     ///     CircuitBreaker("breaker")
     /// }

@@ -8,7 +8,7 @@
     ///
     /// ```swift
     /// let metrics = ResilienceMetrics()
-    /// let pipeline = Pipeline("activities", observers: PolicyObservers(metrics)) { Retry() }
+    /// let pipeline = Pipeline("activities", isIdempotent: true, observers: PolicyObservers(metrics)) { Retry() }
     /// metrics.watch(pipeline)
     /// await metrics.run(every: .seconds(10))     // in a task or service of its own
     /// ```

@@ -6,7 +6,7 @@
         /// Returns this pipeline, with a span for each call, and one for each attempt inside of it.
         ///
         /// ```swift
-        /// let pipeline = Pipeline("activities") {
+        /// let pipeline = Pipeline("activities", isIdempotent: true) {
         ///     Retry()
         ///     breaker
         /// }.traced()

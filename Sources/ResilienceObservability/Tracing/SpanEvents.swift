@@ -6,7 +6,7 @@
     /// queue.
     ///
     /// ```swift
-    /// let pipeline = Pipeline("activities", observers: PolicyObservers(SpanEvents())) {
+    /// let pipeline = Pipeline("activities", isIdempotent: true, observers: PolicyObservers(SpanEvents())) {
     ///     Retry()
     ///     breaker
     /// }.traced()

@@ -21,6 +21,9 @@ extension SyncQueue {
         }
     }
 
+    /// Every mutation carries an idempotency key, and all other requests only read.
+    private var options: RunOptions { pipeline.options(RunOptions(), isRepeatable: true) }
+
     // MARK: Requests that carry no mutation
 
     /// The queue is paused, so nothing may be requested from the other side.
@@ -34,7 +37,7 @@ extension SyncQueue {
         if let pausedUntil { throw Paused(until: pausedUntil) }
         let sentAt = now
         do {
-            let answer = try await pipeline.run { try await body() }
+            let answer = try await pipeline.run(options: options) { try await body() }
             change { state, _ in state.machine.answered() }
             return answer
         } catch {
@@ -53,7 +56,7 @@ extension SyncQueue {
         let sentAt = now
         var (failure, error) = (nil as SyncStateMachine.Failure?, nil as (any Error)?)
         do {
-            try await pipeline.run { try await self.configuration.healthCheck?() }
+            try await pipeline.run(options: options) { try await self.configuration.healthCheck?() }
         } catch let thrown {
             (failure, error) = told(thrown)
         }
@@ -75,7 +78,7 @@ extension SyncQueue {
             guard let handler = handlers[kind] ?? handlers[nil] else { throw NoHandler(kind: kind) }
             let judge = { (results: [SyncHandler.ItemResult]) in self.verdict(for: results) }
             return .success(
-                try await pipeline.run(judging: judge) { _ in
+                try await pipeline.run(options: options, judging: judge) { _ in
                     guard self.store.maySend(for: self.id) else { throw LanesLost() }
                     let results = try await handler.send(mutations)
                     guard results.count == mutations.count else {

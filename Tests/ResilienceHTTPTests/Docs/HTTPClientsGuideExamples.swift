@@ -63,7 +63,7 @@
             let pipeline = Pipeline { Retry(maxRetries: 1, backoff: .none) }
             let get = RequestSemantics(method: "GET")
             let request = URLRequest(url: server.url)
-            let answer = try await pipeline.run(judging: { $0.1.verdict(for: get) }) {
+            let answer = try await pipeline.run(options: RunOptions(for: get), judging: { $0.1.verdict(for: get) }) {
                 try await URLSession.shared.response(to: request)
             }
             #expect((answer.1 as? HTTPURLResponse)?.statusCode == 200)
@@ -79,7 +79,9 @@
                 ]))
             let httpRequest = HTTPRequest(method: .get, scheme: "https", authority: "example.com", path: "/")
             let semantics = RequestSemantics(httpRequest)
-            let reply = try await pipeline.run(judging: { $0.verdict(for: semantics) }) {
+            let reply = try await pipeline.run(
+                options: RunOptions(for: semantics), judging: { $0.verdict(for: semantics) }
+            ) {
                 try await client.send(httpRequest)
             }
             #expect(reply.status == .ok)

@@ -84,7 +84,7 @@ import Testing
 
     @Test("a registry has one pipeline for each endpoint, and their circuits are apart")
     func registry() async throws {
-        struct Down: Error {}
+        struct Down: Error, VerdictConvertible { var verdict: Verdict { .transient } }
         let pipelines = HTTPEndpointRegistry { Pipeline.http("\($0)", maxRetries: 0) }
         let url = try #require(URL(string: "https://example.com/users/7"))
         for _ in 0..<5 {
@@ -101,7 +101,7 @@ import Testing
 
     @Test("keys that others choose fill a registry no further than its capacity, and evict no open circuit")
     func capacity() async throws {
-        struct Down: Error {}
+        struct Down: Error, VerdictConvertible { var verdict: Verdict { .transient } }
         let pipelines = HTTPEndpointRegistry(capacity: 20) { Pipeline.http("\($0)", maxRetries: 0) }
         let down = HTTPEndpoint(scheme: "https", host: "down.example")
         for _ in 0..<5 { await #expect(throws: Down.self) { try await pipelines[down].run { throw Down() } } }

@@ -3,7 +3,7 @@ import ResilienceHTTP
 import ResilienceTesting
 import Testing
 
-private struct Down: Error {}
+private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
 @Suite struct StandardPipelineTests {
     // MARK: Clients

@@ -85,12 +85,69 @@
         @Test("a pipeline's classifier knows a lost POST, and leaves other errors to the standard one")
         func classifier() {
             struct Other: Error {}
-            #expect(Classifier.standard.verdict(for: URLError(.timedOut)) == .transient)
+            #expect(Classifier.standard.verdict(for: URLError(.timedOut)) == .uncertain)
             #expect(Classifier.urlSession(for: post).verdict(for: URLError(.timedOut)) == .uncertain)
             #expect(Classifier.urlSession(for: post).verdict(for: URLError(.cannotConnectToHost)) == .transient)
-            #expect(Classifier.urlSession(for: post).verdict(for: Other()) == .transient)
+            #expect(Classifier.urlSession(for: post).verdict(for: Other()) == .uncertain)
             let error = HTTPStatusError(status: 404, verdict: .permanent)
             #expect(Classifier.urlSession(for: get).verdict(for: error) == .permanent)
+        }
+
+        @Test(
+            "a failed request of which nothing else is known says by itself whether a server may have acted on it (P75)"
+        )
+        func byItself() {
+            let standard = Classifier.standard
+            for (code, verdict) in [
+                (.cannotConnectToHost, .transient), (.cannotFindHost, .transient),
+                (.notConnectedToInternet, .transient),
+                (.networkConnectionLost, .uncertain), (.timedOut, .uncertain),
+                (.serverCertificateUntrusted, .permanent),
+            ] as [(URLError.Code, Verdict)] {
+                #expect(standard.verdict(for: URLError(code)) == verdict, "\(code)")
+            }
+            for (code, verdict) in [
+                (.ECONNREFUSED, .transient), (.EMFILE, .transient), (.ECONNRESET, .uncertain), (.EPIPE, .uncertain),
+                (.EACCES, .permanent),
+            ] as [(POSIXErrorCode, Verdict)] {
+                #expect(standard.verdict(for: POSIXError(code)) == verdict, "\(code)")
+            }
+        }
+
+        @Test("what a call throws is judged by the same semantics as what it returns, whatever its pipeline says (P75)")
+        func sameSemantics() async throws {
+            func attempts(
+                _ options: RunOptions, isIdempotent: Bool? = nil, _ first: Result<URLResponse, any Error>
+            ) async throws -> Int {
+                let answers = ScriptedOperation<Void, URLResponse>(
+                    [first], fallback: .success(try makeResponse(200, [:])))
+                let pipeline = Pipeline(isIdempotent: isIdempotent) { Retry(maxRetries: 1, backoff: .none) }
+                let semantics = options == RunOptions(for: get) ? get : post
+                _ = try? await pipeline.run(options: options, judging: { $0.verdict(for: semantics) }) {
+                    try await answers()
+                }
+                return answers.callCount
+            }
+            struct Unknown: Error {}
+            let failures: [any Error] = [
+                URLError(.networkConnectionLost), POSIXError(.ECONNRESET), Unknown(),
+                TimedOut(policy: "attempt", limit: .seconds(1), underlying: nil),
+            ]
+            for failure in failures {
+                for isIdempotent in [nil, true] as [Bool?] {
+                    #expect(
+                        try await attempts(RunOptions(for: get), isIdempotent: isIdempotent, .failure(failure)) == 2)
+                    #expect(
+                        try await attempts(RunOptions(for: post), isIdempotent: isIdempotent, .failure(failure)) == 1)
+                }
+            }
+            for isIdempotent in [nil, true] as [Bool?] {
+                let lost = try makeResponse(500, [:])
+                #expect(try await attempts(RunOptions(for: get), isIdempotent: isIdempotent, .success(lost)) == 2)
+                #expect(try await attempts(RunOptions(for: post), isIdempotent: isIdempotent, .success(lost)) == 1)
+                let refused = URLError(.cannotConnectToHost)
+                #expect(try await attempts(RunOptions(for: post), isIdempotent: isIdempotent, .failure(refused)) == 2)
+            }
         }
 
         @Test("what URLSession returns is judged without a cast; a response that is not of HTTP is a success")

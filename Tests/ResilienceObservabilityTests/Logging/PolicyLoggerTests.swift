@@ -8,7 +8,7 @@
     import Testing
 
     @Suite struct PolicyLoggerTests {
-        private struct Outage: Error {}
+        private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
         private let handler = InMemoryLogHandler()
         private let clock = ManualClock()

@@ -8,7 +8,7 @@
     import Testing
 
     @Suite struct ResilienceMetricsTests {
-        private struct Outage: Error {}
+        private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
         private let backend = TestMetrics()
         private let clock = ManualClock()

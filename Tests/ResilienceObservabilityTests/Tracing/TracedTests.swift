@@ -7,7 +7,7 @@
     import Tracing
 
     @Suite struct TracedTests {
-        private struct Outage: Error {}
+        private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
         private let tracer = InMemoryTracer()
         private let clock = ManualClock()

@@ -5,7 +5,7 @@ import ResilienceTesting
 import Testing
 
 @Suite struct SyncPipelineTests {
-    private struct Down: Error {}
+    private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
     @Test("a queue's pipeline has its policies in the documented order, and no warnings")
     func order() {

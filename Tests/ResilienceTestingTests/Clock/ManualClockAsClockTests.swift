@@ -131,5 +131,5 @@ import Testing
         #expect(clock.minimumResolution == .nanoseconds(1))
     }
 
-    private struct Outage: Error {}
+    private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 }

@@ -2,7 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
-private struct Outage: Error {}
+private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
 @Suite struct ManualClockRunTests {
     let clock = ManualClock()

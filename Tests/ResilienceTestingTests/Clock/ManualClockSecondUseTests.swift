@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct ManualClockSecondUseTests {
     let clock = ManualClock()
 
-    private struct Outage: Error {}
+    private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
     @Test("after a run that failed, in whichever way, the clock has no sleeper, no executor and nobody who waits")
     func afterFailure() throws {

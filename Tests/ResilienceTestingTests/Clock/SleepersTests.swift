@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct SleepersTests {
     let clock = ManualClock()
 
-    private struct Outage: Error {}
+    private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
     @Test("a test waits for the pause before a retry, and not for the timeout that came before it")
     func pause() async throws {

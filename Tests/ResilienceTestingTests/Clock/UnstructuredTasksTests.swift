@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct UnstructuredTasksTests {
     let clock = ManualClock()
 
-    private struct Outage: Error {}
+    private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
     @Test("a Task that the code under test starts is part of the run, after each of its waits too", arguments: 0..<100)
     func task(round: Int) throws {

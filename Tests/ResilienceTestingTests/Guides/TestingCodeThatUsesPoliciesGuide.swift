@@ -14,7 +14,7 @@ struct Activities: Sendable {
     init(timeBase: any TimeBase = .system, fetch: @escaping @Sendable (String) async throws -> [String]) {
         let breaker = CircuitBreaker("activities", tripping: .consecutiveFailures(3), timeBase: timeBase)
         self.breaker = breaker
-        pipeline = Pipeline("activities", timeBase: timeBase) {
+        pipeline = Pipeline("activities", timeBase: timeBase, isIdempotent: true) {
             Retry(maxRetries: 2, backoff: .constant(.seconds(1)))
             breaker
             Timeout(limit: .seconds(5))

@@ -106,7 +106,7 @@ import Testing
     @Test("in a retry each attempt counts")
     func retried() async {
         let throttle = throttle()
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Retry(maxRetries: 2, backoff: .none)
             throttle
         }

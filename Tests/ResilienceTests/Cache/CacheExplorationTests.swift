@@ -33,7 +33,7 @@ private struct ListedValues: ExplorableMachine {
         var isOver = false
     }
 
-    private struct Down: Error {}
+    private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
     private static let lifetime = CacheLifetime(
         freshFor: .nanoseconds(3), staleWhileRevalidate: .nanoseconds(2), staleIfError: .nanoseconds(4))

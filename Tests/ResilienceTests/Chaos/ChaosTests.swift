@@ -217,7 +217,7 @@ import Testing
     @Test("a timeout ends a delay as it would end a slow operation, and a retry tries again")
     func timedOut() throws {
         let chaos = chaos(script: [.delay(.seconds(60)), nil])
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Retry(maxRetries: 1, backoff: .none)
             Timeout(limit: .seconds(5))
             chaos
@@ -708,7 +708,7 @@ private final class Tally: Sendable {
     func count() { calls.withLock { $0 += 1 } }
 }
 
-private struct Offline: Error {}
+private struct Offline: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
 /// Tells the verdict of every call that comes out.
 private struct Watching: Policy {

@@ -2,9 +2,10 @@ import Resilience
 import Testing
 
 @Suite struct ClassifierTests {
-    @Test("an error that nobody knows is transient")
+    @Test("an error that nobody knows may have had its effect, so it is uncertain (P75)")
     func unknown() {
-        #expect(Classifier.standard.verdict(for: Outage()) == .transient)
+        struct Unknown: Error {}
+        #expect(Classifier.standard.verdict(for: Unknown()) == .uncertain)
     }
 
     @Test(
@@ -31,7 +32,7 @@ import Testing
 
     @Test("a CancellationError in a task that was not cancelled is a failure like any other")
     func strayCancellation() {
-        #expect(Classifier.standard.verdict(for: CancellationError()) == .transient)
+        #expect(Classifier.standard.verdict(for: CancellationError()) == .uncertain)
     }
 }
 

@@ -93,7 +93,7 @@ import Testing
             ("{}", "Pipeline: policies is missing, and must be given if no policy has settings"),
             (
                 #"{"bulkhed": {"limit": 1}, "policies": []}"#,
-                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos, policies"
+                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos, policies, isIdempotent"
             ),
             (
                 #"{"policies": ["throttle"]}"#,

@@ -16,7 +16,7 @@ import Testing
         let page = try await throttle.run { try await client.search() }
         #expect(page == "page")
         if throttle.status.rejection > 0 { print("\(throttle.status.accepted)") }
-        let pipeline = Pipeline("search") {
+        let pipeline = Pipeline("search", isIdempotent: true) {
             Retry(maxRetries: 2)
             AdaptiveThrottle("search", multiplier: 1.5, over: .seconds(30))
             Timeout(limit: .seconds(5))

@@ -19,7 +19,7 @@ import Testing
                 .fault(.throttled(retryAfter: .seconds(5)), at: 0.1),
                 .delay(.milliseconds(200)...(.seconds(2)), at: 0.2),
             ])
-        let pipeline = Pipeline("search") {
+        let pipeline = Pipeline("search", isIdempotent: true) {
             Retry(maxRetries: 2)
             CircuitBreaker("search")
             Timeout(limit: .seconds(5))
@@ -50,7 +50,7 @@ import Testing
     func switched() async {
         // Nothing is injected, so that the test takes no time.
         let chaos = Chaos()
-        let pipeline = Pipeline("search") { chaos }
+        let pipeline = Pipeline("search", isIdempotent: true) { chaos }
         chaos.turnOn(for: .seconds(900))
         let page = try? await pipeline.run { try await client.search() }
         print("\(chaos.status.faults) of the calls have failed")

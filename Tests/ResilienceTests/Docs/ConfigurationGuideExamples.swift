@@ -26,7 +26,7 @@ import Testing
         let endpoints = try JSONDecoder().decode(
             [String: EndpointSettings].self, from: file)
         let settings = endpoints["search"]
-        let search = Pipeline("search") {
+        let search = Pipeline("search", isIdempotent: true) {
             if let retry = settings?.retry { Retry(configuration: retry) }
             if let breaker = settings?.breaker {
                 CircuitBreaker("search", configuration: breaker)

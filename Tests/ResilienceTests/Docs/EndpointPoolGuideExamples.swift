@@ -19,9 +19,9 @@ import Testing
     func usual() async throws {
         let (client, addresses) = (Client(), ["10.0.0.1", "10.0.0.2"])
         let breakers = CircuitBreakerRegistry<String> { CircuitBreaker($0) }
-        let hedged = Pipeline("search") { Hedge() }
+        let hedged = Pipeline("search", isIdempotent: true) { Hedge() }
         let pool = EndpointPool("search", addresses)
-        let pipeline = Pipeline("search") {
+        let pipeline = Pipeline("search", isIdempotent: true) {
             Retry(maxRetries: 2)
             Timeout(limit: .seconds(1))
             pool

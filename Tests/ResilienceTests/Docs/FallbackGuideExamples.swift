@@ -20,7 +20,7 @@ import Testing
 
     @Test("the guide's pipeline hands back the fresh page, the last one while it is fresh enough, then a constant")
     func lastGood() async throws {
-        let pipeline = Pipeline("activities") {}
+        let pipeline = Pipeline("activities", isIdempotent: true) {}
         let client = Client(pages: ScriptedOperation([.success(Page(text: "fresh"))], fallback: .failure(Outage())))
         let lastPage = LastGood<Page>(maxAge: .seconds(600))
         let activities = pipeline.withFallback(

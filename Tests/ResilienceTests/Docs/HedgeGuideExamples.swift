@@ -12,14 +12,14 @@ private let client = Client()
 @Suite(.timeLimit(.minutes(20)), .responsive) struct HedgeGuideExamples {
     @Test("the examples run, and their orders are no known mistakes")
     func usual() async throws {
-        let pipeline = Pipeline("search") {
+        let pipeline = Pipeline("search", isIdempotent: true) {
             Timeout(limit: .seconds(10))  // the whole call
             Hedge("search", after: .percentile(0.95))
             Timeout(limit: .seconds(5))  // each copy
         }
         let page = try await pipeline.runHedged { try await client.search() }
         #expect(page == "page" && pipeline.warnings.isEmpty)
-        let replicas = Pipeline("replicas") {
+        let replicas = Pipeline("replicas", isIdempotent: true) {
             Retry(maxRetries: 2)
             Hedge(after: .constant(.milliseconds(200)), maxHedges: 2)
             CircuitBreaker("search")
@@ -35,7 +35,7 @@ private let client = Client()
     func budget() async throws {
         let budget = RetryBudget.ratio(0.1)
         let hedge = Hedge("search", budget: budget)
-        let sparing = Pipeline("search") {
+        let sparing = Pipeline("search", isIdempotent: true) {
             Retry(maxRetries: 2, budget: budget)
             hedge
         }

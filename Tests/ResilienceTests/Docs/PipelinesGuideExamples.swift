@@ -39,7 +39,7 @@ private let breaker = CircuitBreaker()
     }
 
     private func stack() -> Pipeline {
-        let pipeline = Pipeline("activities") {
+        let pipeline = Pipeline("activities", isIdempotent: true) {
             Timeout("total", limit: .seconds(30))  // the whole call, waits included
             Retry(maxRetries: 3)
             breaker  // shared by all who call this endpoint

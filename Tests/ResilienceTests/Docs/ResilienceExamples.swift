@@ -21,7 +21,7 @@ import Testing
 
     @Test("the landing page's pipeline runs, and its order is no known mistake")
     func pipeline() async throws {
-        let pipeline = Pipeline("activities") {  // first = outermost
+        let pipeline = Pipeline("activities", isIdempotent: true) {  // first = outermost
             Timeout(limit: .seconds(30))  // the whole call
             Retry(maxRetries: 3)
             CircuitBreaker("activities")

@@ -26,7 +26,7 @@ import Testing
     func pipeline() async throws {
         let client = Client(operation: ScriptedOperation([.failure(Outage())], fallback: .success("activities")))
         let budget = RetryBudget.tokens()  // shared by all who call this service
-        let pipeline = Pipeline("activities") {
+        let pipeline = Pipeline("activities", isIdempotent: true) {
             Retry(maxRetries: 3, maxElapsed: .seconds(30), budget: budget)
             CircuitBreaker("activities")
             Timeout(limit: .seconds(5))

@@ -15,7 +15,7 @@ import Testing
         // In a process of its own: the limits are of real time, which other tests use up.
         await #expect(processExitsWith: .success) {
             let client = Client()
-            let pipeline = Pipeline("activities") {
+            let pipeline = Pipeline("activities", isIdempotent: true) {
                 Timeout("total", limit: .seconds(30))  // the whole call, waits between attempts included
                 Retry(maxRetries: 3)
                 Timeout("attempt", limit: .seconds(5))  // each attempt
@@ -37,7 +37,7 @@ import Testing
     @Test("the guide's client is given what is left of its attempt")
     func client() async throws {
         let client = Client()
-        let catalog = Pipeline("catalog") {
+        let catalog = Pipeline("catalog", isIdempotent: true) {
             Retry(maxRetries: 2)
             ClientTimeout("attempt", limit: .seconds(2))
         }

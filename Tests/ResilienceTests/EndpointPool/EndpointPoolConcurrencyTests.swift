@@ -3,7 +3,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-private struct Failure: Error {}
+private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
 /// On the system's threads, so that the thread sanitizer has something to see.
 @Suite(.heavy, .timeLimit(.minutes(20))) struct EndpointPoolConcurrencyTests {

@@ -3,7 +3,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-private struct Failure: Error {}
+private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
 /// A pool with calls, time and what is told.
 @Suite(.timeLimit(.minutes(20))) struct EndpointPoolTests {
@@ -305,7 +305,7 @@ private struct Failure: Error {}
     func hedges() throws {
         let clock = clock
         let pool = pool(["a", "b", "c"])
-        let pipeline = Pipeline("search", timeBase: clock) {
+        let pipeline = Pipeline("search", timeBase: clock, isIdempotent: true) {
             Hedge(after: .constant(.seconds(1)), maxHedges: 2, timeBase: clock)
         }
         let tried = Locked<[String]>([])

@@ -111,7 +111,7 @@ import Testing
         fetch.hold()
         let end = try clock.run { try await fallback.run { try await fetch() } }
         #expect(end == "degraded")
-        #expect(recorder.contains(inOrder: [FallbackEvent.fellBack(.transient)]))
+        #expect(recorder.contains(inOrder: [FallbackEvent.fellBack(.uncertain)]))
     }
 
     @Test("the substitute is asked for once, after the last attempt, and gets the last error")

@@ -35,7 +35,7 @@ private struct Measured: CustomStringConvertible {
 
     init(_ hedge: Hedge?, calls: Int, seed: UInt64, _ clock: ManualClock) throws {
         let service = Stragglers(clock, seed: seed)
-        let pipeline = Pipeline(timeBase: clock) { if let hedge { hedge } }
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) { if let hedge { hedge } }
         let times = try clock.run {
             var times: [Duration] = []
             for _ in 0..<calls {

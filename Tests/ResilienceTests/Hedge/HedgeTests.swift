@@ -63,7 +63,7 @@ private final class Service: Sendable {
     }
 
     private func pipeline(_ hedge: Hedge) -> Pipeline {
-        Pipeline("search", timeBase: clock, observers: PolicyObservers(recorder)) {
+        Pipeline("search", timeBase: clock, isIdempotent: true, observers: PolicyObservers(recorder)) {
             hedge
             breaker
             bulkhead
@@ -178,7 +178,7 @@ private final class Service: Sendable {
     @Test("a hedge that a policy rejects stops the hedges, and hides nothing")
     func rejectedHedge() throws {
         let room = Bulkhead(limit: 1, timeBase: clock)
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             hedge(maxHedges: 3)
             room
         }
@@ -250,7 +250,7 @@ private final class Service: Sendable {
     func queuedIsPaidBack() throws {
         let room = Bulkhead(limit: 1, queue: 5, timeBase: clock)
         let hedge = hedge(budget: .tokens(capacity: 14))
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             hedge
             room
         }
@@ -262,7 +262,7 @@ private final class Service: Sendable {
     func decidedInTheQueue() throws {
         let room = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let strict = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             hedge()
             strict
             room
@@ -278,7 +278,7 @@ private final class Service: Sendable {
         chaos.turnOn(for: .seconds(3_600))
         for isInjected in [false, true] {
             let hedge = hedge(budget: .tokens(capacity: 28))
-            let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
+            let pipeline = Pipeline(timeBase: clock, isIdempotent: true, observers: PolicyObservers(recorder)) {
                 hedge
                 if isInjected { chaos }
             }
@@ -292,7 +292,7 @@ private final class Service: Sendable {
     func rejectedIsPaidBack() throws {
         let room = Bulkhead(limit: 1, timeBase: clock)
         let hedge = hedge(budget: .tokens(capacity: 14))
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             hedge
             room
         }
@@ -304,13 +304,13 @@ private final class Service: Sendable {
     func sharedBudget() throws {
         let budget = RetryBudget.ratio(1, reserve: 0, timeBase: clock)
         let hedge = hedge(budget: budget)
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Retry(budget: budget)
             hedge
         }
         for _ in 0..<10 { try run(pipeline, service(.answer(after: .zero))) }
         #expect(hedge.status.hedgesLeft == 10)
-        let alone = Pipeline(timeBase: clock) { hedge }
+        let alone = Pipeline(timeBase: clock, isIdempotent: true) { hedge }
         for _ in 0..<10 { try run(alone, service(.answer(after: .zero))) }
         #expect(hedge.status.hedgesLeft == 20)
         // One whose hedge was faster counts, too.
@@ -322,7 +322,7 @@ private final class Service: Sendable {
     func sharedBudgetOfFailures() throws {
         let budget = RetryBudget.throttling(maxTokens: 10, ratio: 0.001)
         let hedge = hedge(.never, budget: budget)
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Retry(budget: budget)
             hedge
         }
@@ -343,7 +343,7 @@ private final class Service: Sendable {
         let options = RunOptions(deadline: clock.now + .seconds(4))
         #expect(throws: TimedOut.self) { try run(pipeline, service, options: options) }
         #expect(service.begun.withLock { $0 } == [0, 1] && Set(service.cancelled.withLock { $0 }) == [0, 1])
-        let limited = Pipeline(timeBase: clock) {
+        let limited = Pipeline(timeBase: clock, isIdempotent: true) {
             Timeout(limit: .seconds(3))
             pipeline
         }
@@ -494,7 +494,7 @@ private final class Service: Sendable {
     func retry() throws {
         let attempts = Locked<[CallAttempt]>([])
         let hedge = hedge(.constant(.zero))
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Retry(maxRetries: 1, backoff: .none)
             hedge
         }
@@ -514,7 +514,7 @@ private final class Service: Sendable {
     func nothingRan() throws {
         let room = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let permit = try room.acquire()
-        let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true, observers: PolicyObservers(recorder)) {
             hedge()
             room
         }
@@ -537,7 +537,7 @@ private final class Service: Sendable {
     @Test("what a call waited for is told of the copy that decides it, not of all together")
     func waits() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 1), maxWait: .seconds(60), timeBase: clock)
-        let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true, observers: PolicyObservers(recorder)) {
             hedge(.constant(.zero), maxHedges: 2)
             throttle
         }
@@ -570,19 +570,19 @@ private final class Service: Sendable {
     @Test("the order of policies has its warnings")
     func warnings() {
         let hedge = hedge(maxHedges: 2)
-        let around = Pipeline(timeBase: clock) {
+        let around = Pipeline(timeBase: clock, isIdempotent: true) {
             hedge
             Retry(maxRetries: 3)
         }
         #expect(around.warnings.count == 1 && around.warnings[0].description.contains("12"))
-        let inside = Pipeline(timeBase: clock) {
+        let inside = Pipeline(timeBase: clock, isIdempotent: true) {
             bulkhead
             Throttle(limit: .perSecond(1), timeBase: clock)
             hedge
         }
         #expect(inside.warnings.count == 2 || inside.warnings.count == 3, "\(inside.warnings)")
         #expect(
-            Pipeline(timeBase: clock) {
+            Pipeline(timeBase: clock, isIdempotent: true) {
                 Timeout(limit: .seconds(1))
                 Retry()
                 hedge
@@ -609,7 +609,7 @@ private final class Service: Sendable {
     func manyAtOnce(seed: UInt64) throws {
         let hedge = hedge(.constant(.milliseconds(5)), maxHedges: 2, budget: .ratio(1000, timeBase: clock))
         let room = Bulkhead(limit: 9, timeBase: clock)
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             hedge
             room
         }

@@ -169,7 +169,7 @@ import Testing
         }
         #expect(
             told == [
-                .attemptFailed(1, .cancelled, took: .seconds(5)), .failed(.transient, took: .seconds(5), attempts: 1),
+                .attemptFailed(1, .cancelled, took: .seconds(5)), .failed(.uncertain, took: .seconds(5), attempts: 1),
             ])
     }
 
@@ -223,7 +223,7 @@ import Testing
                 await work(60)
                 try Task.checkCancellation()
             }
-            #expect(told.last == .failed(.transient, took: .seconds(5), attempts: 1))
+            #expect(told.last == .failed(.uncertain, took: .seconds(5), attempts: 1))
             _ = try? await replacing.run(options: deadline(5)) { throw Outage() }
             #expect(told.last == .failed(.throttled, took: .zero, attempts: 1))
         }

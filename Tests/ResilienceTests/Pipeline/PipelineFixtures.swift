@@ -1,8 +1,9 @@
 import Resilience
 import TestSupport
 
-/// An error that the classifier knows nothing of.
-struct Outage: Error, Equatable {
+/// A failure that had no effect.
+struct Outage: Error, Equatable, VerdictConvertible {
+    var verdict: Verdict { .transient }
     var number = 1
 }
 

@@ -19,7 +19,7 @@ import Testing
     func slow() throws {
         let breaker = breaker(2)
         let clock = clock
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             retry; breaker; Timeout("attempt", limit: .seconds(5))
         }
         let error = #expect(throws: TimedOut.self) {

@@ -85,14 +85,14 @@ import Testing
         #expect(journal.lines == ["a in", "a out cancelled round 1"])
     }
 
-    @Test("a CancellationError in a task that is not cancelled is an ordinary failure: it is tried again")
+    @Test("a CancellationError in a task that is not cancelled is an ordinary failure")
     func foreignCancellation() async throws {
         let operation = ScriptedOperation<Void, Int>([.failure(CancellationError()), .success(7)])
-        let pipeline = Pipeline(timeBase: RushingClock()) {
+        let pipeline = Pipeline(timeBase: RushingClock(), isIdempotent: true) {
             Retry(); ScriptedPolicy("a", journal)
         }
         #expect(try await pipeline.run { try await operation() } == 7)
-        #expect(journal.lines[1] == "a out transient round 1")
+        #expect(journal.lines[1] == "a out uncertain round 1")
     }
 
     @Test("a success in a cancelled task is a success")

@@ -64,10 +64,10 @@ import Testing
         #expect(operation.callCount == 1)
     }
 
-    @Test("a CancellationError thrown without the task being cancelled is a failure like any other, and is tried again")
+    @Test("a CancellationError thrown without the task being cancelled is a failure like any other")
     func strayCancellationError() async throws {
         let operation = ScriptedOperation<Void, Int>([.failure(CancellationError()), .success(7)])
-        let pipeline = Pipeline(timeBase: RushingClock()) { Retry() }
+        let pipeline = Pipeline(timeBase: RushingClock(), isIdempotent: true) { Retry() }
         #expect(try await pipeline.run { try await operation() } == 7)
     }
 

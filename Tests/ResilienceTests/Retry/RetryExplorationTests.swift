@@ -15,7 +15,7 @@ private struct RetriedCall: ExplorableMachine {
     private let verdicts: [Verdict]
     private let rules: [Retry.Decision?]
     private let rejections: [Duration?]
-    private let isIdempotent: Bool?
+    private let repetition: Repetition
     private let callerRetries: Bool
     private let start: MonotonicInstant
     private let lengths: [Int64]
@@ -30,14 +30,14 @@ private struct RetriedCall: ExplorableMachine {
     init(
         _ settings: RetrySettings, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
         verdicts: [Verdict], rules: [Retry.Decision?] = [nil], rejections: [Duration?] = [nil],
-        isIdempotent: Bool? = nil, callerRetries: Bool = false, lengths: [Int64] = [0, 1], goesOn: Bool = false
+        repetition: Repetition = .unsaid, callerRetries: Bool = false, lengths: [Int64] = [0, 1], goesOn: Bool = false
     ) {
         self.settings = settings
         self.deadline = MonotonicInstant(nanoseconds: deadline)
         self.verdicts = verdicts
         self.rules = rules
         self.rejections = rejections
-        self.isIdempotent = isIdempotent
+        self.repetition = repetition
         self.callerRetries = callerRetries
         self.start = MonotonicInstant(nanoseconds: start)
         self.lengths = lengths
@@ -67,12 +67,18 @@ private struct RetriedCall: ExplorableMachine {
         now = MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + Int128(length)))
         let before = machine
         let decision = machine.failed(
-            verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: isIdempotent,
+            verdict, rule: rule, rejectedFor: rejectedFor, repetition: repetition,
             callerRetries: callerRetries, at: now, since: start, deadline: deadline, settings, using: &generator)
 
         guard let backoff = backoff(after: verdict, rule) else { return try end(decision, is: .notMine) }
-        guard isIdempotent != false || ![.transient, .uncertain].contains(verdict.kind) else {
-            return try end(decision, is: .giveUp(.notIdempotent))
+        if repetition == .never, verdict.kind != .rejected { return try end(decision, is: .giveUp(.notIdempotent)) }
+        if verdict.kind == .uncertain, rule == nil, verdict.shouldRetry == nil {
+            switch repetition {
+            case .harmless: break
+            case .unsaid where settings.verdicts.contains(.uncertain): break
+            case .unsaid: return try end(decision, is: .giveUp(.effectUnknown))
+            case .effectful, .never: return try end(decision, is: .giveUp(.notIdempotent))
+            }
         }
         if callerRetries, rule == nil { return try end(decision, is: .giveUp(.callerRetries)) }
         var limit = Int128(settings.maxRetries)
@@ -129,7 +135,7 @@ private struct RetriedCall: ExplorableMachine {
         if case .retry(let own) = rule?.kind { return own ?? usual }
         if verdict.kind != .rejected, let shouldRetry = verdict.shouldRetry { return shouldRetry ? usual : nil }
         var retried = settings.verdicts
-        if isIdempotent == true, retried.contains(.transient) { retried.insert(VerdictSet.uncertain) }
+        if retried.contains(.transient) { retried.insert(VerdictSet.uncertain) }
         return retried.contains(verdict) ? usual : nil
     }
 
@@ -195,16 +201,17 @@ private struct RetriedCall: ExplorableMachine {
 
     @Test(
         "whatever rules, rejections and the call itself say of its failures, the next attempt comes when they say",
-        arguments: [nil, true, false] as [Bool?], [nil, .zero, .nanoseconds(20)] as [Duration?])
-    func told(isIdempotent: Bool?, maxElapsed: Duration?) throws {
+        arguments: [.unsaid, .harmless, .effectful, .never] as [Repetition],
+        [nil, .zero, .nanoseconds(20)] as [Duration?])
+    func told(repetition: Repetition, maxElapsed: Duration?) throws {
         let own = Backoff.sequence([.nanoseconds(2), .nanoseconds(6)], atEnd: .stop)
         for retried: VerdictSet in [[.transient, .throttled], [.rejected, .uncertain]] {
             let explorer = Explorer(
                 RetriedCall(
                     Self.configured(maxRetries: 5, maxElapsed: maxElapsed, on: retried), deadline: 60,
                     verdicts: Self.verdicts, rules: [nil, .retry, .retry(after: own), .leave],
-                    rejections: [nil, .nanoseconds(-1), .nanoseconds(4), .nanoseconds(10)], isIdempotent: isIdempotent),
-                code: "RetriedCall(isIdempotent: \(isIdempotent as Any), maxElapsed: \(maxElapsed as Any), \(retried))")
+                    rejections: [nil, .nanoseconds(-1), .nanoseconds(4), .nanoseconds(10)], repetition: repetition),
+                code: "RetriedCall(\(repetition), maxElapsed: \(maxElapsed as Any), \(retried))")
             let exploration = try explorer.explore()
             #expect(exploration.isComplete && exploration.transitions >= 104, "\(exploration)")
         }

@@ -20,12 +20,12 @@ private func configured(
     private func decide(
         _ verdict: Verdict, attempt: Int = 1, previous: Duration = .zero, deadline: MonotonicInstant = .distantFuture,
         _ settings: RetrySettings = configured(), rule: Retry.Decision? = nil, rejectedFor: Duration? = nil,
-        isIdempotent: Bool? = nil, callerRetries: Bool = false, since start: MonotonicInstant = .distantFuture
+        repetition: Repetition = .unsaid, callerRetries: Bool = false, since start: MonotonicInstant = .distantFuture
     ) -> RetryStateMachine.Decision {
         var generator = SeededGenerator(seed: 1)
         var machine = RetryStateMachine(attempts: attempt, previousDelay: previous.saturatedNanoseconds)
         return machine.failed(
-            verdict, rule: rule, rejectedFor: rejectedFor, isIdempotent: isIdempotent, callerRetries: callerRetries,
+            verdict, rule: rule, rejectedFor: rejectedFor, repetition: repetition, callerRetries: callerRetries,
             at: now, since: start, deadline: deadline, settings, using: &generator)
     }
 
@@ -33,7 +33,8 @@ private func configured(
         "what each verdict leads to",
         arguments: [
             (.transient, .retry(at: .second(101))), (.throttled, .retry(at: .second(105))),
-            (.permanent, .notMine), (.rejected, .notMine), (.cancelled, .notMine), (.uncertain, .notMine),
+            (.permanent, .notMine), (.rejected, .notMine), (.cancelled, .notMine),
+            (.uncertain, .giveUp(.effectUnknown)),
         ] as [(Verdict, RetryStateMachine.Decision)])
     func verdicts(verdict: Verdict, decision: RetryStateMachine.Decision) {
         #expect(decide(verdict) == decision)
@@ -44,7 +45,7 @@ private func configured(
         #expect(decide(.transient, callerRetries: true) == .giveUp(.callerRetries))
         #expect(decide(.throttled, attempt: 9, callerRetries: true) == .giveUp(.callerRetries))
         #expect(decide(.permanent, callerRetries: true) == .notMine)
-        #expect(decide(.transient, isIdempotent: false, callerRetries: true) == .giveUp(.notIdempotent))
+        #expect(decide(.transient, repetition: .never, callerRetries: true) == .giveUp(.notIdempotent))
         #expect(decide(.transient, rule: .retry, callerRetries: true) == .retry(at: .second(101)))
         #expect(decide(.transient, rule: .leave, callerRetries: true) == .notMine)
     }
@@ -69,7 +70,7 @@ private func configured(
             #expect(decide(Verdict(kind, shouldRetry: true)) == .notMine)
         }
         let wanted = Verdict(.transient, shouldRetry: true)
-        #expect(decide(wanted, isIdempotent: false) == .giveUp(.notIdempotent))
+        #expect(decide(wanted, repetition: .never) == .giveUp(.notIdempotent))
         #expect(decide(wanted, attempt: 3) == .giveUp(.attemptsExhausted))
         #expect(decide(wanted, rule: .leave) == .notMine)
         #expect(decide(Verdict(.transient, shouldRetry: false), rule: .retry) == .retry(at: .second(101)))
@@ -199,30 +200,41 @@ private func configured(
     @Test(
         "what must not be done twice is not tried again if it may have been done, and what may be, is (P18)",
         arguments: [
-            (nil, .transient, .retry(at: .second(101))), (nil, .uncertain, .notMine),
-            (true, .transient, .retry(at: .second(101))), (true, .uncertain, .retry(at: .second(101))),
-            (true, .permanent, .notMine), (true, .rejected, .notMine), (true, .cancelled, .notMine),
-            (false, .transient, .giveUp(.notIdempotent)), (false, .throttled, .retry(at: .second(105))),
-            (false, .uncertain, .notMine), (false, .permanent, .notMine), (false, .rejected, .notMine),
-        ] as [(Bool?, Verdict, RetryStateMachine.Decision)])
-    func idempotence(isIdempotent: Bool?, verdict: Verdict, decision: RetryStateMachine.Decision) {
-        #expect(decide(verdict, isIdempotent: isIdempotent) == decision)
+            (.unsaid, .transient, .retry(at: .second(101))), (.unsaid, .uncertain, .giveUp(.effectUnknown)),
+            (.harmless, .transient, .retry(at: .second(101))), (.harmless, .uncertain, .retry(at: .second(101))),
+            (.harmless, .permanent, .notMine), (.harmless, .rejected, .notMine), (.harmless, .cancelled, .notMine),
+            (.effectful, .transient, .retry(at: .second(101))), (.effectful, .uncertain, .giveUp(.notIdempotent)),
+            (.effectful, .throttled, .retry(at: .second(105))),
+            (.never, .transient, .giveUp(.notIdempotent)), (.never, .throttled, .giveUp(.notIdempotent)),
+            (.never, .uncertain, .giveUp(.notIdempotent)), (.never, .permanent, .notMine),
+            (.never, .rejected, .notMine),
+        ] as [(Repetition, Verdict, RetryStateMachine.Decision)])
+    func repetition(repetition: Repetition, verdict: Verdict, decision: RetryStateMachine.Decision) {
+        #expect(decide(verdict, repetition: repetition) == decision)
+    }
+
+    @Test(
+        "a retry that names uncertain failures repeats them, but not those of a request that is known to have effects")
+    func uncertainNamed() {
+        let settings = configured(on: [.transient, .uncertain])
+        #expect(decide(.uncertain, settings) == .retry(at: .second(101)))
+        #expect(decide(.uncertain, settings, repetition: .effectful) == .giveUp(.notIdempotent))
+        #expect(decide(.uncertain, settings, rule: .retry, repetition: .effectful) == .retry(at: .second(101)))
     }
 
     @Test("no rule and no setting has it done twice that must not be (P18)")
     func idempotenceFirst() {
-        for verdict in [Verdict.transient, .uncertain] {
-            #expect(decide(verdict, rule: .retry, isIdempotent: false) == .giveUp(.notIdempotent))
+        for verdict in [Verdict.transient, .uncertain, .throttled, .permanent] {
+            #expect(decide(verdict, rule: .retry, repetition: .never) == .giveUp(.notIdempotent))
         }
-        #expect(decide(.uncertain, configured(on: .uncertain), isIdempotent: false) == .giveUp(.notIdempotent))
-        // The other side said no, or was not reached: it was surely not done.
-        #expect(decide(.permanent, rule: .retry, isIdempotent: false) == .retry(at: .second(101)))
-        #expect(decide(.rejected, configured(on: .rejected), isIdempotent: false) == .retry(at: .second(101)))
+        #expect(decide(.uncertain, configured(on: .uncertain), repetition: .never) == .giveUp(.notIdempotent))
+        // A policy rejected the attempt, which did not run.
+        #expect(decide(.rejected, configured(on: .rejected), repetition: .never) == .retry(at: .second(101)))
     }
 
     @Test("that it may be done twice adds nothing to a retry of 429s alone")
     func idempotentThrottledOnly() {
-        #expect(decide(.uncertain, configured(on: .throttled), isIdempotent: true) == .notMine)
+        #expect(decide(.uncertain, configured(on: .throttled), repetition: .harmless) == .notMine)
     }
 
     @Test(

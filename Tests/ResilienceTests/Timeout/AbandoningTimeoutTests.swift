@@ -260,7 +260,9 @@ private final class Stubborn: Sendable {
 
     @Test("inside a retry it is the limit of each attempt, and abandoned attempts run side by side")
     func eachAttempt() throws {
-        let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: 2, backoff: .constant(.seconds(1))) }
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
+            Retry(maxRetries: 2, backoff: .constant(.seconds(1)))
+        }
         try clock.run {
             let start = clock.now
             await #expect(throws: TimedOut.self) {

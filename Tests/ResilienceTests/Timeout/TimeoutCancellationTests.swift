@@ -34,7 +34,7 @@ import Testing
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(5))
         await #expect(throws: TimedOut.self) { try await task.value }
-        #expect(journal.lines == ["a in", "a out transient round 1"])
+        #expect(journal.lines == ["a in", "a out uncertain round 1"])
     }
 
     @Test("a caller cancelled after the limit still gets TimedOut; one cancelled before it does not")

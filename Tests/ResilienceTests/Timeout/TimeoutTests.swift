@@ -92,7 +92,7 @@ import Testing
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TimedOut.self) { try await task.value }
         #expect(error?.policy == "timeout" && error?.limit == .seconds(5) && error?.underlying is CancellationError)
-        #expect(error?.verdict == .transient && operation.running == 0)
+        #expect(error?.verdict == .uncertain && operation.running == 0)
     }
 
     @Test("an inside that succeeds at the limit has succeeded: its result is returned (P25)")
@@ -199,7 +199,7 @@ import Testing
     @Test("each attempt has the limit that is given for its number")
     func limitForAttempt() throws {
         let seen = Locked<[Duration]>([])
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Retry(maxRetries: 2, backoff: .constant(.zero))
             Timeout("growing") { attempt in .seconds(attempt * attempt) }
         }

@@ -1,0 +1,40 @@
+package import Resilience
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// How far a failed request got, as far as its error tells.
+package enum RequestFailure: Sendable, Hashable {
+    /// No server saw it.
+    case notSent
+    /// A server may have acted on it.
+    case mayHaveBeenSent
+    /// It fails in the same way the next time.
+    case permanent
+
+    /// What a failed system call tells.
+    package init(errno: CInt) {
+        switch errno {
+        // Refused, no address or no descriptor of our own left, no such socket in the file system.
+        case ECONNREFUSED, EADDRNOTAVAIL, EADDRINUSE, EMFILE, ENFILE, ENOENT: self = .notSent
+        // A firewall of this machine, or the rights to a socket in the file system.
+        case EACCES, EPERM: self = .permanent
+        default: self = .mayHaveBeenSent
+        }
+    }
+}
+
+extension Verdict {
+    package init(_ failure: RequestFailure, of request: RequestSemantics) {
+        switch failure {
+        case .notSent: self = Verdict(connectionFailureOf: request, mayHaveBeenSent: false)
+        case .mayHaveBeenSent: self = Verdict(connectionFailureOf: request, mayHaveBeenSent: true)
+        case .permanent: self = .permanent
+        }
+    }
+}
