@@ -43,6 +43,19 @@
             await running.value
         }
 
+        @Test("the landing page's pipelines are made of a file by its path")
+        func file() async throws {
+            let page = try Self.page("ResilienceConfiguration")
+            let json = try #require(page.components(separatedBy: "```json\n").dropFirst().first)
+            let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+            try json.components(separatedBy: "\n```")[0].write(toFile: path, atomically: true, encoding: .utf8)
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            let observers = PolicyObservers()
+            let pipelines = try ConfiguredPipelines(
+                ["catalog"], file: path, observers: observers)
+            #expect(try pipelines["catalog"].elements.count == 4)
+        }
+
         @Test("the landing page's registry is made of its file")
         func registry() async throws {
             let config = try await config()
