@@ -131,7 +131,7 @@
             "of each place those names are told that nothing reads there",
             arguments: [
                 (["pipelines", "p", "retry", "maxRetries"], nil), (["pipelines", "p", "policies"], nil),
-                (["pipelines", "p", "retries"], "retry"), (["pipelines", "p", "RETRY"], "retry"),
+                (["pipelines", "p", "retrys"], "retry"), (["pipelines", "p", "RETRY"], "retry"),
                 (["pipelines", "p", "circuitBreaker", "openFor", "lengthSecond"], "lengthSeconds"),
                 (["pipelines", "p", "circuitBreaker", "tripping", "rules", "0", "kind"], nil),
                 (["pipelines", "p", "circuitBreaker", "tripping", "rules", "0", "knid"], "kind"),

@@ -167,7 +167,7 @@ extension CircuitBreakerConfiguration: Codable {
         try container.encode(probeLease, forKey: .probeLease)
         if case .waits(let limit) = excess { try container.encode(limit, forKey: .excess) }
         try container.encode(ramp, forKey: .ramp)
-        if mode != .automatic { try container.encode(mode, forKey: .mode) }
+        try container.encode(mode, forKey: .mode)
     }
 }
 
