@@ -3,7 +3,9 @@
 
 #if !Redis
     @available(*, unavailable, message: "Add the trait \"Redis\" to swift-resilience in your Package.swift.")
-    public struct RedisEngine {
+    public struct RedisEngine: ScriptEngine {
         public init(host: String = "", port: UInt16 = 0, password: String? = nil) {}
+
+        public func run(_ script: EngineScript, keys: [String], arguments: [String]) async throws -> [Int64] { [] }
     }
 #endif

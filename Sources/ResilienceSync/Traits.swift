@@ -2,11 +2,16 @@
 // everything else is right.
 
 #if !SQLite
+    // Another store, so that it can be given to a queue.
     @available(*, unavailable, message: "Add the trait \"SQLite\" to swift-resilience in your Package.swift.")
-    public struct SQLiteStore {
-        public init(path: String) {}
-        public init(in database: Any) {}
-        public static func temporary() -> SQLiteStore { SQLiteStore(path: "") }
+    public typealias SQLiteStore = MemoryStore
+
+    extension MemoryStore {
+        @available(*, unavailable, message: "Add the trait \"SQLite\" to swift-resilience in your Package.swift.")
+        public convenience init(path: String) { self.init() }
+
+        @available(*, unavailable, message: "Add the trait \"SQLite\" to swift-resilience in your Package.swift.")
+        public convenience init(in database: Any) { self.init() }
     }
 #endif
 

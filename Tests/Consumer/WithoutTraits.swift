@@ -21,7 +21,7 @@ func pipelines() throws {
 
 func dashboard() { _ = DashboardConfiguration() }  // Dashboard
 
-func engine() throws { _ = try RedisEngine(host: "redis.internal") }  // Redis
+func fleet() { _ = Fleet("payments", engine: RedisEngine(host: "redis.internal")) }  // Redis
 
 func transport(_ http2: Int, through pipeline: Pipeline) {
     _ = PipelineClientTransport(http2, through: pipeline)  // GRPC
@@ -44,8 +44,8 @@ func observers(_ pipeline: Pipeline, _ logger: Int) {
     _ = pipeline.traced()  // Tracing
 }
 
-func queue(_ path: String) throws {
-    _ = try SQLiteStore(path: path)  // SQLite
+func queue(_ path: String, pipeline: Pipeline) throws {
+    _ = SyncQueue(store: try SQLiteStore(path: path), pipeline: pipeline) { _ in }  // SQLite
     _ = try PostgreSQLEngine(path)  // PostgreSQL
 }
 
