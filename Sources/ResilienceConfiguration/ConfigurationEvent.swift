@@ -5,15 +5,21 @@
     /// registry; its policy is "configuration".
     public enum ConfigurationEvent: PolicyEventDetail, Hashable {
         /// A pipeline has its new settings. These policies were replaced or left out, and what they had counted is
-        /// gone: those whose new settings a policy can't take over while it runs. All others go on, but what your own
-        /// closure makes anew and is no `RegistryEntry`: a budget of retries, a policy of your own.
-        case applied(restarted: [String])
+        /// gone: those whose new settings a policy can't take over while it runs. `inTheWay` has those settings, unless
+        /// your own closure makes the difference. All others go on, but what your own closure makes anew and is no
+        /// `RegistryEntry`: a budget of retries, a policy of your own.
+        case applied(restarted: [String], inTheWay: [SettingChange] = [])
         /// A registry has its new settings. The pipelines of these keys can't take them over while they run: they keep
-        /// all of their old ones until they are evicted.
-        case registryApplied(outdated: [String])
+        /// all of their old ones until they are evicted. `inTheWay` has the settings that they can't take over.
+        case registryApplied(outdated: [String], inTheWay: [SettingChange] = [])
         /// The new settings are invalid. All of the old ones go on. If only what your own closure makes for a new key of a
         /// registry is invalid, the key's pipeline is made without the closure.
         case rejected([InvalidSetting])
+        /// Names in the settings file that nothing reads: misspelt ones. The rest of the file holds.
+        case unknown([UnknownSetting])
+        /// The settings file is gone, or is no JSON any more, for the reason given. The settings go on, and it is looked at
+        /// again. Told once, until it can be read again or there is another reason.
+        case unreadable(String)
         /// The configuration can't be watched, for the reason given. The settings go on, and it is tried again.
         case unwatched(String)
 
@@ -22,30 +28,48 @@
             case .applied: "applied"
             case .registryApplied: "registryApplied"
             case .rejected: "rejected"
+            case .unknown: "unknown"
+            case .unreadable: "unreadable"
             case .unwatched: "unwatched"
             }
         }
 
         public var severity: PolicyEventSeverity {
             switch self {
-            case .applied, .registryApplied: .notice
-            case .unwatched: .warning
+            case .registryApplied(let outdated, _): outdated.isEmpty ? .notice : .warning
+            case .applied: .notice
+            case .unknown, .unreadable, .unwatched: .warning
             case .rejected: .error
             }
         }
 
         public var description: String {
             switch self {
-            case .applied(let restarted):
-                "new settings in use" + (restarted.isEmpty ? "" : "; restarted: \(restarted.joined(separator: ", "))")
-            case .registryApplied(let outdated):
+            case .applied(let restarted, let inTheWay):
                 "new settings in use"
-                    + (outdated.isEmpty ? "" : "; the old ones go on for \(outdated.joined(separator: ", "))")
+                    + (restarted.isEmpty
+                        ? "" : "; restarted: \(restarted.joined(separator: ", "))\(Self.because(inTheWay))")
+            case .registryApplied(let outdated, let inTheWay):
+                "new settings in use"
+                    + (outdated.isEmpty
+                        ? ""
+                        : "; the old ones go on for \(outdated.joined(separator: ", "))\(Self.because(inTheWay)),"
+                            + " until the keys are evicted or the process is restarted")
+            case .unknown(let names):
+                names.map(\.description).joined(separator: "; ")
+            case .unreadable(let reason):
+                "the settings file can't be read, the settings go on: \(reason)"
             case .rejected(let problems):
                 "settings rejected, the old ones go on: \(problems.map(\.description).joined(separator: "; "))"
             case .unwatched(let reason):
                 "the configuration can't be watched, the settings go on: \(reason)"
             }
+        }
+
+        private static func because(_ changes: [SettingChange]) -> String {
+            changes.isEmpty
+                ? ""
+                : ", because a change of \(changes.map(\.description).joined(separator: ", ")) can't be taken over by what runs"
         }
     }
 #endif

@@ -45,8 +45,12 @@
             /// it.
             var reloads: UInt64 = 0
             var turn = ReloadTurn()
+            /// The names that nothing reads, as they were told last.
+            var unknown: [UnknownSetting] = []
         }
 
+        /// The file that the reader reads, and how often it is looked at; nil if only the reader knows where it reads.
+        private let file: (file: SettingsFile, interval: Duration)?
         private let reader: ConfigReader
         private let path: [String]
         private let timeBase: any TimeBase
@@ -67,10 +71,69 @@
         ///   - observers: The observers that are told of changes, and of what the policies do unless you give `make`.
         ///   - make: Makes a pipeline; nil for one with the policies of the configuration, and nothing else.
         /// - Throws: `InvalidSettings`, with everything that is invalid in the pipelines of `names`.
-        public init(
+        public convenience init(
             _ names: [String] = [], reader: ConfigReader, at key: ConfigKey = "resilience",
             timeBase: any TimeBase = .system, observers: PolicyObservers = PolicyObservers(), make: Make? = nil
         ) throws(InvalidSettings) {
+            try self.init(
+                names, file: nil, reader: reader, at: key, timeBase: timeBase, observers: observers, make: make)
+        }
+
+        /// Makes pipelines by a JSON file as it is now, and by the environment, whose variables win.
+        ///
+        /// ```swift
+        /// let pipelines = try ConfiguredPipelines(
+        ///     ["catalog"], file: "resilience.json", observers: observers)
+        /// ```
+        ///
+        /// This tells more than a reader can, which does not know what else a file has: the observers are told of names in the
+        /// file that nothing reads, now and after each change (``ConfigurationEvent/unknown(_:)``); and, once, of a file that
+        /// is gone or is no JSON any more (``ConfigurationEvent/unreadable(_:)``).
+        /// - Parameters:
+        ///   - names: The names of the pipelines that must be there from the start. Others are made when they are first
+        ///     asked for.
+        ///   - path: The path of the file, which may have 1 MiB.
+        ///   - interval: How often ``run()`` looks at the file, above 0; 5 seconds by default.
+        ///   - key: Where the settings stand: those of "catalog" at "resilience.pipelines.catalog" by default.
+        ///   - timeBase: The clock of the pipelines and of their policies.
+        ///   - observers: The observers that are told of changes, and of what the policies do unless you give `make`.
+        ///   - make: Makes a pipeline; nil for one with the policies of the configuration, and nothing else.
+        /// - Throws: `InvalidSettings`, if the file can't be read, or with everything that is invalid in the pipelines of
+        ///   `names`.
+        public convenience init(
+            _ names: [String] = [], file path: String, lookingEvery interval: Duration = .seconds(5),
+            at key: ConfigKey = "resilience", timeBase: any TimeBase = .system,
+            observers: PolicyObservers = PolicyObservers(), make: Make? = nil
+        ) throws(InvalidSettings) {
+            let file: SettingsFile
+            do {
+                file = try SettingsFile(path)
+            } catch {
+                throw InvalidSettings(problems: [
+                    InvalidSetting(
+                        subject: "ConfiguredPipelines", parameter: "file", value: path,
+                        requirement: "must be a file of settings: \(error)")
+                ])
+            }
+            try self.init(
+                names, file: (file, interval), at: key, timeBase: timeBase, observers: observers, make: make)
+        }
+
+        convenience init(
+            _ names: [String], file: (SettingsFile, Duration), at key: ConfigKey = "resilience", timeBase: any TimeBase,
+            observers: PolicyObservers, make: Make? = nil
+        ) throws(InvalidSettings) {
+            try self.init(
+                names, file: (file.0, max(.milliseconds(1), file.1)),
+                reader: ConfigReader(providers: [EnvironmentVariablesProvider(), file.0]), at: key, timeBase: timeBase,
+                observers: observers, make: make)
+        }
+
+        private init(
+            _ names: [String], file: (SettingsFile, Duration)?, reader: ConfigReader, at key: ConfigKey,
+            timeBase: any TimeBase, observers: PolicyObservers, make: Make?
+        ) throws(InvalidSettings) {
+            self.file = file
             self.reader = reader
             path = key.components
             self.timeBase = timeBase
@@ -86,6 +149,7 @@
                 }
             }
             guard problems.isEmpty else { throw InvalidSettings(problems: problems) }
+            tellUnknown()
         }
 
         /// The pipeline of a name as it is now. It is made now if this is the first time that the name is asked for;
@@ -151,7 +215,7 @@
                 let added: PipelineRegistry<String>? = state.withLock { state in
                     if let other = state.registries[name] { return other.registry }
                     guard state.reloads == reloads else { return nil }
-                    state.registries[name] = ConfiguredRegistry(registry: registry, seen: tree)
+                    state.registries[name] = ConfiguredRegistry(registry, tree)
                     return registry
                 }
                 if let added { return added }
@@ -176,6 +240,7 @@
         }
 
         private func watch() async {
+            if let file { return await look(at: file.file, every: file.interval) }
             let watching = Pipeline("configuration", timeBase: timeBase, classifier: Classifier { _ in .transient }) {
                 Retry(maxRetries: .max, backoff: .exponential(from: .seconds(1), cap: .seconds(60), jitter: .equal))
             }
@@ -194,6 +259,36 @@
             }
         }
 
+        private func look(at file: SettingsFile, every interval: Duration) async {
+            while await PolicyWaiter().wait(until: timeBase.now + interval, on: timeBase) == .expired {
+                if hasChanged(file) { reload() }
+            }
+        }
+
+        /// Reads the file, and tells if it can't be read.
+        private func hasChanged(_ file: SettingsFile) -> Bool {
+            let (hasChanged, problem) = file.look()
+            if let problem { send(.unreadable("\(file.path): \(problem)"), about: path.joined(separator: ".")) }
+            return hasChanged
+        }
+
+        /// Tells of names in the file that nothing reads, if they are others than before.
+        private func tellUnknown() {
+            guard let file else { return }
+            let lookup = SettingLookup(snapshot: reader.snapshot())
+            let unknown = UnknownSetting.all(among: file.file.keys, at: path) { registry in
+                guard case .texts(let names) = lookup.names(at: path(toRegistry: registry) + ["overrideNames"]) else {
+                    return []
+                }
+                return names
+            }
+            let isNew = state.withLock { state in
+                defer { state.unknown = unknown }
+                return state.unknown != unknown
+            }
+            if isNew, !unknown.isEmpty { send(.unknown(unknown), about: path.joined(separator: ".")) }
+        }
+
         /// Applies the configuration as it is now, if it has changed. ``run()`` does it at every change.
         ///
         /// If another task is applying it, that task does so once more when it is done, and this returns at once. So a
@@ -201,6 +296,8 @@
         public func reload() {
             guard state.withLock({ $0.turn.begin() }) else { return }
             repeat {
+                if let file { _ = hasChanged(file.file) }
+                tellUnknown()
                 let snapshot = reader.snapshot()
                 let (pipelines, registries) = state.withLock { state in
                     state.reloads += 1
@@ -220,12 +317,18 @@
             guard tree != old.seen else { return }
             do {
                 let (pipeline, dropped) = old.pipeline.adapted(to: try make(name, tree))
+                let inTheWay =
+                    dropped.isEmpty
+                    ? []
+                    : SettingChange.inTheWay(from: old.applied, to: tree, at: path(to: name)) {
+                        $0.adapted(to: $1).dropped.isEmpty
+                    }
                 // The pipeline until now is released after the lock: it may hold user code.
                 let before = state.withLock {
                     $0.pipelines.updateValue(ConfiguredPipeline(pipeline, tree), forKey: name)
                 }
                 _ = before
-                send(.applied(restarted: dropped), about: name)
+                send(.applied(restarted: dropped, inTheWay: inTheWay), about: name)
             } catch {
                 state.withLock { $0.pipelines[name]?.seen = tree }
                 send(.rejected(error.problems), about: name)
@@ -241,7 +344,12 @@
             do {
                 let make = makeEntry(of: name, try valid(tree, at: path))
                 let outdated = try checked { old.registry.reconfigure(make: make) }
-                send(.registryApplied(outdated: outdated.sorted()), about: name)
+                if outdated.isEmpty { state.withLock { $0.registries[name]?.applied = tree } }
+                send(
+                    .registryApplied(
+                        outdated: outdated.sorted(),
+                        inTheWay: outdated.isEmpty ? [] : tree.changes(from: old.applied, at: path, of: outdated)),
+                    about: name)
             } catch {
                 send(.rejected(error.problems), about: name)
             }
@@ -324,18 +432,29 @@
     /// A pipeline as it is now, and what was last read of its settings, whether it was applied or rejected.
     struct ConfiguredPipeline: Sendable {
         let pipeline: Pipeline
+        /// The settings that it was made of.
+        let applied: SettingTree?
         var seen: SettingTree?
 
-        init(_ pipeline: Pipeline, _ seen: SettingTree?) {
+        init(_ pipeline: Pipeline, _ settings: SettingTree?) {
             self.pipeline = pipeline
-            self.seen = seen
+            applied = settings
+            seen = settings
         }
     }
 
     /// A registry, and what was last read of its settings, whether it was applied or rejected.
     struct ConfiguredRegistry: Sendable {
         let registry: PipelineRegistry<String>
+        /// The last settings that all keys could take over.
+        var applied: RegistryTree
         var seen: RegistryTree
+
+        init(_ registry: PipelineRegistry<String>, _ settings: RegistryTree) {
+            self.registry = registry
+            applied = settings
+            seen = settings
+        }
     }
 
     /// Whose turn it is to apply the configuration: one task at a time, which goes on as long as others come meanwhile.

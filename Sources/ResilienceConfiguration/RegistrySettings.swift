@@ -30,6 +30,33 @@
         }
     }
 
+    extension RegistryTree {
+        /// The settings of a key, and where what is its own stands; nil for its own if it has none.
+        private func settings(of key: String) -> (settings: SettingTree?, own: String?) {
+            let override = overrides.first { ($0.key.map { $0 == .text(key) } ?? ($0.name == key)) }
+            guard let override, let own = override.settings else { return (standard, nil) }
+            return (standard.map { $0.overridden(by: own, levels: 2) } ?? own, override.name)
+        }
+
+        /// The settings that these keys can't take over while they run.
+        func changes(from old: RegistryTree, at path: [String], of keys: [String]) -> [SettingChange] {
+            var found: [SettingChange] = []
+            var hasStandard = false
+            for key in keys.sorted() {
+                let (before, after) = (old.settings(of: key), settings(of: key))
+                let own = after.own ?? before.own
+                // All keys without an override have the same.
+                if own == nil, hasStandard { continue }
+                hasStandard = hasStandard || own == nil
+                let place = path + (own.map { ["overrides", $0] } ?? ["default"])
+                found += SettingChange.inTheWay(from: before.settings, to: after.settings, at: place) {
+                    $0.canBeReconfigured(like: $1)
+                }
+            }
+            return found.reduce(into: []) { all, change in if !all.contains(change) { all.append(change) } }
+        }
+    }
+
     /// The settings of a registry's keys, all of them valid.
     struct RegistrySettings: Sendable, Hashable {
         let standard: PipelineConfiguration

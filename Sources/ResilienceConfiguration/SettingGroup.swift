@@ -65,6 +65,8 @@
                     .init("probeLeaseSeconds", .seconds, .above(0), .value("60")),
                     .init("excessWaitsSeconds", .seconds, .above(0), .none),
                     .init("rampSeconds", .seconds, .atLeast(0), .value("0")),
+                    .init(
+                        "mode", .choice(["automatic", "isolated", "disabled", "observing"]), .any, .value("automatic")),
                 ]
             case .throttle:
                 [

@@ -1,1 +1,26 @@
-// This module is empty without the trait Configuration.
+// Without its trait, the compiler says which one a name needs. Each has what people write first: the compiler says it only where
+// everything else is right.
+
+#if !Configuration
+    public import Resilience
+
+    @available(*, unavailable, message: "Add the trait \"Configuration\" to swift-resilience in your Package.swift.")
+    public struct ConfiguredPipelines {
+        public init(_ names: [String] = [], reader: Any, observers: PolicyObservers? = nil) {}
+        public init(_ names: [String] = [], file path: String, observers: PolicyObservers? = nil) {}
+    }
+
+    @available(*, unavailable, message: "Add the trait \"Configuration\" to swift-resilience in your Package.swift.")
+    public struct ConfigurationEvent {
+    }
+#endif
+
+#if !Configuration || !ServiceLifecycle
+    @available(
+        *, unavailable,
+        message: "Add the traits \"Configuration\" and \"ServiceLifecycle\" to swift-resilience in your Package.swift."
+    )
+    public struct ConfigurationService {
+        public init(_ pipelines: Any) {}
+    }
+#endif

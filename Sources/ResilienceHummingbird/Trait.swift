@@ -1,1 +1,39 @@
-// This module is empty without the trait Hummingbird.
+// Without its trait, the compiler says which one a name needs. Each has what people write first: the compiler says it only where
+// everything else is right.
+
+#if !Hummingbird
+    public import Resilience
+
+    @available(*, unavailable, message: "Add the trait \"Hummingbird\" to swift-resilience in your Package.swift.")
+    public struct ResilienceMiddleware {
+        public init(_ pipeline: Pipeline) {}
+    }
+
+    @available(*, unavailable, message: "Add the trait \"Hummingbird\" to swift-resilience in your Package.swift.")
+    public struct CallFailureMiddleware {
+        public init() {}
+    }
+
+    @available(*, unavailable, message: "Add the trait \"Hummingbird\" to swift-resilience in your Package.swift.")
+    public struct ThrottleMiddleware {
+        public init(limit: ThrottleLimit, key: (Any, Any) -> String?) {}
+    }
+
+    @available(*, unavailable, message: "Add the trait \"Hummingbird\" to swift-resilience in your Package.swift.")
+    public struct CallDeadlineMiddleware {
+        public init(default standard: Duration? = nil) {}
+    }
+
+    @available(*, unavailable, message: "Add the trait \"Hummingbird\" to swift-resilience in your Package.swift.")
+    public struct CallOriginMiddleware {
+        public init() {}
+    }
+
+    @available(*, unavailable, message: "Add the trait \"Hummingbird\" to swift-resilience in your Package.swift.")
+    public struct AddressRequestContext {
+    }
+
+    @available(*, unavailable, message: "Add the trait \"Hummingbird\" to swift-resilience in your Package.swift.")
+    public struct ClientKey {
+    }
+#endif

@@ -27,6 +27,9 @@ public struct Mutation: Sendable, Hashable, Codable {
     public let idempotencyKey: String
     /// When the mutation was made, by the wall clock.
     public let createdAt: Date
+    /// How many attempts to send it had failed before it was enqueued, in another queue for example; 0 once it is stored,
+    /// and ``StoredMutation/failures`` has them.
+    public private(set) var earlierFailures: Int
 
     /// Creates a mutation.
     ///
@@ -38,10 +41,14 @@ public struct Mutation: Sendable, Hashable, Codable {
     ///   - payload: The content to send; empty by default, as for a delete.
     ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
     ///   - createdAt: When it was made, by the wall clock; now by default.
+    ///   - earlierFailures: How many attempts to send it have failed in the queue that it comes from; 0 or more, checked
+    ///     when the mutation is enqueued; 0 by default. They count towards ``SyncQueueConfiguration/maxFailures``; at least
+    ///     one more attempt is made. Above 0, the other side may have seen it: nothing is coalesced with it, so give the
+    ///     `idempotencyKey` that went with these attempts.
     public init(
         id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil,
         payload: Data = Data(),
-        idempotencyKey: String = UUID().uuidString, createdAt: Date = Date()
+        idempotencyKey: String = UUID().uuidString, createdAt: Date = Date(), earlierFailures: Int = 0
     ) {
         self.id = id
         self.entity = entity
@@ -50,6 +57,27 @@ public struct Mutation: Sendable, Hashable, Codable {
         self.payload = payload
         self.idempotencyKey = idempotencyKey
         self.createdAt = createdAt
+        self.earlierFailures = earlierFailures
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        id = try container.decode(String.self, forKey: .id)
+        entity = try container.decode(String.self, forKey: .entity)
+        kind = try container.decode(String.self, forKey: .kind)
+        operation = try container.decodeIfPresent(Operation.self, forKey: .operation)
+        payload = try container.decode(Data.self, forKey: .payload)
+        idempotencyKey = try container.decode(String.self, forKey: .idempotencyKey)
+        createdAt = try container.decode(Date.self, forKey: .createdAt)
+        // Left out by whoever wrote it before there was such a thing.
+        earlierFailures = try container.decodeIfPresent(Int.self, forKey: .earlierFailures) ?? 0
+    }
+
+    /// The mutation as a store keeps it.
+    var asStored: Mutation {
+        var mutation = self
+        mutation.earlierFailures = 0
+        return mutation
     }
 }
 
@@ -98,6 +126,13 @@ public struct StoredMutation: Sendable, Hashable {
         self.lastError = lastError
         self.diedAt = diedAt
         self.isOvertaken = isOvertaken
+    }
+
+    /// A mutation that is new in a store.
+    package init(new mutation: Mutation, position: Int64, queuedAt: Date) {
+        self.init(
+            position: position, mutation: mutation.asStored, queuedAt: queuedAt,
+            isAttempted: mutation.earlierFailures > 0, failures: mutation.earlierFailures)
     }
 
     /// The part of an error's text that a store keeps: a server's answer may be megabytes long.

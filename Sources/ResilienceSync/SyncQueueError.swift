@@ -1,6 +1,7 @@
 /// An error of a ``SyncQueue`` or its store.
 public enum SyncQueueError: Error, Hashable, CustomStringConvertible {
-    /// A mutation with this id is in the queue already.
+    /// A mutation with this id is in the queue already. Only ``SyncQueue/enqueue(_:)-(Mutation)`` throws it; of several
+    /// mutations, those are passed over, and listed in ``AppendResult/duplicates``.
     case duplicate(id: String)
     /// The mutation can't be enqueued, for this reason.
     case invalid(id: String, reason: String)
@@ -14,7 +15,7 @@ public enum SyncQueueError: Error, Hashable, CustomStringConvertible {
     /// Nothing was changed.
     case storeFailed(path: String, reason: String)
     /// The connection to the server was lost, or did not answer in time, while a change was being stored. It may be stored or
-    /// not: enqueuing the same mutation again throws ``duplicate(id:)`` if it is.
+    /// not: enqueuing the same mutation again stores it only if it is not.
     case unknownOutcome(path: String, reason: String)
     /// The queue was stopped.
     case stopped

@@ -62,17 +62,18 @@ struct StoreModel {
 
     mutating func append(_ mutations: [Mutation], _ rules: AppendRules, _ date: Date) throws -> AppendResult {
         var taken = rows.map(\.stored.mutation.id)
-        for mutation in mutations {
-            if taken.contains(mutation.id) { throw SyncQueueError.duplicate(id: mutation.id) }
-            taken.append(mutation.id)
-        }
         var after = self
         var appended = AppendResult()
         var touched: [Int64] = []
         for mutation in mutations {
+            if taken.contains(mutation.id) {
+                appended.duplicates.append(mutation.id)
+                continue
+            }
+            taken.append(mutation.id)
             let index = after.rows.lastIndex { $0.state == .pending && $0.stored.mutation.entity == mutation.entity }
             var outcome = Coalescing.Outcome.apart
-            if let index, !after.rows[index].stored.isAttempted {
+            if let index, !after.rows[index].stored.isAttempted, mutation.earlierFailures == 0 {
                 outcome = rules.coalescing.combine(after.rows[index].stored.mutation, mutation)
             }
             let into = index.map { after.rows[$0].stored }
@@ -87,7 +88,7 @@ struct StoreModel {
             } else {
                 after.lastPosition += 1
                 after.rows.append(
-                    Row(stored: StoredMutation(position: after.lastPosition, mutation: mutation, queuedAt: date)))
+                    Row(stored: StoredMutation(new: mutation, position: after.lastPosition, queuedAt: date)))
                 touched.append(after.lastPosition)
                 appended.added += 1
             }

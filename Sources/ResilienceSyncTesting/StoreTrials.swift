@@ -127,21 +127,58 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     stage.require(counts == expected, "with the limit \(limit) pages hold \(counts)")
                 }
             },
-            StoreTrial("all or none, and no id twice") { stage in
+            StoreTrial("no id twice, and the others of the list") { stage in
                 try await stage.append([.trial("a1"), .trial("d1")])
                 try await stage.apply([.died(try await stage.position(of: "d1"), error: "x", rest: .skip)])
-                for (ids, twice) in [(["b1", "a1", "c1"], "a1"), (["b1", "d1"], "d1"), (["b1", "b1"], "b1")] {
-                    await stage.requireError(.duplicate(id: twice), "\(ids)") {
-                        try await stage.append(ids.map { .trial($0) })
-                    }
-                    try await stage.requirePending(["a1"], "after \(ids) were rejected")
+                func requireDuplicates(_ twice: [String], of mutations: [Mutation], _ rules: AppendRules) async throws {
+                    let result = try await stage.append(mutations, rules)
+                    let ids = mutations.map(\.id)
+                    stage.require(
+                        result.duplicates == twice && result.added == ids.count - twice.count && result.merges.isEmpty,
+                        "\(ids) give \(result)")
+                }
+                let apart = AppendRules(coalescing: .off)
+                var pending = ["a1"]
+                for (ids, twice) in [
+                    (["b1", "a1", "c1"], ["a1"]), (["d1"], ["d1"]), (["d1", "e1", "a1"], ["d1", "a1"]),
+                    (["f1", "g1", "f1"], ["f1"]),
+                ] {
+                    try await requireDuplicates(twice, of: ids.map { .trial($0) }, apart)
+                    pending += Set(ids).subtracting(twice == ["f1"] ? [] : twice).sorted()
+                    try await stage.requirePending(pending, "after \(ids)")
                 }
                 // Even if coalescing would leave only one of them.
-                await stage.requireError(.duplicate(id: "b1"), "twice the same update") {
-                    try await stage.append([.trial("b1", .update), .trial("b1", .update)], AppendRules())
+                try await requireDuplicates(
+                    ["h1"], of: [.trial("h1", .update), .trial("h1", .update)], AppendRules())
+                try await stage.requirePending(pending + ["h1"], "after twice the same update")
+                // A limit that the others exceed rejects all.
+                let count = pending.count + 1
+                await stage.requireError(.full(count: count + 2, bytes: 0), "one more than may be") {
+                    try await stage.append(
+                        [.trial("a1"), .trial("i1"), .trial("i2")], AppendRules(maxCount: count + 1))
                 }
-                try await stage.append([.trial("b1")])
-                try await stage.requirePending(["a1", "b1"], "after all that")
+                try await stage.requirePending(pending + ["h1"], "after a list that was rejected")
+            },
+            StoreTrial("failures that a mutation comes with") { stage in
+                func failed(_ id: String, _ failures: Int) -> Mutation {
+                    Mutation(
+                        id: id, entity: "a", kind: "kind", operation: .update, idempotencyKey: "key",
+                        earlierFailures: failures)
+                }
+                // Neither is it coalesced, nor anything with it.
+                let result = try await stage.append(
+                    [failed("a1", 0), failed("a2", 3), failed("a3", 0), failed("a4", .max)], AppendRules())
+                stage.require(result.added == 4, "a mutation with failures is coalesced: \(result)")
+                let pending = try await stage.pending()
+                stage.require(
+                    pending.map(\.failures) == [0, 3, 0, .max]
+                        && pending.allSatisfy {
+                            $0.isAttempted == ($0.failures > 0) && $0.mutation.earlierFailures == 0
+                        },
+                    "failures are not kept: \(pending)")
+                try await stage.apply([.failed(try await stage.position(of: "a2"), error: "503")])
+                let failures = try await stage.pending().map(\.failures)
+                stage.require(failures == [0, 4, 0, .max], "with one more, the failures are \(failures)")
             },
             StoreTrial("an id that is free again") { stage in
                 try await stage.append([.trial("a1"), .trial("b1")])
@@ -197,9 +234,10 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 let count = try await stage.heads().count
                 stage.require(count == texts.count, "there are \(count) lanes instead of \(texts.count)")
                 for text in texts {
-                    await stage.requireError(.duplicate(id: text), "\(text.debugDescription) again") {
-                        try await stage.append([Mutation(id: text, entity: "other", kind: "", payload: Data())])
-                    }
+                    let again = try await stage.append([Mutation(id: text, entity: "other", kind: "", payload: Data())])
+                    stage.require(
+                        again.duplicates.map { Array($0.utf8) } == [Array(text.utf8)],
+                        "\(text.debugDescription) again gives \(again)")
                 }
             },
             StoreTrial("payloads byte by byte, dates to the last bit") { stage in

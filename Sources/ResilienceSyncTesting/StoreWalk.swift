@@ -89,7 +89,8 @@ struct StoreWalk<Store: MutationStore> {
             id: taken?.stored.mutation.id ?? "\(nextID)",
             entity: ["a", "b", "c", "a\0"].randomElement(using: &random) ?? "a",
             kind: Bool.random(using: &random) ? "k" : "l", operation: operations.randomElement(using: &random) ?? nil,
-            payload: Data(payload.utf8), idempotencyKey: "key \(nextID)", createdAt: date)
+            payload: Data(payload.utf8), idempotencyKey: "key \(nextID)", createdAt: date,
+            earlierFailures: Int.random(in: 0..<10, using: &random) == 0 ? Int.random(in: 1...6, using: &random) : 0)
     }
 
     private mutating func apply() async throws -> String? {

@@ -1,6 +1,5 @@
 #if Gateway
     import AsyncHTTPClient
-    import Configuration
     import HTTPTypes
     import Hummingbird
     import Logging
@@ -14,8 +13,8 @@
 
     /// A gateway: `GET /api/reviews` is answered by what the service "reviews" answers.
     struct Gateway {
-        /// The settings of the pipelines, which may change while the gateway runs.
-        let settings: ConfigReader
+        /// The file with the settings of the pipelines, which may change while the gateway runs.
+        let settings: String
         /// The address of each service, by its name.
         let upstreams: [String: String]
         let address: BindAddress
@@ -26,7 +25,7 @@
             let observers = PolicyObservers(PolicyLogger(logger), counter)
 
             // The calls to the services: a pipeline for each, by the settings.
-            let pipelines = try ConfiguredPipelines(reader: settings, observers: observers)
+            let pipelines = try ConfiguredPipelines(file: settings, lookingEvery: .seconds(1), observers: observers)
             let calls = try pipelines.registry("upstreams")
 
             // The requests that come in: so many at a time, and no client too many.

@@ -38,7 +38,7 @@
                         }
                     },
                     "probes": 2, "closing": {"successes": 3, "probes": 5},
-                    "probeLeaseSeconds": 45, "excessWaitsSeconds": 2, "rampSeconds": 20
+                    "probeLeaseSeconds": 45, "excessWaitsSeconds": 2, "rampSeconds": 20, "mode": "observing"
                 },
                 "throttle": {
                     "limit": {"kind": "rate", "calls": 10, "periodSeconds": 1, "burst": 20},

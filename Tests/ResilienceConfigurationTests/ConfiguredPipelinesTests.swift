@@ -206,7 +206,13 @@
             let permit = try await pipelines["p"].acquire()
             set(5, "p.bulkhead.maxWaitSeconds")
             pipelines.reload()
-            #expect(events == [.applied(restarted: ["bulkhead"])])
+            let change = SettingChange(
+                path: "resilience.pipelines.p.bulkhead.maxWaitSeconds", old: "not given", new: "5")
+            #expect(events == [.applied(restarted: ["bulkhead"], inTheWay: [change])])
+            #expect(
+                "\(events[0])"
+                    == "new settings in use; restarted: bulkhead, because a change of resilience.pipelines.p.bulkhead.maxWaitSeconds (not given → 5) can't be taken over by what runs"
+            )
             try await pipelines["p"].run {}
             permit.complete(.success)
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.inUse) == [0])
@@ -223,7 +229,70 @@
             set(nil, "p.policies")
             pipelines.reload()
             #expect(try pipelines["p"].elements.map(\.name) == ["retry", "bulkhead"])
-            #expect(events == [.applied(restarted: ["bulkhead"]), .applied(restarted: [])])
+            let change = SettingChange(path: "resilience.pipelines.p.policies", old: "not given", new: "[retry]")
+            #expect(events == [.applied(restarted: ["bulkhead"], inTheWay: [change]), .applied(restarted: [])])
+        }
+
+        @Test("only the settings are named that stand in the way, from those in use and not from rejected ones")
+        func inTheWay() throws {
+            set(1, "p.bulkhead.limit")
+            set("firstInFirstOut", "p.bulkhead.order")
+            set("rate", "p.throttle.limit.kind")
+            set(1, "p.throttle.limit.calls")
+            set(1, "p.throttle.limit.periodSeconds")
+            set(1, "p.retry.maxRetries")
+            let pipelines = try configured()
+            set("byPriority", "p.bulkhead.order")
+            set(0, "p.bulkhead.limit")
+            pipelines.reload()
+            #expect(events.map(\.kind) == ["rejected"])
+            // These three can be taken over.
+            set(2, "p.bulkhead.limit")
+            set(2, "p.throttle.limit.calls")
+            set(2, "p.retry.maxRetries")
+            // These can't.
+            set("lastInFirstOut", "p.bulkhead.order")
+            set(true, "p.throttle.holdOnThrottled")
+            pipelines.reload()
+            func change(_ setting: String, _ old: String, _ new: String) -> SettingChange {
+                SettingChange(path: "resilience.pipelines.p.\(setting)", old: old, new: new)
+            }
+            #expect(
+                events.last
+                    == .applied(
+                        restarted: ["throttle", "bulkhead"],
+                        inTheWay: [
+                            change("throttle.holdOnThrottled", "not given", "true"),
+                            change("bulkhead.order", "firstInFirstOut", "lastInFirstOut"),
+                        ]))
+            set("slidingWindow", "p.throttle.limit.kind")
+            pipelines.reload()
+            #expect(
+                events.last
+                    == .applied(
+                        restarted: ["throttle"], inTheWay: [change("throttle.limit.kind", "rate", "slidingWindow")]))
+        }
+
+        @Test(
+            "a breaker is turned off, or rejects all, by a setting while it runs, and decides again when that is gone")
+        func lever() async throws {
+            set(1, "p.circuitBreaker.tripping.limit")
+            set("consecutiveFailures", "p.circuitBreaker.tripping.kind")
+            let pipelines = try configured()
+            await fail(try pipelines["p"])
+            await #expect(throws: CircuitOpen.self) { try await pipelines["p"].run {} }
+            set("disabled", "p.circuitBreaker.mode")
+            pipelines.reload()
+            try await pipelines["p"].run {}
+            set("isolated", "p.circuitBreaker.mode")
+            pipelines.reload()
+            clock.advance(by: .seconds(3_600))
+            await #expect(throws: CircuitOpen.self) { try await pipelines["p"].run {} }
+            set(nil, "p.circuitBreaker.mode")
+            pipelines.reload()
+            try await pipelines["p"].run {}
+            #expect(events == [.applied(restarted: []), .applied(restarted: []), .applied(restarted: [])])
+            #expect(try pipelines["p"].circuitBreakers.map(\.mode) == [.automatic])
         }
 
         @Test("after a volley of changes, some of them invalid, the last one holds")

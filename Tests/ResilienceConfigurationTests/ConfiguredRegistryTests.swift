@@ -153,10 +153,69 @@
             let held = registry["a"]
             set(3, "default.timeout.limitSeconds")
             pipelines.reload()
-            #expect(events == [.registryApplied(outdated: ["a"])])
-            #expect("\(events[0])" == "new settings in use; the old ones go on for a")
+            let change = SettingChange(
+                path: "resilience.registries.e.default.timeout", old: "not given", new: "{limitSeconds: 3}")
+            #expect(events == [.registryApplied(outdated: ["a"], inTheWay: [change])])
+            #expect(events[0].severity == .warning)
+            #expect(
+                "\(events[0])"
+                    == "new settings in use; the old ones go on for a, because a change of \(change) can't be taken over by what runs, until the keys are evicted or the process is restarted"
+            )
+            // It still stands in the way when something else changes.
+            set(5, "default.bulkhead.limit")
+            pipelines.reload()
+            #expect(events[1...] == [.registryApplied(outdated: ["a"], inTheWay: [change])])
             #expect(held.elements.count == 2 && registry["a"].elements.count == 2)
             #expect(registry["b"].elements.map(\.name) == ["timeout", "retry", "bulkhead"])
+        }
+
+        @Test("what stands in the way of a key with an override is named where that stands, and once for all others")
+        func inTheWay() throws {
+            set(names("b"), "overrideNames")
+            set("lastInFirstOut", "overrides.b.bulkhead.order")
+            let pipelines = try configured()
+            let registry = try pipelines.registry("e")
+            let held = [registry["a"], registry["b"], registry["c"]]
+            set("byPriority", "overrides.b.bulkhead.order")
+            set(false, "default.bulkhead.predictsWait")
+            set(7, "default.bulkhead.limit")
+            pipelines.reload()
+            func change(_ setting: String, _ old: String, _ new: String) -> SettingChange {
+                SettingChange(path: "resilience.registries.e.\(setting)", old: old, new: new)
+            }
+            #expect(
+                events == [
+                    .registryApplied(
+                        outdated: ["a", "b", "c"],
+                        inTheWay: [
+                            change("default.bulkhead.predictsWait", "not given", "false"),
+                            change("overrides.b.bulkhead.order", "lastInFirstOut", "byPriority"),
+                            change("overrides.b.bulkhead.predictsWait", "not given", "false"),
+                        ])
+                ])
+            #expect(held.count == 3)
+        }
+
+        @Test("breakers of all keys are turned off by a setting, and don't keep their keys from being evicted")
+        func lever() async throws {
+            set(1, "default.circuitBreaker.tripping.limit")
+            set("consecutiveFailures", "default.circuitBreaker.tripping.kind")
+            let pipelines = try configured()
+            let registry = try pipelines.registry("e", capacity: 2)
+            struct Broken: Error {}
+            await #expect(throws: Broken.self) { try await registry["a"].run { throw Broken() } }
+            #expect(registry["a"].circuitBreakers.map(\.status.state) == [.open])
+            set("disabled", "default.circuitBreaker.mode")
+            pipelines.reload()
+            #expect(events == [.registryApplied(outdated: [])])
+            try await registry["a"].run {}
+            set("isolated", "default.circuitBreaker.mode")
+            pipelines.reload()
+            for key in ["b", "c", "d", "e", "f"] {
+                await #expect(throws: CircuitOpen.self) { try await registry[key].run {} }
+            }
+            // The open circuit stays.
+            #expect(registry.count == 2 && registry.values.keys.contains("a"))
         }
 
         @Test("what a closure makes wrongly of valid settings for one key is made without it, and the event says so")

@@ -43,6 +43,19 @@
             await running.value
         }
 
+        @Test("the landing page's pipelines are made of a file by its path")
+        func file() async throws {
+            let page = try Self.page("ResilienceConfiguration")
+            let json = try #require(page.components(separatedBy: "```json\n").dropFirst().first)
+            let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+            try json.components(separatedBy: "\n```")[0].write(toFile: path, atomically: true, encoding: .utf8)
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            let observers = PolicyObservers()
+            let pipelines = try ConfiguredPipelines(
+                ["catalog"], file: path, observers: observers)
+            #expect(try pipelines["catalog"].elements.count == 4)
+        }
+
         @Test("the landing page's registry is made of its file")
         func registry() async throws {
             let config = try await config()
@@ -106,10 +119,11 @@
             let sources = try files.filter { $0.pathExtension == "swift" }.map {
                 try String(contentsOf: $0, encoding: .utf8)
             }
-            let names = sources.flatMap {
-                $0.matches(of: /\n    public (?:final class|struct|enum) (\w+)/).map { String($0.1) }
-            }
-            #expect(names.count == 3)
+            let names = Set(
+                sources.flatMap {
+                    $0.matches(of: /\n    public (?:final class|struct|enum) (\w+)/).map { String($0.1) }
+                })
+            #expect(names.count == 5)
             for name in names { #expect(page.contains("- ``\(name)``"), "\(name)") }
         }
     }

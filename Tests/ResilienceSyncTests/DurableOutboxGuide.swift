@@ -130,6 +130,13 @@
             let report = try await pass.run()
             #expect(report.end == .pulled(cursor: 7))
             #expect(api.calls.inputs.sorted() == ["ping", "rename"])
+            let old = Mutation(
+                id: "row-7", entity: "note-7", kind: "rename", payload: payload,
+                idempotencyKey: "key-7", earlierFailures: 2)
+            try await queue.enqueue([old])
+            try await pass.setCursor(4_711)
+            #expect(try await pass.cursor() == 4_711)
+            #expect(try await queue.enqueue([old]).duplicates == ["row-7"])
             try await queue.clear(discardsDead: true)
             try await pass.reset()
             await queue.stop(within: .seconds(5))

@@ -72,7 +72,7 @@ package struct Guide: Sendable, CustomStringConvertible {
     /// The rows of README.md's table of libraries. A row without a module has that of the row before it.
     package static func adoptions() throws -> [Adoption] {
         let readme = try Guide(repository.appending(path: "README.md"))
-        let heading = "\n| library | trait, module | lines |\n|---|---|---|\n"
+        let heading = "\n| library | trait, product | lines |\n|---|---|---|\n"
         let table = readme.text.components(separatedBy: heading).last ?? ""
         var rows: [Adoption] = []
         for row in table.components(separatedBy: "\n").prefix(while: { $0.hasPrefix("|") }) {

@@ -6,9 +6,9 @@
 ///
 /// Concurrent calls that fail together count as one event, if the rule counts consecutive failures. After a counted
 /// failure, and until a counted success, the ends of calls that were let in before that failure do not count, neither
-/// failures nor successes. So three in a row are three failures in sequence. But if most of these earlier calls
-/// succeed, the next counted failure is the first of a new row: with many concurrent calls of which few fail, the gate
-/// stays open. With any other rule, every end counts.
+/// failures nor successes. So three in a row are three failures in sequence. But if at least as many of these concurrent
+/// calls succeed as fail, such as one that succeeds after the one that failed, the next counted failure is the first of a
+/// new row. With any other rule, every end counts.
 ///
 /// Put policies that make calls wait, such as a throttle or a bulkhead with a queue, outside of a gate: all calls that
 /// the gate let in before a failure count as one volley, even if they are sent later.
@@ -93,8 +93,8 @@ public struct BackoffGate: CircuitStateMachine {
         }
         switch evidence {
         case .failing where countsInARow:
-            // More than 1: the failure counted before is of that volley, too.
-            if lateSuccesses > 1 { rule.reset() }
+            // The failure counted before is of that volley, too: with one success for it, there are as many as failures.
+            if lateSuccesses > 0 { rule.reset() }
             (hasFailed, lateSuccesses) = (true, 0)
             failures &+= 1
         case .healthy:

@@ -3,6 +3,10 @@
 struct Circuit: Sendable {
     private(set) var machine: any CircuitStateMachine
     private(set) var mode = CircuitBreaker.Mode.automatic
+    /// The mode that the settings give; any other was set by hand.
+    private(set) var settledMode = CircuitBreaker.Mode.automatic
+    /// The mode, if it was set by hand.
+    var modeByHand: CircuitBreaker.Mode? { mode == settledMode ? nil : mode }
     /// Counts changes of state, of mode, and resets, from 1.
     private(set) var generation: UInt64 = 1
     /// Whether only a health check may be a probe.
@@ -181,6 +185,17 @@ struct Circuit: Sendable {
         return (isDone, transition)
     }
 
+    /// Sets the mode that the settings give, if they give another one than before. So one that was set by hand stays over
+    /// other changes of settings.
+    /// - Returns: Whether the mode has changed.
+    mutating func settle(_ mode: CircuitBreaker.Mode, at now: MonotonicInstant) -> Bool {
+        guard mode != settledMode else { return false }
+        settledMode = mode
+        let before = self.mode
+        _ = set(mode, at: now)
+        return mode != before
+    }
+
     /// Sets the mode by hand. Calls that were admitted before no longer count.
     mutating func set(_ mode: CircuitBreaker.Mode, at now: MonotonicInstant) -> Transition? {
         guard mode != self.mode else { return nil }
@@ -223,7 +238,8 @@ struct Circuit: Sendable {
         guard restored.restore(memory, takenAt: max(latest, now) + (.zero - age)) else { return false }
         restored.forgetCalls()
         _ = change(at: now, beginsAnew: true) { machine, _ in machine = restored }
-        self.mode = mode
+        // A snapshot knows only what was set by hand.
+        self.mode = mode == .automatic ? settledMode : mode
         (since, lastClosed) = (nil, nil)
         return true
     }
@@ -249,7 +265,7 @@ struct Circuit: Sendable {
     }
 
     /// Whether evicting it would lose nothing but counted successes.
-    func isAtRest(at now: MonotonicInstant) -> Bool { mode == .automatic && machine.isAtRest(at: max(latest, now)) }
+    func isAtRest(at now: MonotonicInstant) -> Bool { modeByHand == nil && machine.isAtRest(at: max(latest, now)) }
 
     /// What the circuit must be told.
     var needs: CircuitNeeds {

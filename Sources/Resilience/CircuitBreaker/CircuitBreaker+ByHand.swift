@@ -1,6 +1,6 @@
 extension CircuitBreaker {
     /// Who decides what a breaker does: its circuit, or somebody by hand.
-    public enum Mode: String, Sendable, Hashable, Codable {
+    public enum Mode: String, Sendable, Hashable, Codable, CaseIterable {
         /// The circuit decides.
         case automatic
         /// All calls are rejected until another mode is set; neither time nor results change that.
@@ -19,17 +19,27 @@ extension CircuitBreaker {
     /// Back in ``Mode/automatic``, the circuit goes on from where it stood; after ``Mode/observing``, it is closed.
     /// - Parameter mode: The new mode. If it is the present one, nothing changes.
     public func setMode(_ mode: Mode) {
+        setMode(mode, tells: true) { circuit, now in
+            let isNew = circuit.mode != mode
+            _ = circuit.set(mode, at: now)
+            return isNew
+        }
+    }
+
+    /// Sets the mode that the settings give, unless it is that of the settings before.
+    /// - Parameter tells: False for a breaker that is being made.
+    func settle(_ mode: Mode, tells: Bool) { setMode(mode, tells: tells) { $0.settle(mode, at: $1) } }
+
+    private func setMode(_ mode: Mode, tells: Bool, _ set: (inout Circuit, MonotonicInstant) -> Bool) {
         let now = ownCore.timeBase.now
         let isNew = change(at: now, afterTime: true) { state in
-            let isNew = state.circuit.mode != mode
-            _ = state.circuit.set(mode, at: now)
             state.extras?.rejection = nil
-            return isNew
+            return set(&state.circuit, now)
         }
         guard isNew else { return }
         resumeParked()
         plan(at: now)
-        tell(.modeChanged(mode))
+        if tells { tell(.modeChanged(mode)) }
     }
 
     /// Closes the circuit, with nothing counted. The mode stays. Calls in flight no longer count.

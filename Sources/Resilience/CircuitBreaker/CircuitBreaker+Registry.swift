@@ -2,13 +2,14 @@
 public typealias CircuitBreakerRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, CircuitBreaker>
 
 extension CircuitBreaker: RegistryEntry {
-    /// Whether the mode is automatic, the circuit is not open, and its last change of state is at least this long ago.
+    /// Whether the mode was not set by hand, the circuit is not open, and its last change of state is at least this long ago.
     /// - Parameter time: How long the breaker has not been used.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         let now = ownCore.timeBase.now
         let status = status
         // If its state never changed, or was restored, only the time of the last use matters.
-        return status.mode == .automatic && status.state != .open && (status.since ?? .distantPast) + time <= now
+        return inner.withLock { $0.circuit.modeByHand } == nil && (status.state != .open || status.mode == .isolated)
+            && (status.since ?? .distantPast) + time <= now
     }
 
     /// Closes the circuit, with nothing counted; the mode stays. See ``reset(keepingGrowth:)``.
@@ -22,11 +23,15 @@ extension CircuitBreaker: RegistryEntry {
         return inner.withLock { $0.circuit.canBeReplaced(with: machine, at: now) }
     }
 
-    /// Takes over the settings of another breaker, as ``reconfigure(circuit:)`` does.
+    /// Takes over the settings of another breaker, as ``reconfigure(circuit:)`` does. A mode that was set by hand stays,
+    /// unless the mode of the settings changes.
     /// - Parameter other: The breaker with the new settings.
     /// - Returns: This breaker; nil, with nothing changed, if it can't go on with these settings.
     public func reconfigured(like other: CircuitBreaker) -> Self? {
-        other === self || reconfigure(machine: other.machine) ? self : nil
+        guard other !== self else { return self }
+        guard reconfigure(machine: other.machine) else { return nil }
+        settle(other.inner.withLock { $0.circuit.settledMode }, tells: true)
+        return self
     }
 
     private var machine: any CircuitStateMachine { inner.withLock { $0.circuit.machine } }

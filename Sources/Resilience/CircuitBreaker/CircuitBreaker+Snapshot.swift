@@ -2,7 +2,7 @@
 public struct CircuitSnapshot: Sendable, Hashable, Codable {
     /// The memory of its circuit.
     public let memory: CircuitMemory
-    /// Its mode.
+    /// Its mode, if that was set by hand; ``CircuitBreaker/Mode/automatic`` if it is the one of its settings.
     public let mode: CircuitBreaker.Mode
     /// When the snapshot was taken, by the wall clock: milliseconds since 1970.
     public let takenAt: Int64
@@ -39,7 +39,9 @@ extension CircuitBreaker {
         let now = ownCore.timeBase.now
         return change(at: now) { state in
             state.circuit.memory(at: now).map {
-                CircuitSnapshot(memory: $0, mode: state.circuit.mode, takenAt: wallClock ?? WallClock.milliseconds)
+                CircuitSnapshot(
+                    memory: $0, mode: state.circuit.modeByHand ?? .automatic,
+                    takenAt: wallClock ?? WallClock.milliseconds)
             }
         }
     }

@@ -24,6 +24,8 @@
 ///   `linear` with `baseSeconds` and `capSeconds`; `retryAfter` with `otherwise`, which is a break, and `capSeconds`;
 ///   `jittered` with `break` and `jitterShare`.
 ///
+/// `mode` is the lever for an emergency: `disabled`, `isolated`, `observing`, or `automatic`, the default.
+///
 /// See <doc:CircuitBreakerGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
 public struct CircuitBreakerConfiguration: Sendable, Hashable {
     private let trip: TripRuleSettings
@@ -38,6 +40,9 @@ public struct CircuitBreakerConfiguration: Sendable, Hashable {
     public let excess: ThreeStateCircuit.Excess
     /// How long, after good probes, only a growing share of the calls is let in.
     public let ramp: Duration
+    /// Who decides what the breaker does. In an emergency, ``CircuitBreaker/Mode/disabled`` lets all calls through, and
+    /// ``CircuitBreaker/Mode/isolated`` rejects all.
+    public let mode: CircuitBreaker.Mode
 
     /// Decides when to open.
     public var rule: any TripRule { trip.rule }
@@ -53,16 +58,17 @@ public struct CircuitBreakerConfiguration: Sendable, Hashable {
     ///   - probeLease: After this time, the place of a probe that has not ended goes to another call; above 0.
     ///   - excess: What happens to calls beyond the probes.
     ///   - ramp: How long, after good probes, only a growing share of the calls is let in; 0 or more.
+    ///   - mode: Who decides what the breaker does; the circuit by default.
     /// - Throws: ``InvalidSettings``, with everything that is invalid. Settings of a rule, a break and a probe rule that
     ///   are made in the call are among it.
     public init<Rule: TripRule, Break: BreakDuration>(
         tripping rule: @autoclosure () -> Rule = .standard, openFor: @autoclosure () -> Break = .standard,
         probes: Int? = nil, closing: @autoclosure () -> ProbeRule? = nil, probeLease: Duration? = nil,
-        excess: ThreeStateCircuit.Excess? = nil, ramp: Duration? = nil
+        excess: ThreeStateCircuit.Excess? = nil, ramp: Duration? = nil, mode: CircuitBreaker.Mode? = nil
     ) throws(InvalidSettings) {
         self = try PolicySettings.valid {
             CircuitBreakerConfiguration(
-                valid: rule(), openFor(), probes, closing(), probeLease: probeLease, excess, ramp: ramp)
+                valid: rule(), openFor(), probes, closing(), probeLease: probeLease, excess, ramp: ramp, mode)
         }
     }
 
@@ -76,22 +82,23 @@ public struct CircuitBreakerConfiguration: Sendable, Hashable {
     ///   - probeLease: After this time, the place of a probe that has not ended goes to another call; above 0.
     ///   - excess: What happens to calls beyond the probes.
     ///   - ramp: How long, after good probes, only a growing share of the calls is let in; 0 or more.
+    ///   - mode: Who decides what the breaker does; the circuit by default.
     /// - Throws: ``InvalidSettings``, with everything that is invalid.
     @_disfavoredOverload public init(
         tripping rule: any TripRule, openFor: any BreakDuration, probes: Int? = nil,
         closing: @autoclosure () -> ProbeRule? = nil, probeLease: Duration? = nil,
-        excess: ThreeStateCircuit.Excess? = nil, ramp: Duration? = nil
+        excess: ThreeStateCircuit.Excess? = nil, ramp: Duration? = nil, mode: CircuitBreaker.Mode? = nil
     ) throws(InvalidSettings) {
         self = try PolicySettings.valid {
             CircuitBreakerConfiguration(
-                valid: rule, openFor, probes, closing(), probeLease: probeLease, excess, ramp: ramp)
+                valid: rule, openFor, probes, closing(), probeLease: probeLease, excess, ramp: ramp, mode)
         }
     }
 
     /// nil is the default.
     private init(
         valid rule: some TripRule, _ openFor: some BreakDuration, _ probes: Int?, _ closing: ProbeRule?,
-        probeLease: Duration?, _ excess: ThreeStateCircuit.Excess?, ramp: Duration?
+        probeLease: Duration?, _ excess: ThreeStateCircuit.Excess?, ramp: Duration?, _ mode: CircuitBreaker.Mode?
     ) {
         let checks = SettingChecks("CircuitBreaker")
         trip =
@@ -111,9 +118,10 @@ public struct CircuitBreakerConfiguration: Sendable, Hashable {
         (self.probes, self.closing) = (circuit.maxProbes, circuit.closing)
         (self.probeLease, self.excess) = (circuit.probeLease, circuit.excess)
         self.ramp = .nanoseconds(circuit.ramp)
+        self.mode = mode ?? .automatic
     }
 
-    /// A closed circuit with these settings, for ``CircuitBreaker/reconfigure(circuit:)`` for example.
+    /// A closed circuit with these settings but the mode, for ``CircuitBreaker/reconfigure(circuit:)`` for example.
     public var circuit: ThreeStateCircuit {
         func circuit(_ rule: some TripRule, _ openFor: some BreakDuration) -> ThreeStateCircuit {
             ThreeStateCircuit(
@@ -126,7 +134,7 @@ public struct CircuitBreakerConfiguration: Sendable, Hashable {
 
 extension CircuitBreakerConfiguration: Codable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case tripping, openFor, probes, closing
+        case tripping, openFor, probes, closing, mode
         case probeLease = "probeLeaseSeconds"
         case excess = "excessWaitsSeconds"
         case ramp = "rampSeconds"
@@ -145,7 +153,8 @@ extension CircuitBreakerConfiguration: Codable {
                 probes: reader.value(.probes).flatMap { $0 > 0 && reader.isUnreadable(.closing) ? nil : $0 },
                 closing: closing,
                 probeLease: reader.duration(.probeLease),
-                excess: reader.duration(.excess).map { .waits(upTo: $0) }, ramp: reader.duration(.ramp))
+                excess: reader.duration(.excess).map { .waits(upTo: $0) }, ramp: reader.duration(.ramp),
+                mode: reader.choice(.mode))
         }
     }
 
@@ -158,6 +167,7 @@ extension CircuitBreakerConfiguration: Codable {
         try container.encode(probeLease, forKey: .probeLease)
         if case .waits(let limit) = excess { try container.encode(limit, forKey: .excess) }
         try container.encode(ramp, forKey: .ramp)
+        try container.encode(mode, forKey: .mode)
     }
 }
 
@@ -175,5 +185,6 @@ extension CircuitBreaker {
     ) {
         self.init(
             name, circuit: configuration.circuit, healthCheck: healthCheck, timeBase: timeBase, observers: observers)
+        settle(configuration.mode, tells: false)
     }
 }

@@ -122,8 +122,9 @@
         fileprivate var count: Int {
             switch self {
             case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count): max(0, count)
-            case .coalesced, .dropped, .attempted, .delivered, .failed, .died, .paused, .offline, .lockedOut, .drained,
-                .storeFailed:
+            case .coalesced, .dropped, .duplicate, .attempted, .delivered, .failed, .died, .paused, .offline,
+                .lockedOut,
+                .drained, .storeFailed:
                 1
             }
         }

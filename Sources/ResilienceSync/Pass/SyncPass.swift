@@ -23,7 +23,8 @@ public import Resilience
 /// - Edits that the queue has not sent are never overwritten: `apply` asks which entities have some, and leaves them
 ///   out. The next pass fetches what was left out again, since the cursor stays where it was.
 /// - The cursor is kept in the queue's store. It is 0 until a bootstrap has returned another one, and after
-///   ``reset()``. It is stored after each page has been applied, so a crash in between repeats that page.
+///   ``reset()``; ``setCursor(_:)`` sets it, for example to one that another program has kept. It is stored after each
+///   page has been applied, so a crash in between repeats that page.
 public final class SyncPass: Sendable {
     /// How a pass ended.
     public enum End: Sendable, Hashable {
@@ -56,7 +57,10 @@ public final class SyncPass: Sendable {
         var stage = Stage.checking
         /// Callers that wait for its end.
         var waiters: [PolicyWaiter] = []
-        var resets = 0
+        /// Counts the beginnings and the ends of settings of the cursor by hand.
+        var settings = 0
+        /// The cursor that was set by hand last.
+        var wanted: Int64 = 0
     }
 
     private let queue: SyncQueue
@@ -180,9 +184,9 @@ public final class SyncPass: Sendable {
     }
 
     private func pull(_ report: inout Report) async throws {
-        let resetsBefore = state.withLock { state in
+        let settingsBefore = state.withLock { state in
             state.stage = .pulling
-            return state.resets
+            return state.settings
         }
         let old = try await cursor()
         var (cursor, isWhole, hasMore) = (old, true, true)
@@ -194,11 +198,10 @@ public final class SyncPass: Sendable {
             // A page that does not move the cursor would be fetched for ever.
             hasMore = page.hasMore && page.cursor != cursor
             cursor = page.cursor
-            if isWhole, resets == resetsBefore { try await store(cursor) }
-            // Also a reset that came while the cursor was stored.
-            if resets != resetsBefore {
-                try await store(0)
-                report.end = .pulled(cursor: 0)
+            if isWhole, settings == settingsBefore { try await store(cursor) }
+            // Also if it was set by hand while it was stored.
+            if settings != settingsBefore {
+                report.end = .pulled(cursor: try await storeWanted())
                 return
             }
         }
@@ -216,14 +219,35 @@ public final class SyncPass: Sendable {
     /// Makes the next pass fetch everything, for example after a sign-out. A pass in flight doesn't undo it.
     ///
     /// - Throws: What the store throws.
-    public func reset() async throws {
+    public func reset() async throws { try await setCursor(0) }
+
+    /// Sets the cursor that the next pass continues from, for example to that of a program from which this one takes over.
+    /// A pass in flight doesn't undo it: it ends after the page that it is at.
+    ///
+    /// - Parameter cursor: The cursor; 0 makes the next pass fetch everything.
+    /// - Throws: What the store throws.
+    public func setCursor(_ cursor: Int64) async throws {
         // Counted twice, because a pass may begin, and read the old cursor, while the new one is stored.
-        state.withLock { $0.resets += 1 }
-        defer { state.withLock { $0.resets += 1 } }
-        try await store(0)
+        state.withLock { state in
+            state.settings += 1
+            state.wanted = cursor
+        }
+        defer { state.withLock { $0.settings += 1 } }
+        _ = try await storeWanted()
     }
 
-    private var resets: Int { state.withLock { $0.resets } }
+    private var settings: Int { state.withLock { $0.settings } }
+    private var wanted: Int64 { state.withLock { $0.wanted } }
+
+    /// Stores the cursor that was set by hand, and again if another is set meanwhile.
+    /// - Returns: The cursor.
+    private func storeWanted() async throws -> Int64 {
+        while true {
+            let cursor = wanted
+            try await store(cursor)
+            if cursor == wanted { return cursor }
+        }
+    }
 
     private func store(_ cursor: Int64) async throws {
         try await queue.uncancelled { [queue, cursorName] in

@@ -8,6 +8,8 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     case coalesced(id: String, into: String, cancelsOut: Bool)
     /// A mutation was removed to make room for newer ones, or because it was dead for too long.
     case dropped(id: String)
+    /// A mutation was not stored, since one with its id is in the queue already.
+    case duplicate(id: String)
     /// A mutation is being sent.
     case attempted(id: String)
     /// The other side acknowledged a mutation.
@@ -38,6 +40,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .enqueued: "enqueued"
         case .coalesced: "coalesced"
         case .dropped: "dropped"
+        case .duplicate: "duplicate"
         case .attempted: "attempted"
         case .delivered: "delivered"
         case .failed: "failed"
@@ -57,7 +60,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         switch self {
         case .attempted: .trace
         case .enqueued, .coalesced, .delivered, .drained: .debug
-        case .failed, .lockedOut: .info
+        case .failed, .lockedOut, .duplicate: .info
         case .paused, .offline, .cleared, .revived, .discarded: .notice
         case .dropped: .warning
         case .died, .storeFailed: .error
@@ -70,6 +73,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .coalesced(let id, let into, let cancelsOut):
             cancelsOut ? "\(id) and \(into) cancel out" : "\(id) coalesced into \(into)"
         case .dropped(let id): "\(id) dropped by a limit"
+        case .duplicate(let id): "\(id) is in the queue already, and was not stored again"
         case .attempted(let id): "\(id) attempted"
         case .delivered(let id): "\(id) delivered"
         case .failed(let id, let failures, let error): "\(id) failed (\(failures)): \(error)"

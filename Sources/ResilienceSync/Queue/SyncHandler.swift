@@ -56,8 +56,8 @@ public struct SyncHandler: Sendable {
     /// If `send` throws, the request failed as a whole. That is a failure of each mutation in it, and they are sent
     /// alone from then on, so one bad mutation can't hold up the others for ever.
     ///
-    /// To the pipeline's policies a batch is one call. It is throttled if any mutation was throttled. If all failed in
-    /// ways that may pass, it has the first one's verdict. Otherwise it is a success.
+    /// To the pipeline's policies a batch is one call. It is throttled if a mutation was throttled and none after it got
+    /// through. If all failed in ways that may pass, it has the first one's verdict. Otherwise it is a success.
     ///
     /// - Parameters:
     ///   - kind: The kind of the mutations.

@@ -91,13 +91,15 @@ extension SyncQueue {
         }
     }
 
-    /// A batch is throttled if any mutation was throttled. It has failed if every mutation failed in a way that may
-    /// pass; if any was answered otherwise, the other side works.
+    /// A batch is throttled if a mutation was throttled and none after it got through. It has failed if every mutation
+    /// failed in a way that may pass; if any was answered otherwise, the other side works.
     private func verdict(for results: [SyncHandler.ItemResult]) -> Verdict {
         let verdicts = results.map { result in
             if case .failure(let error) = result { pipeline.verdict(for: error) } else { Verdict.success }
         }
-        if let throttled = verdicts.first(where: { $0.kind == .throttled }) { return throttled }
+        // As if they were sent one by one: a success after a 429 ends the row of 429s.
+        let afterSuccesses = verdicts[(verdicts.lastIndex { $0.kind == .success }.map { $0 + 1 } ?? 0)...]
+        if let throttled = afterSuccesses.first(where: { $0.kind == .throttled }) { return throttled }
         let isLost = verdicts.allSatisfy { $0.kind == .transient || $0.kind == .uncertain }
         return isLost ? verdicts.first ?? .success : .success
     }

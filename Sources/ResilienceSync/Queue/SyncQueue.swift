@@ -206,15 +206,21 @@ public final class SyncQueue: Sendable {
     /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``,
     ///   ``SyncQueueError/full(count:bytes:)``, or the store's error.
     @discardableResult
-    public func enqueue(_ mutation: Mutation) async throws -> AppendResult { try await enqueue([mutation]) }
+    public func enqueue(_ mutation: Mutation) async throws -> AppendResult {
+        let appended = try await enqueue([mutation])
+        if !appended.duplicates.isEmpty { throw SyncQueueError.duplicate(id: mutation.id) }
+        return appended
+    }
 
-    /// Stores mutations, all or none, which are durable when this returns. They may be coalesced with mutations that
-    /// are pending: see ``Coalescing``.
+    /// Stores mutations, which are durable when this returns. They may be coalesced with mutations that are pending: see
+    /// ``Coalescing``.
+    ///
+    /// One whose id is in the queue already does not stop the others: it is passed over, listed in
+    /// ``AppendResult/duplicates``, and told as ``SyncEvent/duplicate(id:)``. If this throws, none is stored.
     ///
     /// - Parameter mutations: The mutations to store.
-    /// - Returns: What became of them.
-    /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``,
-    ///   ``SyncQueueError/full(count:bytes:)``, or the store's error.
+    /// - Returns: What became of each.
+    /// - Throws: ``SyncQueueError/invalid(id:reason:)``, ``SyncQueueError/full(count:bytes:)``, or the store's error.
     @discardableResult
     public func enqueue(_ mutations: [Mutation]) async throws -> AppendResult {
         guard !mutations.isEmpty else { return AppendResult() }
@@ -228,6 +234,9 @@ public final class SyncQueue: Sendable {
     static func check(_ mutations: [Mutation]) throws(SyncQueueError) {
         for mutation in mutations {
             guard !mutation.id.isEmpty else { throw .invalid(id: "", reason: "its id is empty.") }
+            guard mutation.earlierFailures >= 0 else {
+                throw .invalid(id: mutation.id, reason: "it has \(mutation.earlierFailures) earlier failures.")
+            }
             guard (1...255).contains(mutation.idempotencyKey.count) else {
                 throw .invalid(
                     id: mutation.id,
@@ -240,6 +249,7 @@ public final class SyncQueue: Sendable {
         if appended.added > 0 { tell(.enqueued(appended.added)) }
         for merge in appended.merges { tell(.coalesced(id: merge.id, into: merge.into, cancelsOut: merge.cancelsOut)) }
         for id in appended.dropped { tell(.dropped(id: id)) }
+        for id in appended.duplicates { tell(.duplicate(id: id)) }
     }
 
     // MARK: Sending

@@ -35,6 +35,8 @@ extension SyncStateMachine {
         let witnesses: FailureWitnesses.Tally
         /// Whether it is all that the pace is told of its request: a batch has an end for each of its mutations.
         var endsRequest = true
+        /// Whether a later mutation of the same batch got through: a 429 before it is not the first of a row.
+        var isMadeUpFor = false
     }
 
     /// What a delay is for.
@@ -43,8 +45,10 @@ extension SyncStateMachine {
         case hold(LaneHead, failures: Int, atLeast: Duration)
         /// Holds a lane for the delay after the end of the pause.
         case holdLonger(LaneHead, times: Int)
-        /// - Parameter named: A wait that did not help before.
-        case pause(sentAt: MonotonicInstant, isOurOwn: Bool, named: Duration?)
+        /// - Parameters:
+        ///   - named: A wait that did not help before.
+        ///   - counts: Whether it is one more of a row.
+        case pause(sentAt: MonotonicInstant, isOurOwn: Bool, named: Duration?, counts: Bool)
         case outage
         /// A failure of the store.
         case failure
@@ -117,7 +121,12 @@ extension SyncStateMachine {
                     Settlement(changes: [.acknowledged($0.position)], event: .delivered(id: $0.id))
                 }
             }
-            notes = results.compactMap { mutation, failure in failure.map { note($0, [mutation]) } }
+            let lastDelivered = failures.lastIndex(of: nil) ?? -1
+            notes = results.enumerated().compactMap { index, result in
+                var note = result.1.map { note($0, [result.0]) }
+                note?.isMadeUpFor = index < lastDelivered
+                return note
+            }
             for index in notes.indices where index > 0 || !delivered.isEmpty { notes[index].endsRequest = false }
         }
         // It was one request, no matter how many of its mutations were throttled.
@@ -134,7 +143,9 @@ extension SyncStateMachine {
             // A batch may be throttled because of any of its lanes.
             let lane = note.mutations.count == 1 ? note.mutations.first : nil
             let times = lane.flatMap { laneThrottles.throttled($0.entity) }
-            pause(for: failure.verdict.retryAfter, sentAt: note.sentAt, isOurOwn: false, at: now)
+            pause(
+                for: failure.verdict.retryAfter, sentAt: note.sentAt, isOurOwn: false, counts: !note.isMadeUpFor,
+                at: now)
             if let lane, failure.isFinal {
                 park(lane, failure.error)
             } else if let lane, let times {
@@ -200,10 +211,11 @@ extension SyncStateMachine {
 
     // MARK: Pauses
 
-    /// - Parameter isOurOwn: Whether a policy of the pipeline rejected the request, so that the other side was not
-    ///   asked.
+    /// - Parameters:
+    ///   - isOurOwn: Whether a policy of the pipeline rejected the request, so that the other side was not asked.
+    ///   - counts: Whether it is one more of a row.
     private mutating func pause(
-        for named: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, at now: MonotonicInstant
+        for named: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, counts: Bool = true, at now: MonotonicInstant
     ) {
         // A server's wait of zero is no wait. A policy's is meant: its break is over.
         let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
@@ -211,11 +223,11 @@ extension SyncStateMachine {
             // Requests that were in flight with the first one get the same answer.
             beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else if let named, isOurOwn || throttles == 0 {
-            if !isOurOwn { throttles = 1 }
+            if !isOurOwn, counts { throttles = 1 }
             beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else {
             // A server that names a wait, and sends a 429 again after it, has named too short a wait.
-            draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn, named: named))
+            draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn, named: named, counts: counts))
         }
     }
 
@@ -270,8 +282,8 @@ extension SyncStateMachine {
             lanes.hold(head, until: max(until, now + named))
         case .holdLonger(let head, _):
             lanes.hold(head, until: (pace.pausedUntil(at: now) ?? now) + wait)
-        case .pause(let sentAt, let isOurOwn, let named):
-            throttles += 1
+        case .pause(let sentAt, let isOurOwn, let named, let counts):
+            if counts { throttles += 1 }
             beSilent(for: named, backoff: delay, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         case .outage:
             outages += 1

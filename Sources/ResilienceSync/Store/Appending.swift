@@ -21,16 +21,17 @@ protocol AppendingTable {
 
 extension AppendingTable {
     mutating func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> AppendResult {
+        var appended = AppendResult()
         var ids: Set<ExactText> = []
-        for mutation in mutations {
-            guard ids.insert(ExactText(mutation.id)).inserted, try !contains(id: mutation.id) else {
-                throw SyncQueueError.duplicate(id: mutation.id)
-            }
+        // Before anything changes: what this append coalesces away keeps its id until the end.
+        let fresh = try mutations.filter { mutation in
+            let isFresh = try ids.insert(ExactText(mutation.id)).inserted && !contains(id: mutation.id)
+            if !isFresh { appended.duplicates.append(mutation.id) }
+            return isFresh
         }
         let before = try rules.hasLimits ? pendingCountAndBytes() : nil
-        var appended = AppendResult()
         var ours: Set<Int64> = []
-        for mutation in mutations {
+        for mutation in fresh {
             let last = try rules.coalescing.mayMerge(mutation) ? last(of: mutation.entity) : nil
             let outcome: Coalescing.Outcome =
                 if let last, !last.isAttempted { rules.coalescing.combine(last.mutation, mutation) } else { .apart }

@@ -59,7 +59,7 @@ public struct Coalescing: Sendable {
     }
 
     /// Whether a mutation can be combined with any other, so that it is worth looking for one.
-    func mayMerge(_ later: Mutation) -> Bool { payload != nil && later.operation != nil }
+    func mayMerge(_ later: Mutation) -> Bool { payload != nil && later.operation != nil && later.earlierFailures == 0 }
 
     /// Combines two mutations.
     ///

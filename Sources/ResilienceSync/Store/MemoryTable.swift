@@ -219,7 +219,7 @@ extension MemoryTable: AppendingTable {
 
     mutating func insert(_ mutation: Mutation, at date: Date) -> Int64 {
         lastPosition += 1
-        let stored = StoredMutation(position: lastPosition, mutation: mutation, queuedAt: date)
+        let stored = StoredMutation(new: mutation, position: lastPosition, queuedAt: date)
         put(Entry(stored: stored), at: lastPosition)
         return lastPosition
     }

@@ -17,18 +17,19 @@ import Resilience
 /// their code units: two ids or entities that look alike and are encoded differently are different. `StoreContract` in
 /// ResilienceSyncTesting checks a store for all of this.
 public protocol MutationStore: Sendable {
-    /// Adds mutations at the end, in order: all of them, or none.
+    /// Adds mutations at the end, in order: all of them that are new, or none.
     ///
-    /// Each mutation is first coalesced, by the rules, with the last pending mutation of its lane, unless that one is
-    /// attempted. An append that makes the queue hold no more than before is never rejected for the limits.
+    /// A mutation is passed over if its id is taken by a pending or dead mutation, or by an earlier one of these. Each of the
+    /// others is first coalesced, by the rules, with the last pending mutation of its lane, unless that one is attempted,
+    /// or the new one has ``Mutation/earlierFailures``. These become its ``StoredMutation/failures``, and such a mutation is
+    /// attempted from the start. An append that makes the queue hold no more than before is never rejected for the limits.
     ///
     /// - Parameters:
     ///   - mutations: The mutations to add.
     ///   - rules: The limits and the coalescing.
     ///   - date: Now, by the wall clock.
     /// - Returns: What became of them.
-    /// - Throws: ``SyncQueueError/duplicate(id:)`` if an id is taken by a pending or dead mutation, or occurs twice
-    ///   among these; ``SyncQueueError/full(count:bytes:)`` if the limits don't allow them.
+    /// - Throws: ``SyncQueueError/full(count:bytes:)`` if the limits don't allow them.
     func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> AppendResult
 
     /// Returns the next heads of lanes after a position, in order.
@@ -420,7 +421,8 @@ public struct ApplyResult: Sendable, Hashable {
     }
 }
 
-/// The result of ``MutationStore/append(_:under:at:)``.
+/// The result of ``MutationStore/append(_:under:at:)``: what became of each mutation. One that is in neither
+/// ``duplicates`` nor ``merges`` got a place of its own.
 public struct AppendResult: Sendable, Hashable {
     /// One appended mutation that was coalesced with a pending one.
     public struct Merge: Sendable, Hashable {
@@ -450,6 +452,9 @@ public struct AppendResult: Sendable, Hashable {
     public var merges: [Merge] = []
     /// The ids of pending mutations that were dropped to make room.
     public var dropped: [String] = []
+    /// The ids of the mutations that were passed over, in order: a mutation with this id is in the queue already, pending or
+    /// dead, or was given earlier in the same append.
+    public var duplicates: [String] = []
 
     /// Creates a result without any mutation.
     public init() {}

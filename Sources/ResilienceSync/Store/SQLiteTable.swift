@@ -22,7 +22,7 @@
             case insert = """
                 INSERT INTO resilience_mutation
                 (id, entity, kind, operation, idempotency_key, created_at, queued_at, payload, attempted, failures, state, head)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, 0,
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 > 0, ?9, 0,
                 NOT EXISTS (SELECT 1 FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?2 AND state = 0)
                 AND NOT EXISTS
                 (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?2 AND state = 2))
@@ -316,6 +316,7 @@
                     Self.column(mutation.id), Self.column(mutation.entity), Self.column(mutation.kind),
                     mutation.operation?.rawValue, Self.column(mutation.idempotencyKey),
                     Self.column(mutation.createdAt), Self.column(date), mutation.payload,
+                    Int64(mutation.earlierFailures),
                 ])
             return db.lastInsertedRowID
         }

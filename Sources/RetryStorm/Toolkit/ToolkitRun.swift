@@ -123,7 +123,8 @@
                 }
             case .failed(_, _, let error):
                 verdicts.note(error)
-            case .enqueued, .coalesced, .dropped, .attempted, .offline, .lockedOut, .drained, .cleared, .revived,
+            case .enqueued, .coalesced, .dropped, .duplicate, .attempted, .offline, .lockedOut, .drained, .cleared,
+                .revived,
                 .discarded,
                 .storeFailed, nil:
                 break

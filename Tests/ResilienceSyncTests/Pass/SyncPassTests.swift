@@ -513,6 +513,39 @@ import Testing
         #expect(try await pass.run().bootstrapped)
     }
 
+    @Test("a cursor that is set is where the next pass continues, also before there was any", arguments: [true, false])
+    func setCursor(atFirst: Bool) async throws {
+        let (_, pass) = make(checks: false)
+        if !atFirst { _ = try await pass.run() }
+        try await pass.setCursor(40)
+        #expect(try await pass.cursor() == 40)
+        let report = try await pass.run()
+        #expect(report.end == .pulled(cursor: 41) && !report.bootstrapped)
+        #expect(questions.last == "since 40")
+    }
+
+    @Test("a cursor that is set during a pass holds: the pass ends there, and the next continues from it")
+    func setMeanwhile() async throws {
+        let (_, pass) = make(checks: false)
+        applying.value = { _ in try await pass.setCursor(40) }
+        #expect(try await pass.run().end == .pulled(cursor: 40))
+        #expect(try await pass.cursor() == 40)
+        applying.value = nil
+        #expect(try await pass.run().end == .pulled(cursor: 41))
+        #expect(questions == ["bootstrap", "since 40"])
+    }
+
+    @Test("of two cursors that are set at the same time the later one is stored, in whichever order they are")
+    func setTwice() async throws {
+        let box = Box<SyncPass>()
+        let hooked = HookedStore(inner: store, at: .before("set")) { try await box.value?.setCursor(2) }
+        let (_, pass) = make(hooked)
+        box.value = pass
+        try await pass.setCursor(1)
+        #expect(try await pass.cursor() == 2)
+        box.value = nil
+    }
+
     @Test("a pass asked for during another is that one")
     func joined() async throws {
         // Only there is a task known to have asked.

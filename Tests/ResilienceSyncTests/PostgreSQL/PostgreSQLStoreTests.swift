@@ -100,9 +100,7 @@
             let heads = try await store.heads(after: .min, limit: 5)
             #expect(heads.map(\.entity) == [text])
             #expect(try await store.pendingEntities(among: [text, text + "2"]) == [text])
-            await #expect(throws: SyncQueueError.duplicate(id: text)) {
-                try await store.append([mutations[0]], under: Self.rules, at: Self.date)
-            }
+            #expect(try await store.append([mutations[0]], under: Self.rules, at: Self.date).duplicates == [text])
             try await store.set(text, to: text)
             #expect(try await store.setting(text) == text)
             _ = try await store.apply(
@@ -129,9 +127,10 @@
             let store = try await database.store()
             let mutations = Mutation.many(4_500)
             #expect(try await store.append(mutations, under: Self.rules, at: Self.date).added == 4_500)
-            await #expect(throws: SyncQueueError.duplicate(id: "7")) {
+            await #expect(throws: SyncQueueError.full(count: 9_000, bytes: 9_000 * mutations[0].payload.count)) {
                 try await store.append(
-                    (0..<4_500).map { Mutation("b\($0)") } + [mutations[7]], under: Self.rules, at: Self.date)
+                    (0..<4_500).map { Mutation("b\($0)") } + [mutations[7]],
+                    under: AppendRules(maxCount: 8_999, coalescing: .off), at: Self.date)
             }
             let totals = try await store.totals()
             #expect(totals.pending == 4_500)
@@ -170,9 +169,10 @@
                 try await queue.enqueue([Mutation("a2")], in: session)
                 #expect(try await store.totals().pending == 0, "another sees it before the commit")
                 // After an error, the transaction goes on without these.
-                await #expect(throws: SyncQueueError.duplicate(id: "a2")) {
-                    try await queue.enqueue([Mutation("b1"), Mutation("a2")], in: session)
+                await #expect(throws: SyncQueueError.self) {
+                    try await queue.enqueue([Mutation("b1"), Mutation(id: "", entity: "b", kind: "k")], in: session)
                 }
+                #expect(try await queue.enqueue([Mutation("a2")], in: session).duplicates == ["a2"])
                 try await queue.enqueue([Mutation("c1")], in: session, telling: false)
             }
             #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["a2", "c1"])

@@ -48,20 +48,55 @@ import Testing
         #expect(try await queue.status.pending == (isFine ? 1 : 0))
     }
 
-    @Test("an id that is pending, set aside or twice in the list is refused, and nothing of the list is stored")
+    @Test("an id that is pending, dead or twice in the list is passed over, and the others of the list are stored")
     func duplicates() async throws {
         fixture.server.enqueue(.refused(.gone), .refused(.unreachable))
         let queue = fixture.queue()
         try await queue.enqueue([Mutation("dead1"), Mutation("pending1")])
         _ = try await queue.flush()
         #expect(try await queue.status.dead == 1)
-        for list in [["x1", "dead1"], ["x1", "pending1"], ["x1", "x2", "x1"]] {
-            await #expect(throws: SyncQueueError.duplicate(id: list.last!)) {
-                try await queue.enqueue(list.map { Mutation($0) })
-            }
+        for (list, twice) in [
+            (["x1", "dead1"], ["dead1"]), (["pending1", "y1"], ["pending1"]), (["z1", "z2", "z1"], ["z1"]),
+            (["x1", "y1"], ["x1", "y1"]),
+        ] {
+            let appended = try await queue.enqueue(list.map { Mutation($0) })
+            #expect(appended.duplicates == twice && appended.added == list.count - twice.count)
+            #expect(fixture.events.suffix(twice.count) == twice.map { .duplicate(id: $0) })
         }
+        #expect(try await queue.status.pending == 5)
+    }
+
+    @Test("a single mutation whose id is taken is rejected")
+    func duplicate() async throws {
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation("a1"))
+        await #expect(throws: SyncQueueError.duplicate(id: "a1")) { try await queue.enqueue(Mutation("a1")) }
         #expect(try await queue.status.pending == 1)
-        #expect(fixture.events.count { if case .enqueued = $0 { true } else { false } } == 1)
+    }
+
+    @Test("failures that a mutation comes with count: it dies at the fifth in all, and is never coalesced")
+    func earlierFailures() async throws {
+        fixture.server.enqueue(.ok, .refused(.unavailable))
+        let queue = fixture.queue(
+            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
+        func old(_ id: String, _ failures: Int) -> Mutation {
+            Mutation(id: id, entity: "a", kind: "k", operation: .update, earlierFailures: failures)
+        }
+        #expect(try await queue.enqueue([old("1", 0), old("2", 4)]).added == 2)
+        await #expect(throws: SyncQueueError.self) { try await queue.enqueue(old("3", -1)) }
+        let report = try await queue.flush()
+        #expect(report.delivered == 1 && report.died == 1)
+        #expect(try await queue.dead().map(\.failures) == [5])
+    }
+
+    @Test("a mutation that was written without earlier failures has none")
+    func decoded() throws {
+        let mutation = Mutation(id: "1", entity: "a", kind: "k", earlierFailures: 3)
+        let data = try JSONEncoder().encode(mutation)
+        #expect(try JSONDecoder().decode(Mutation.self, from: data) == mutation)
+        let object = try JSONSerialization.jsonObject(with: data) as? [String: Any]
+        let old = try JSONSerialization.data(withJSONObject: (object ?? [:]).filter { $0.key != "earlierFailures" })
+        #expect(try JSONDecoder().decode(Mutation.self, from: old).earlierFailures == 0)
     }
 
     @Test("an id is free again once its mutation was acknowledged")

@@ -229,6 +229,20 @@ import Testing
     }
 
     @Test(
+        "a batch of a 429 and a later success ends the breaker's row; a 429 after the last success is one more (B5)",
+        arguments: [(["0"], 0), (["0", "1"], 0), (["2"], 3), (["0", "2"], 3), (["0", "1", "2"], 3)])
+    func partlyThrottled(throttled: [String], failures: Int) async throws {
+        let creates = BatchServer()
+        let breaker = CircuitBreaker(circuit: BackoffGate(), timeBase: fixture.clock)
+        for _ in 0..<2 { _ = try? await breaker.run { throw Refusal.throttled } }
+        creates.enqueue(.success(Dictionary(uniqueKeysWithValues: throttled.map { ($0, .throttled) })))
+        let queue = queue([.batch("create", upTo: 3) { try creates($0) }]) { breaker }
+        try await queue.enqueue((0..<3).map { Self.mutation("\($0)", kind: "create") })
+        _ = try await queue.flush()
+        #expect(breaker.status.failureCount == failures)
+    }
+
+    @Test(
         "a handler that gives too few results or too many is told so, and no mutation is taken for sent",
         arguments: [0, 4])
     func mismatch(count: Int) async throws {

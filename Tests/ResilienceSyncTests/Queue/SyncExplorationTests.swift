@@ -508,7 +508,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     /// Whether the pace, which knows the rate, may shorten the backoff: a server's, and not for a probe that was rejected.
     private var knowsBetter: Bool {
-        guard case .pause(let sentAt, false, _) = machine.draws.first, machine.pace.rate != nil else { return false }
+        guard case .pause(let sentAt, false, _, _) = machine.draws.first, machine.pace.rate != nil else { return false }
         if case .probing(let probe) = machine.pace.phase { return sentAt < probe }
         return true
     }

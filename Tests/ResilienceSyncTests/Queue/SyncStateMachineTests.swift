@@ -170,6 +170,30 @@ import Testing
         #expect(talk.machine.progress == FlushReport.Counts(requests: 1, failed: 1, died: 1))
     }
 
+    @Test(
+        "a batch with a 429 and a later success ends the row: the next 429 is the first again, and waits no longer (B5)",
+        arguments: [nil, Duration.milliseconds(200)])
+    mutating func madeUpFor(named: Duration?) {
+        func throttled() -> SyncStateMachine.Failure { named.map { .throttled($0) } ?? .throttled }
+        let first: [SyncConversation.Action] =
+            named.map { [.keepPause($0)] } ?? [.draw(.throttled, retry: 0), .keepPause(.seconds(1))]
+        for _ in 0..<2 {
+            talk.end(talk.send(LaneHead(1, "a", "many"), LaneHead(2, "b", "many"))[0], throttled(), nil)
+            #expect(talk.course().asked == first)
+            _ = talk.finish()
+            talk.now = talk.now + .seconds(2)
+        }
+        // A success before it does not.
+        for retry in 0..<2 {
+            talk.end(talk.send(LaneHead(1, "a", "many"), LaneHead(2, "b", "many"))[0], nil, throttled())
+            #expect(talk.course().asked == first, "\(retry)")
+            _ = talk.finish()
+            talk.now = talk.now + .seconds(2)
+        }
+        talk.end(talk.send(LaneHead(1, "a"))[0], throttled())
+        #expect(talk.course().asked.first == .draw(.throttled, retry: 1))
+    }
+
     @Test("a shorter pause within a longer one changes nothing, and is not told")
     mutating func shorter() {
         let requests = talk.send(LaneHead(1, "a"), LaneHead(2, "b"))

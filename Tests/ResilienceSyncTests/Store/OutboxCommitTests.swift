@@ -76,13 +76,12 @@
             #expect(told == [.enqueued(1), .coalesced(id: "2", into: "1", cancelsOut: false)])
         }
 
-        @Test("an enqueue that was refused tells nothing when the next transaction is committed")
+        @Test("an enqueue that was rejected tells nothing when the next transaction is committed")
         func refused() async throws {
             try await queue.enqueue(Mutation("a1"))
             try await database.writeWithoutTransaction { [queue] db in
-                #expect(throws: SyncQueueError.duplicate(id: "a1")) {
-                    try queue.enqueue([Mutation("b1"), Mutation("a1")], in: db)
-                }
+                let rejected = Mutation(id: "", entity: "b", kind: "k")
+                #expect(throws: SyncQueueError.self) { try queue.enqueue([Mutation("b1"), rejected], in: db) }
                 try db.execute(sql: "CREATE TABLE note (text TEXT)")
             }
             #expect(told == [.enqueued(1)])

@@ -32,7 +32,7 @@ import Testing
         } reopening: { store in
             fault == .forgetsSettings ? FaultyStore(fault, keeping: store) : store
         }
-        .check(steps: 3_000, tasks: 1)
+        .check(steps: 5_000, tasks: 1)
         #expect(report.violations.contains { $0.trial == "a random walk beside a model" })
     }
 
@@ -52,14 +52,14 @@ import Testing
             ignoresNegativeLimits, countsParking, clearsTheDead, losesRaces,
             findsTheDead, neverSeals, removesTooMuch, locksForAll, unlocksForAll, forgetsWhoLocked,
             keepsAllTheDead, neverTooOld, dropsSilently, neverOvertaken, revivesTheOvertaken,
-            revivesBeforeTheAttempted, countsRevivedForAttempted, dropsByTheClock, diesInTheFuture
+            revivesBeforeTheAttempted, countsRevivedForAttempted, dropsByTheClock, diesInTheFuture, forgetsFailures
 
         var trial: String {
             switch self {
             case .lastFirst: "order"
             case .pagesOverlap: "pages"
-            case .notAtomic: "all or none, and no id twice"
-            case .forgetsTheDeadsIDs: "all or none, and no id twice"
+            case .notAtomic, .forgetsTheDeadsIDs: "no id twice, and the others of the list"
+            case .forgetsFailures: "failures that a mutation comes with"
             case .ignoresBlocks: "a head dies: block"
             case .ignoresRest, .countsParking: "a head dies: killRest"
             case .ignoresLimits: "a full queue rejects"
@@ -124,6 +124,7 @@ import Testing
                     all.added += one.added
                     all.merges += one.merges
                     all.dropped += one.dropped
+                    all.duplicates += one.duplicates
                 }
                 return all
             case .forgetsTheDeadsIDs:
@@ -153,6 +154,13 @@ import Testing
                     var appended = AppendResult()
                     appended.merges = [.init(id: only.id, into: last.mutation.id, cancelsOut: false)]
                     return appended
+                }
+            case .forgetsFailures:
+                mutations = mutations.map { mutation in
+                    Mutation(
+                        id: mutation.id, entity: mutation.entity, kind: mutation.kind, operation: mutation.operation,
+                        payload: mutation.payload, idempotencyKey: mutation.idempotencyKey,
+                        createdAt: mutation.createdAt)
                 }
             case .changesTexts:
                 mutations = mutations.map { mutation in

@@ -85,7 +85,7 @@ private struct RecordedGate: ExplorableMachine {
         var (failures, late) = (0, 0)
         for event in events {
             switch event {
-            case .ended(.throttled): (failures, late) = (late > 1 ? 1 : failures + 1, 0)
+            case .ended(.throttled): (failures, late) = (late > 0 ? 1 : failures + 1, 0)
             case .ended(.success), .reset: (failures, late) = (0, 0)
             case .endedToo(.success): late += 1
             case .endedToo(.throttled): late -= 1

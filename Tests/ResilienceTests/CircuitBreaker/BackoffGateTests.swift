@@ -167,14 +167,29 @@ import Testing
         #expect(!gate.isAtRest)
     }
 
-    @Test("of a volley, more must get through than fail, or the next failure is one more of the row", arguments: 1...4)
+    @Test(
+        "of a volley, as many must get through as fail, or the next failure is one more of the row (B5)",
+        arguments: 1...4)
     mutating func lateSuccesses(successes: Int) {
         throttle(2, at: .second(0))
         for _ in 0..<successes { gate.record(.success, at: .second(0)) }
         gate.record(.throttled, at: .second(0))
         throttle(1, at: .second(0))
-        #expect(gate.state == (successes > 2 ? .closed : .open))
-        #expect(gate.status(at: .second(0)).failureCount == (successes > 2 ? 1 : 3))
+        #expect(gate.state == (successes > 1 ? .closed : .open))
+        #expect(gate.status(at: .second(0)).failureCount == (successes > 1 ? 1 : 3))
+    }
+
+    @Test("volleys of one 429 and a later success never shut it: the success ends the row (B5)")
+    mutating func successAfterTheFailure() {
+        for second in Int64(0)..<9 {
+            guard case .allow(let first) = gate.admit(at: .second(second)),
+                case .allow(let other) = gate.admit(at: .second(second))
+            else { return #expect(Bool(false), "rejected") }
+            gate.record(.throttled, ticket: first, at: .second(second))
+            gate.record(.success, ticket: other, at: .second(second))
+            #expect(gate.status(at: .second(second)).failureCount == 1)
+        }
+        #expect(gate.state == .closed)
     }
 
     @Test("callers side by side, nearly all of whom are rejected, shut it soon", arguments: [2, 5, 20, 100])

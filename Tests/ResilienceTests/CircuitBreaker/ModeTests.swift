@@ -48,6 +48,53 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
+    private func configured(_ mode: CircuitBreaker.Mode?) throws -> CircuitBreaker {
+        CircuitBreaker(
+            configuration: try CircuitBreakerConfiguration(tripping: .consecutiveFailures(1), mode: mode),
+            timeBase: clock, observers: PolicyObservers(recorder))
+    }
+
+    @Test("a mode of the settings holds from the start, without a word, and the breaker is at rest in it")
+    func settled() throws {
+        for mode in CircuitBreaker.Mode.allCases {
+            let breaker = try configured(mode)
+            #expect(breaker.mode == mode && breaker.isAtRest && recorder.events.isEmpty)
+            #expect(breaker.canBeEvicted(unusedFor: .zero))
+        }
+        #expect(try configured(nil).mode == .automatic)
+    }
+
+    @Test("one that was set by hand stays over a change of settings, unless their mode changes")
+    func settledAgain() throws {
+        let breaker = try configured(nil)
+        breaker.setMode(.observing)
+        #expect(!breaker.isAtRest && !breaker.canBeEvicted(unusedFor: .seconds(9)))
+        #expect(breaker.reconfigured(like: try configured(.automatic)) === breaker && breaker.mode == .observing)
+        #expect(breaker.reconfigured(like: try configured(.disabled)) === breaker && breaker.mode == .disabled)
+        breaker.setMode(.automatic)
+        #expect(breaker.reconfigured(like: try configured(.disabled)) === breaker && breaker.mode == .automatic)
+        #expect(breaker.reconfigured(like: try configured(.isolated)) === breaker && breaker.mode == .isolated)
+        #expect(breaker.reconfigured(like: try configured(nil)) === breaker && breaker.mode == .automatic)
+        let told = recorder.events(of: CircuitBreaker.Event.self).map(\.description)
+        #expect(told.count == 5, "\(told)")
+    }
+
+    @Test("a snapshot has no mode of the settings: after a restart theirs holds, or one that was set by hand")
+    func settledSnapshot() throws {
+        let disabled = try configured(.disabled)
+        let snapshot = try #require(disabled.snapshot())
+        let plain = try configured(nil)
+        try plain.restore(snapshot)
+        #expect(plain.mode == .automatic)
+        try disabled.restore(try #require(plain.snapshot()))
+        #expect(disabled.mode == .disabled)
+        disabled.setMode(.isolated)
+        let byHand = try #require(disabled.snapshot())
+        let other = try configured(.disabled)
+        try other.restore(byHand)
+        #expect(other.mode == .isolated)
+    }
+
     @Test("disabled, it is not tripped, though its break goes on")
     func disabledWhileOpen() {
         breaker.trip()

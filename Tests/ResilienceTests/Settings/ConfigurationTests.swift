@@ -359,12 +359,12 @@ import Testing
         let configuration: CircuitBreakerConfiguration = try decoded(
             """
             {"probes": 2, "closing": {"successes": 3, "probes": 5}, "probeLeaseSeconds": 10, "excessWaitsSeconds": 0.5,
-             "rampSeconds": 20, "openFor": {"kind": "constant", "lengthSeconds": 30}}
+             "rampSeconds": 20, "openFor": {"kind": "constant", "lengthSeconds": 30}, "mode": "disabled"}
             """)
         let expected = try CircuitBreakerConfiguration(
             openFor: .seconds(30), probes: 2, closing: .successes(3, of: 5), probeLease: .seconds(10),
-            excess: .waits(upTo: .milliseconds(500)), ramp: .seconds(20))
-        #expect(configuration == expected)
+            excess: .waits(upTo: .milliseconds(500)), ramp: .seconds(20), mode: .disabled)
+        #expect(configuration == expected && CircuitBreaker(configuration: configuration).mode == .disabled)
         let literal = ThreeStateCircuit(
             openFor: .seconds(30), probes: 2, closing: .successes(3, of: 5), probeLease: .seconds(10),
             excess: .waits(upTo: .milliseconds(500)), ramp: .seconds(20))
@@ -553,7 +553,7 @@ import Testing
             (
                 #"{"breaker": {"openFro": {}}}"#,
                 [
-                    "CircuitBreaker: all.breaker.openFro is given, and is no setting: there are tripping, openFor, probes, closing, probeLeaseSeconds, excessWaitsSeconds, rampSeconds"
+                    "CircuitBreaker: all.breaker.openFro is given, and is no setting: there are tripping, openFor, probes, closing, mode, probeLeaseSeconds, excessWaitsSeconds, rampSeconds"
                 ]
             ),
         ])

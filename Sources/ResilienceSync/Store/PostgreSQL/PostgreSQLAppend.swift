@@ -73,7 +73,7 @@ extension PostgreSQLAppend: AppendingTable {
         nextOfOurs += 1
         inserted.append((position, mutation))
         tails[ExactText(mutation.entity), default: Tail(isWhole: true)].mutations
-            .append(StoredMutation(position: position, mutation: mutation, queuedAt: date))
+            .append(StoredMutation(new: mutation, position: position, queuedAt: date))
         (count, bytes) = (count + 1, bytes + mutation.payload.count)
         return position
     }

@@ -192,6 +192,15 @@ extension PostgreSQLStore {
                 ])
             number = try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).integer(0)
         }
+        // Seldom any, so they are no part of the statement above.
+        let failed = append.inserted.map(\.mutation).filter { $0.earlierFailures > 0 }
+        if !failed.isEmpty {
+            try await session.run(
+                """
+                UPDATE \(name("mutation")) m SET attempted = true, failures = f.failures
+                FROM unnest($1::bytea[], $2::int8[]) f (id, failures) WHERE \(schema.key("m.id")) = \(schema.key("f.id"))
+                """, [.texts(failed.map(\.id)), .integers(failed.map { Int64($0.earlierFailures) })])
+        }
         return "\(number)"
     }
 

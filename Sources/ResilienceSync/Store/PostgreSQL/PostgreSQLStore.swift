@@ -123,25 +123,21 @@ public final class PostgreSQLStore: MutationStore {
     ) async throws -> AppendResult {
         guard !mutations.isEmpty else { return AppendResult() }
         let appended = try await again {
-            let transaction = Locked<String?>(nil)
+            let transaction = Locked<(appended: AppendResult, number: String)?>(nil)
             do {
                 return try await self.engine.transaction { session in
                     let (appended, number) = try await self.append(mutations, under: rules, at: date, in: session)
-                    transaction.withLock { $0 = number }
+                    transaction.withLock { $0 = (appended, number) }
                     return appended
-                } as AppendResult?
+                }
             } catch let error as StatementError where error.isOutcomeUnknown {
-                guard let number = transaction.withLock({ $0 }) else { throw error }
+                guard let (appended, number) = transaction.withLock({ $0 }) else { throw error }
                 try await self.confirm(number, after: error)
-                return nil
+                return appended
             }
         }
         tellOthers()
-        if let appended { return appended }
-        // It is stored; what became of each is not known any more.
-        var result = AppendResult()
-        result.added = mutations.count
-        return result
+        return appended
     }
 
     public func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {

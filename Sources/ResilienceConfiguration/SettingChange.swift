@@ -1,0 +1,113 @@
+#if Configuration
+    internal import Resilience
+
+    /// A setting with a new value that a policy can't take over while it runs.
+    public struct SettingChange: Sendable, Hashable, CustomStringConvertible {
+        /// The setting's path, such as "resilience.pipelines.catalog.bulkhead.order".
+        public let path: String
+        /// The value until now; "not given" if there was none.
+        public let old: String
+        /// The value from now on; "not given" if there is none.
+        public let new: String
+
+        /// Creates a change.
+        /// - Parameters:
+        ///   - path: The setting's path.
+        ///   - old: The value until now.
+        ///   - new: The value from now on.
+        public init(path: String, old: String, new: String) {
+            self.path = path
+            self.old = old
+            self.new = new
+        }
+
+        public var description: String { "\(path) (\(old) → \(new))" }
+    }
+
+    extension SettingChange {
+        /// Finds the settings of a pipeline that a running one can't take over.
+        ///
+        /// Each setting that differs is tried alone, on two new pipelines, so this knows nothing of any policy.
+        /// - Parameters:
+        ///   - old: The settings that are in use.
+        ///   - new: The new ones.
+        ///   - path: Where they stand.
+        ///   - goesOn: Whether the first of two pipelines can go on with the settings of the second.
+        static func inTheWay(
+            from old: SettingTree?, to new: SettingTree?, at path: [String], where goesOn: (Pipeline, Pipeline) -> Bool
+        ) -> [SettingChange] {
+            guard case .group(let old) = old, case .group(let new) = new else { return [] }
+            let (before, after) = (policies(of: old), policies(of: new))
+            var found: [SettingChange] = []
+            for policy in (before + after.filter { !before.contains($0) }) {
+                func goes(_ one: SettingTree?, _ other: SettingTree?) -> Bool {
+                    guard let one = pipeline(policy, one), let other = pipeline(policy, other) else { return false }
+                    return goesOn(one, other)
+                }
+                // One that only the list has has its defaults.
+                let own = before.contains(policy) ? old[policy] ?? .group([:]) : nil
+                let next = after.contains(policy) ? new[policy] ?? .group([:]) : nil
+                if own == next || goes(own, next) { continue }
+                guard case .group(let ours) = own, case .group(let theirs) = next else {
+                    let isListed = old["policies"] != new["policies"]
+                    found +=
+                        isListed
+                        ? differences(old["policies"], new["policies"], at: path + ["policies"])
+                        : differences(own, next, at: path + [policy])
+                    continue
+                }
+                let names = Set(ours.keys).union(theirs.keys).sorted().filter { ours[$0] != theirs[$0] }
+                let blocking = names.filter { name in
+                    var changed = ours
+                    changed[name] = theirs[name]
+                    return !goes(own, .group(changed))
+                }
+                for name in blocking.isEmpty ? names : blocking {
+                    found += differences(ours[name], theirs[name], at: path + [policy, name])
+                }
+            }
+            return found.reduce(into: []) { all, change in if !all.contains(change) { all.append(change) } }
+        }
+
+        private static func policies(of members: [String: SettingTree]) -> [String] {
+            (try? PipelineConfiguration(.group(members), at: []))?.policies ?? []
+        }
+
+        /// A pipeline of one policy, or of none; nil if it can't be made of these settings.
+        private static func pipeline(_ policy: String, _ settings: SettingTree?) -> Pipeline? {
+            guard let settings else { return Pipeline("", configuration: PipelineConfiguration()) }
+            let tree = SettingTree.group([policy: settings, "policies": .texts([policy])])
+            return (try? PipelineConfiguration(tree, at: [])).map { Pipeline("", configuration: $0) }
+        }
+
+        private static func differences(
+            _ old: SettingTree?, _ new: SettingTree?, at path: [String]
+        ) -> [SettingChange] {
+            guard old != new else { return [] }
+            if case .group(let before) = old, case .group(let after) = new {
+                return Set(before.keys).union(after.keys).sorted().flatMap {
+                    differences(before[$0], after[$0], at: path + [$0])
+                }
+            }
+            func shown(_ tree: SettingTree?) -> String { tree.map(\.shown) ?? "not given" }
+            return [SettingChange(path: path.joined(separator: "."), old: shown(old), new: shown(new))]
+        }
+    }
+
+    extension SettingTree {
+        /// The value as a file has it.
+        fileprivate var shown: String {
+            switch self {
+            case .text(let text), .unreadable(let text): text
+            case .whole(let whole): "\(whole)"
+            case .number(let number): Int(exactly: number).map { "\($0)" } ?? "\(number)"
+            case .flag(let flag): "\(flag)"
+            case .texts(let texts): "[\(texts.joined(separator: ", "))]"
+            case .numbers(let numbers): "[\(numbers.map { "\($0)" }.joined(separator: ", "))]"
+            case .list(let trees): "[\(trees.map(\.shown).joined(separator: ", "))]"
+            case .group(let members):
+                "{\(members.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.shown)" }.joined(separator: ", "))}"
+            }
+        }
+    }
+#endif

@@ -1,0 +1,117 @@
+#if Configuration
+    /// A name in a settings file that nothing reads.
+    public struct UnknownSetting: Sendable, Hashable, CustomStringConvertible {
+        /// Its path, such as "resilience.pipelines.catalog.retry.maxRetires".
+        public let path: String
+        /// The name that it is most like; nil if it is like none.
+        public let suggestion: String?
+
+        /// Creates one.
+        /// - Parameters:
+        ///   - path: Its path.
+        ///   - suggestion: The name that it is most like.
+        public init(path: String, suggestion: String? = nil) {
+            self.path = path
+            self.suggestion = suggestion
+        }
+
+        public var description: String {
+            "nothing reads \(path)" + (suggestion.map { "; did you mean \($0)?" } ?? "")
+        }
+    }
+
+    extension UnknownSetting {
+        /// Finds the names that nothing reads.
+        ///
+        /// A pipeline or registry that nobody has asked for yet is looked at as one that somebody has.
+        /// - Parameters:
+        ///   - keys: All keys of the file, each as the names on its path.
+        ///   - path: Where the settings stand. Keys elsewhere are not looked at.
+        ///   - overrides: The names of a registry's overrides.
+        static func all(
+            among keys: [[String]], at path: [String], overrides: (_ registry: String) -> [String]
+        ) -> [UnknownSetting] {
+            var found: [UnknownSetting] = []
+            for key in keys where key.count > path.count && key.starts(with: path) {
+                let own = key[path.count...]
+                let unknown: (depth: Int, known: [String])? =
+                    switch own.first {
+                    case "pipelines": own.count > 2 ? SettingGroup.pipeline.unknown(in: own.dropFirst(2)) : nil
+                    case "registries":
+                        own.count > 2 ? inRegistry(own.dropFirst(2), overrides(own.dropFirst().first!)) : nil
+                    default: (own.startIndex, ["pipelines", "registries"])
+                    }
+                guard let unknown else { continue }
+                let setting = UnknownSetting(
+                    path: key[...unknown.depth].joined(separator: "."),
+                    suggestion: nearest(to: key[unknown.depth], among: unknown.known))
+                if !found.contains(setting) { found.append(setting) }
+            }
+            return found
+        }
+
+        private static func inRegistry(
+            _ path: ArraySlice<String>, _ overrides: [String]
+        ) -> (depth: Int, known: [String])? {
+            switch path.first {
+            case "default": return SettingGroup.pipeline.unknown(in: path.dropFirst())
+            case "overrideNames": return nil
+            case "overrides":
+                let own = path.dropFirst()
+                guard let name = own.first else { return nil }
+                guard overrides.contains(name) else { return (own.startIndex, overrides) }
+                return own.dropFirst().first == "key" ? nil : SettingGroup.pipeline.unknown(in: own.dropFirst())
+            default: return (path.startIndex, ["default", "overrideNames", "overrides"])
+            }
+        }
+
+        /// The name that a misspelt one is most like: one that begins with it, or else one with few other letters.
+        static func nearest(to name: String, among known: [String]) -> String? {
+            let own = Array(name.lowercased().utf8.prefix(100))
+            guard !own.isEmpty else { return nil }
+            if let longer = known.first(where: { $0.lowercased().hasPrefix(name.lowercased()) }) { return longer }
+            let near = known.map { (name: $0, distance: distance(own, Array($0.lowercased().utf8.prefix(100)))) }
+                .min { $0.distance < $1.distance }
+            return near.flatMap { $0.distance <= max(1, own.count / 3) ? $0.name : nil }
+        }
+
+        /// How many letters are missing, too many, others, or in the place of their neighbour.
+        private static func distance(_ one: [UInt8], _ other: [UInt8]) -> Int {
+            var (before, last) = ([Int](), Array(0...other.count))
+            for row in 0..<one.count {
+                var next = [row + 1]
+                for column in 0..<other.count {
+                    var least = min(last[column + 1] + 1, next[column] + 1)
+                    least = min(least, last[column] + (one[row] == other[column] ? 0 : 1))
+                    if row > 0, column > 0, one[row] == other[column - 1], one[row - 1] == other[column] {
+                        least = min(least, before[column - 1] + 1)
+                    }
+                    next.append(least)
+                }
+                (before, last) = (last, next)
+            }
+            return last[other.count]
+        }
+    }
+
+    extension SettingGroup {
+        /// The place of the first name on a path that this group does not have, and the names that there are; nil if it
+        /// has all.
+        fileprivate func unknown(in path: ArraySlice<String>) -> (depth: Int, known: [String])? {
+            guard let name = path.first else { return nil }
+            guard let field = field(named: name) else {
+                // A setting that is read to be rejected, with an error that says more.
+                if path.count == 1, fields.contains(where: { $0.misspelt.contains(name) }) { return nil }
+                return (path.startIndex, fields.map(\.name))
+            }
+            let rest = path.dropFirst()
+            switch field.kind {
+            case .group(let inner), .nested(let inner): return inner.unknown(in: rest)
+            // An element's number is looked at when it is read.
+            case .groups(let inner): return inner.unknown(in: rest.dropFirst())
+            case .whole, .number, .seconds, .flag, .text, .names, .secondsList, .choice:
+                return rest.isEmpty ? nil : (rest.startIndex, [])
+            }
+        }
+    }
+#endif

@@ -1,0 +1,29 @@
+// Without its trait, the compiler says which one a name needs. Each has what people write first: the compiler says it only where
+// everything else is right.
+
+#if !Logging || !Metrics || !Tracing
+    public import Resilience
+#endif
+
+#if !Logging
+    @available(*, unavailable, message: "Add the trait \"Logging\" to swift-resilience in your Package.swift.")
+    public struct PolicyLogger: PolicyObserver {
+        public init(_ logger: Any) {}
+        public func receive(_ event: PolicyEvent) {}
+    }
+#endif
+
+#if !Metrics
+    @available(*, unavailable, message: "Add the trait \"Metrics\" to swift-resilience in your Package.swift.")
+    public struct ResilienceMetrics: PolicyObserver {
+        public init() {}
+        public func receive(_ event: PolicyEvent) {}
+    }
+#endif
+
+#if !Tracing
+    extension Pipeline {
+        @available(*, unavailable, message: "Add the trait \"Tracing\" to swift-resilience in your Package.swift.")
+        public func traced() -> Pipeline { self }
+    }
+#endif

@@ -1,0 +1,30 @@
+// Without its trait, the compiler says which one a name needs. Each has what people write first: the compiler says it only where
+// everything else is right.
+
+#if !SQLite
+    // Another store, so that it can be given to a queue.
+    @available(*, unavailable, message: "Add the trait \"SQLite\" to swift-resilience in your Package.swift.")
+    public typealias SQLiteStore = MemoryStore
+
+    extension MemoryStore {
+        @available(*, unavailable, message: "Add the trait \"SQLite\" to swift-resilience in your Package.swift.")
+        public convenience init(path: String) { self.init() }
+
+        @available(*, unavailable, message: "Add the trait \"SQLite\" to swift-resilience in your Package.swift.")
+        public convenience init(in database: Any) { self.init() }
+    }
+#endif
+
+#if !PostgreSQL
+    @available(*, unavailable, message: "Add the trait \"PostgreSQL\" to swift-resilience in your Package.swift.")
+    public struct PostgreSQLEngine {
+        public init(_ connection: String) {}
+    }
+#endif
+
+#if !ServiceLifecycle
+    @available(*, unavailable, message: "Add the trait \"ServiceLifecycle\" to swift-resilience in your Package.swift.")
+    public struct SyncService {
+        public init(_ queue: SyncQueue) {}
+    }
+#endif
