@@ -34,7 +34,9 @@
 
         /// What has come since an earlier reading. A number that has shrunk was set back to zero in between.
         func since(_ earlier: CallCounts) -> CallCounts {
-            func grown(_ number: Int, _ before: Int) -> Int { number < before ? number : number - before }
+            func grown(_ number: Int, _ before: Int) -> Int {
+                number < before ? number : number.saturatingSubtracting(before)
+            }
             return CallCounts(
                 calls: grown(calls, earlier.calls), failures: grown(failures, earlier.failures),
                 rejections: grown(rejections, earlier.rejections))
@@ -89,7 +91,9 @@
         mutating func note(_ totals: [String: CallCounts], at time: Int) {
             let isFirst = times.isEmpty
             let time = max(time, times.last ?? time)
-            let end = (time - time % barLength).saturatingAdding(barLength)
+            // What a reading brings happened in the step before it, and it may come a little late.
+            let middle = max(Self.step / 2, time) - Self.step / 2
+            let end = (middle - middle % barLength).saturatingAdding(barLength)
             let newBars = min(Self.barCount, end.saturatingSubtracting(barsEnd ?? end) / barLength)
             barsEnd = end
             times = (times + [time]).suffix(Self.recentCount + 1)
@@ -114,7 +118,8 @@
             let one = series[pipeline]
             var sum = CallCounts()
             for ended in one?.recent ?? [] { sum += ended }
-            func perSecond(_ count: Int) -> Double { (Double(count) * 100_000 / Double(last - first)).rounded() / 100 }
+            let length = Double(last.saturatingSubtracting(first))
+            func perSecond(_ count: Int) -> Double { (Double(count) * 100_000 / length).rounded() / 100 }
             return Rates(
                 calls: perSecond(sum.calls), failures: perSecond(sum.failures), rejections: perSecond(sum.rejections),
                 bars: one?.bars.map { [$0.calls, $0.failures, $0.rejections] } ?? [])

@@ -78,7 +78,7 @@
                 }
                 #expect(!hub.isSampling)
                 let section = await hub.present().sections.first
-                #expect(section?.rates?.calls == 1 && section?.rates?.bars == [[5, 0, 0], [5, 0, 0], [0, 0, 0]])
+                #expect(section?.rates?.calls == 1 && section?.rates?.bars == [[5, 0, 0], [5, 0, 0]])
             }
         }
 

@@ -45,12 +45,12 @@
         }
 
         @Test("every action has its button and its question, and every unit its text")
-        func words() {
+        func words() throws {
             for action in DashboardAction.Kind.allCases {
                 #expect(DashboardPage.script.contains("\n  \(action.rawValue): ['"), "\(action)")
             }
             for unit in DashboardRow.Reading.Unit.allCases {
-                #expect(DashboardPage.script.contains(try! Regex("\\n  (count, )?\(unit.rawValue)[:,]")), "\(unit)")
+                #expect(DashboardPage.script.contains(try Regex("\\n  (count, )?\(unit.rawValue)[:,]")), "\(unit)")
             }
             for level in DashboardRow.Level.allCases where level != .off {
                 #expect(DashboardPage.style.contains(".badge.\(level.rawValue) "), "\(level)")
