@@ -26,7 +26,7 @@
             }
             let (one, other) = (pipeline("one"), pipeline("other"))
             try await one.run {}
-            try? await one.run { throw CancellationError() }
+            try? await one.run { throw InjectedFault(policy: "test", verdict: .cancelled) }
             // Two attempts of the first open the circuit.
             for _ in 0..<3 { try? await one.run { throw InjectedFault(policy: "test", verdict: .transient) } }
             try await other.run {}
