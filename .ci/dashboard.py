@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -94,13 +95,24 @@ class Browser:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def picture(self, name, width, height, scheme, whole=True):
+    def view(self, width, height, scheme):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def picture(self, name, width, height, scheme):
+        """The whole page. Nothing may be wider than it, or cut off."""
+        self.view(width, height, scheme)
         time.sleep(0.6)
-        if self.run("document.documentElement.scrollWidth > innerWidth"):
-            raise RuntimeError(f"the page is wider than {width} px")
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
+        assert not self.run("document.documentElement.scrollWidth > innerWidth"), f"the page is wider than {width} px"
+        cut = self.run(
+            "[...document.querySelectorAll('body *')].filter(one => one.scrollWidth > one.clientWidth + 1"
+            " && !one.closest('.hidden, .skip, .track')"
+            " && getComputedStyle(one).display !== 'inline').map(one => one.className + ': ' + one.textContent)")
+        assert not cut, f"cut off at {width} px: {cut}"
+        self.capture(name, captureBeyondViewport=True)
+
+    def capture(self, name, **parameters):
+        data = self.call("Page.captureScreenshot", format="png", **parameters)["data"]
         with open(name, "wb") as file:
             file.write(base64.b64decode(data))
 
@@ -125,23 +137,38 @@ def wait_for(what, condition, limit):
     return time.monotonic() - start
 
 
-def main():
-    program, demo, *options = sys.argv[1:]
-    folder = os.path.join(".build", "dashboard")
-    os.makedirs(folder, exist_ok=True)
-    service = subprocess.Popen([demo], env={**os.environ, "PORT": "0"}, stdout=subprocess.PIPE, text=True)
+def started(program, environment):
+    """Returns a service, and the address of its page, which it prints first."""
+    service = subprocess.Popen([program], env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
+    url = (service.stdout.readline().split() or [""])[0]
+    assert url.startswith("http://127.0.0.1:"), f"{program} did not start: {url}"
+    return service, url
+
+
+def opened(program, url):
+    """Returns a browser with the page."""
+    browser = Browser(program)
+    for domain in ("Page", "Runtime", "Log"):
+        browser.call(f"{domain}.enable")
+    browser.view(1280, 900, "light")
+    browser.call("Page.navigate", url=url)
+    return browser
+
+
+def row(name):
+    """The row of a policy or a queue."""
+    return ("[...document.querySelectorAll('.row')]"
+            f".find(row => row.querySelector('.name span').textContent === '{name}')")
+
+
+def check(program, demo, folder):
+    service, url = started(demo, {"PORT": "0"})
     browser = None
     try:
-        url = service.stdout.readline().strip()
-        assert url.startswith("http://127.0.0.1:"), f"the demo did not start: {url}"
         base = url.rsplit("/", 1)[0]
 
         def post(path):
             urllib.request.urlopen(urllib.request.Request(base + path, method="POST", data=b""))
-
-        def row(name):
-            return ("[...document.querySelectorAll('#circuit-rows tr')]"
-                    f".find(row => row.querySelector('th span').textContent === '{name}')")
 
         def state(name):
             return browser.run(f"{row(name)}?.dataset.state")
@@ -153,28 +180,29 @@ def main():
                 # 503 while something is down.
                 return json.load(error)
 
-        browser = Browser(program)
-        for domain in ("Page", "Runtime", "Log"):
-            browser.call(f"{domain}.enable")
-        browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
-        browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
-        browser.call("Page.navigate", url=url)
-        wait_for("the first state", lambda: state("payments") == "closed", 20)
+        browser = opened(program, url)
+        wait_for("the first state", lambda: state("payments breaker") == "closed", 20)
         hostile = "/v1/<script>alert(1)</script>"
         assert browser.run("document.querySelectorAll('script').length") == 1
-        assert browser.run(f"[...document.querySelectorAll('th')].some(e => e.textContent.includes('{hostile}'))")
+        assert browser.run(f"[...document.querySelectorAll('.name')].some(e => e.textContent.includes('{hostile}'))")
         print("the page shows all circuits, and a hostile name as text")
 
+        parts = browser.run("[...document.querySelectorAll('#parts > section')].map(e => e.getAttribute('aria-label'))")
+        assert parts == ["payments", "search", "endpoints", "Others"], parts
+        wait_for("rates of payments", lambda: browser.run(
+            "Number(document.querySelector('[aria-label=payments] .rates .calls dd')?.textContent) > 1"), 20)
+        print("pipelines have sections and rates")
+
         # When the circuit has opened in the service, the page must show it within a second.
-        def seen(upstream, wanted, limit, is_so):
-            wait_for(f"{upstream} to be {wanted} in the service", is_so, limit)
-            took = wait_for(f"{upstream} to be {wanted} on the page", lambda: state(upstream) == wanted, 10)
-            assert took < 1, f"{upstream} was shown {wanted} only {took:.2f} s later"
-            colour = browser.run(f"getComputedStyle({row(upstream)}.querySelector('.badge')).color")
+        def seen(name, wanted, limit, is_so):
+            wait_for(f"{name} to be {wanted} in the service", is_so, limit)
+            took = wait_for(f"{name} to be {wanted} on the page", lambda: state(name) == wanted, 10)
+            assert took < 1, f"{name} was shown {wanted} only {took:.2f} s later"
+            colour = browser.run(f"getComputedStyle({row(name)}.querySelector('.badge')).color")
             # Of DashboardPage+Style, in light: red, green, and violet for what was set by hand.
             colours = {"open": "rgb(179, 32, 31)", "closed": "rgb(23, 114, 69)", "isolated": "rgb(91, 63, 168)"}
-            assert colour == colours[wanted], f"{upstream} is {wanted}, and shown in {colour}"
-            print(f"{upstream}: {wanted} on the page after {took * 1000:.0f} ms, in {colour}")
+            assert colour == colours[wanted], f"{name} is {wanted}, and shown in {colour}"
+            print(f"{name}: {wanted} on the page after {took * 1000:.0f} ms, in {colour}")
 
         def in_service(name, wanted):
             def check():
@@ -183,46 +211,51 @@ def main():
             return check
 
         post("/demo/payments/down")
-        seen("payments", "open", 20, in_service("payments", "open"))
-        assert browser.run("document.getElementById('status').textContent") == "Down"
+        seen("payments breaker", "open", 20, in_service("payments", "open"))
+        assert browser.run("document.getElementById('status').textContent") == "down"
         assert "payments" in browser.run("document.getElementById('announcer').textContent")
         post("/demo/payments/up")
-        seen("payments", "closed", 30, in_service("payments", "closed"))
+        seen("payments breaker", "closed", 30, in_service("payments", "closed"))
 
         # By hand, with the keyboard alone.
-        browser.run(f"{row('/v1/uploads')}.querySelectorAll('button')[1].focus()")
-        browser.press("Enter", 13)
-        wait_for("the question", lambda: browser.run("document.getElementById('confirm').open"), 5)
-        assert "/v1/uploads" in browser.run("document.getElementById('confirm-text').textContent")
+        def focus(name, button):
+            browser.run(f"{row(name)}.querySelectorAll('button')[{button}].focus()")
+            browser.press("Enter", 13)
+            wait_for("the question", lambda: browser.run("document.getElementById('confirm').open"), 5)
+            assert name in browser.run("document.getElementById('confirm-text').textContent")
+
+        focus("/v1/uploads", 1)
         browser.press("Escape", 27)
         wait_for("Escape to close it", lambda: not browser.run("document.getElementById('confirm').open"), 5)
         assert state("/v1/uploads") == "closed"
-        browser.run(f"{row('/v1/uploads')}.querySelectorAll('button')[1].focus()")
-        browser.press("Enter", 13)
+        focus("/v1/uploads", 1)
         browser.press("Tab", 9)
         browser.press("Enter", 13)
         seen("/v1/uploads", "isolated", 5, in_service("/v1/uploads", "open"))
 
-        # A picture of a bad day: something in every state.
-        post("/demo/activities/down")
-        post("/demo/enqueue")
-        wait_for("activities to open", lambda: state("/v1/activities") == "open", 20)
-        post("/demo/search/down")
-        wait_for("search to open", lambda: state("search") == "open", 30)
+        # A 429 that asks for 300 s: the hold can be ended as soon as the upstream is well.
+        post("/demo/search/busy")
+        wait_for("the hold", lambda: state("search rate") == "held", 20)
         post("/demo/search/up")
-        wait_for("search to probe or close", lambda: state("search") != "open", 30)
+        focus("search rate", 0)
+        browser.press("Tab", 9)
+        browser.press("Enter", 13)
+        took = wait_for("the end of the hold", lambda: state("search rate") == "flowing", 5)
+        print(f"search rate: no hold any more {took * 1000:.0f} ms after its end by hand")
+
+        # A picture of something in every state.
+        post("/demo/activities/down")
+        wait_for("activities to open", lambda: state("/v1/activities") == "open", 20)
+        post("/demo/payments/busy")
+        wait_for("the hold", lambda: state("payments rate") == "held", 20)
         post("/demo/search/down")
+        wait_for("search to open", lambda: state("search breaker") == "open", 30)
         post("/demo/outbox/busy")
         post("/demo/enqueue")
-        wait_for("the queue to pause",
-                 lambda: "paused" in browser.run("document.getElementById('queue-cards').textContent"), 20)
-        wait_for("search to open again", lambda: state("search") == "open", 30)
+        wait_for("the queue to pause", lambda: state("outbox") == "paused", 20)
         for scheme in ("light", "dark"):
             browser.picture(os.path.join(folder, f"wide-{scheme}.png"), 1280, 900, scheme)
-            browser.picture(os.path.join(folder, f"narrow-{scheme}.png"), 400, 800, scheme)
-        if "--update" in options:
-            browser.picture("Docs/Pictures/dashboard.png", 1280, 860, "light", whole=False)
-            browser.picture("Docs/Pictures/dashboard~dark.png", 1280, 860, "dark", whole=False)
+            browser.picture(os.path.join(folder, f"narrow-{scheme}.png"), 390, 844, scheme)
 
         # When the service is gone, the page says so.
         service.kill()
@@ -236,6 +269,60 @@ def main():
             browser.close()
         service.kill()
         service.wait()
+
+
+def bad_day(program, gateway):
+    """Pictures of the gateway and its upstreams, whose own troubles are in Upstreams.swift."""
+    environment = {"PORT": os.environ.get("PORT", "18080"), "UPSTREAM_PORT": os.environ.get("UPSTREAM_PORT", "18081")}
+    service, url = started(gateway, environment)
+    start = time.monotonic()
+    is_over = threading.Event()
+
+    def calls(name, pause, times):
+        """Calls a service again and again during some minutes."""
+        while not is_over.wait(pause):
+            minute = (time.monotonic() - start) / 60
+            if any(begin <= minute < end for begin, end in times):
+                try:
+                    urllib.request.urlopen(url.rsplit("/", 1)[0] + f"/api/{name}", timeout=10).read()
+                except OSError:
+                    pass
+
+    browser = None
+    try:
+        # One after another, beside the four per second that the gateway sends itself. Prices allows five per second.
+        for caller in [("prices", 0.25, [(2, 4), (7.5, 60)]), ("reviews", 0.1, [(4.5, 8)]), ("reviews", 0.2, [(5, 7)])]:
+            threading.Thread(target=calls, args=caller, daemon=True).start()
+        time.sleep(10 * 60)
+        browser = opened(program, url)
+
+        def is_bad():
+            return browser.run(
+                "['open', 'held'].every(state => document.querySelector(`.row[data-state=${state}]`) !== null)")
+
+        for scheme, name in (("light", "dashboard"), ("dark", "dashboard~dark")):
+            browser.view(1280, 900, scheme)
+            bottom = browser.run("document.querySelector('.legend').getBoundingClientRect().bottom")
+            browser.view(1280, int(bottom) + 20, scheme)
+            time.sleep(1)
+            wait_for("a circuit that is open and a throttle that holds calls", is_bad, 60)
+            browser.capture(f"Docs/Pictures/{name}.png")
+    finally:
+        is_over.set()
+        if browser:
+            browser.close()
+        service.kill()
+        service.wait()
+
+
+def main():
+    program, binaries, *options = sys.argv[1:]
+    if "--update" in options:
+        bad_day(program, os.path.join(binaries, "resilient-gateway"))
+    else:
+        folder = os.path.join(".build", "dashboard")
+        os.makedirs(folder, exist_ok=True)
+        check(program, os.path.join(binaries, "dashboard-demo"), folder)
 
 
 main()

@@ -8,11 +8,14 @@
             let state: CircuitState
         }
 
-        /// How many changes are kept; the oldest are dropped first.
-        static let limit = 64
+        /// How many changes are kept; the oldest are dropped first. A circuit whose probe fails every 5 s has 240 in 10
+        /// minutes.
+        static let limit = 256
 
         /// The state before the first mark.
         private(set) var before: CircuitState
+        /// Since when the states are known; nil if no change was dropped.
+        private(set) var since: Int?
         private(set) var marks: [Mark] = []
 
         init(before: CircuitState) { self.before = before }
@@ -29,7 +32,10 @@
             while let first = marks.first, first.at < time { dropFirst() }
         }
 
-        private mutating func dropFirst() { before = marks.removeFirst().state }
+        private mutating func dropFirst() {
+            let first = marks.removeFirst()
+            (before, since) = (first.state, first.at)
+        }
     }
 
     /// The timelines of all circuits that have changed since the dashboard was mounted.

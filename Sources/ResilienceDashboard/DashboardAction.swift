@@ -4,7 +4,7 @@
 
     /// What a reader of the page asks for, as the page sends it.
     struct DashboardAction: Decodable, Sendable, Equatable {
-        enum Kind: String, Decodable, Sendable {
+        enum Kind: String, Codable, Sendable, CaseIterable {
             /// Opens the circuit for as long as if it had opened by itself.
             case open
             /// Closes the circuit, with nothing counted.
@@ -13,22 +13,39 @@
             case isolate
             /// Lets the circuit decide again.
             case automatic
+            /// Ends the hold of a throttle: the next call is its probe.
+            case endHold
         }
 
         let component: String
         let place: Int
         let action: Kind
 
-        /// - Returns: Whether there is such a circuit, and it can do that.
+        /// - Returns: Whether there is such a circuit or throttle, and it can do that.
         func perform(on monitor: HealthMonitor) -> Bool {
-            guard let breaker = monitor.breaker(of: component, at: place) else { return false }
+            let policy = monitor.policy(of: component, at: place)
+            if action == .endHold {
+                guard let throttle = policy as? Throttle, throttle.isHeld else { return false }
+                throttle.endHold()
+                return true
+            }
+            guard let breaker = policy as? CircuitBreaker else { return false }
             switch action {
             case .open: return breaker.trip()
             case .close: breaker.reset(keepingGrowth: false)
             case .isolate: breaker.setMode(.isolated)
             case .automatic: breaker.setMode(.automatic)
+            case .endHold: return false
             }
             return true
+        }
+    }
+
+    extension Throttle {
+        /// Whether it holds calls. While a probe is in flight there is no hold to end.
+        fileprivate var isHeld: Bool {
+            let status = status
+            return status.heldUntil != nil && !status.isProbing
         }
     }
 #endif

@@ -1,8 +1,8 @@
 #if Dashboard
     /// The settings of a dashboard.
     public struct DashboardConfiguration: Sendable, Hashable {
-        /// Whether a reader of the page may open, close and isolate circuits by hand. false by default: then the page
-        /// has no such buttons, and the service answers such a request with 403.
+        /// Whether a reader of the page may open, close and isolate circuits and end the hold of a throttle by hand.
+        /// false by default: then the page has no such buttons, and the service answers such a request with 403.
         ///
         /// Set it only where the page is behind your own authentication. A request must come from the page itself,
         /// which protects a reader from other sites; who may read the page is up to you. That the page is reached only from
@@ -15,15 +15,15 @@
         public var maxClients: Int
         /// How many components the page shows at most, at least 1: the worst, if there are more. 200 by default.
         public var limit: Int
-        /// How far back the timelines reach, at least a minute. 10 minutes by default.
+        /// How far back the timelines and the bars of calls reach, at least a minute. 10 minutes by default.
         public var history: Duration
 
         /// Creates settings. A number that is too small counts as the smallest one allowed.
         /// - Parameters:
-        ///   - allowsActions: Whether a reader of the page may change circuits by hand.
+        ///   - allowsActions: Whether a reader of the page may change circuits and throttles by hand.
         ///   - maxClients: How many pages may be open at the same time.
         ///   - limit: How many components the page shows at most.
-        ///   - history: How far back the timelines reach, at most a day.
+        ///   - history: How far back the timelines and the bars reach, at most a day.
         public init(
             allowsActions: Bool = false, maxClients: Int = 16, limit: Int = 200, history: Duration = .seconds(600)
         ) {

@@ -3,7 +3,7 @@
     import ResilienceObservability
 
     /// Reads the states while somebody watches, and hands them to all who do. While nobody does, it only records the
-    /// changes of circuits, as they are told.
+    /// changes of circuits, as they are told, and every few seconds how many calls have ended.
     final class DashboardHub: Sendable {
         private struct State {
             var audience: Audience
@@ -14,6 +14,7 @@
             /// Whether something has happened since the last sample.
             var isStale = false
             var timelines = Timelines()
+            var rates: CallRates
         }
 
         /// How long a page waits for the next sample if nothing happens.
@@ -24,6 +25,8 @@
         static let patience = Duration.milliseconds(100)
 
         let monitor: HealthMonitor
+        /// Counts the calls of the pipelines; nil for none.
+        private let counter: EventCounter?
         let configuration: DashboardConfiguration
         let timeBase: any TimeBase
         private let start: MonotonicInstant
@@ -33,17 +36,31 @@
 
         /// - Parameter onLeave: Is told of each page that has left, and how many remain: for tests.
         init(
-            _ monitor: HealthMonitor, _ configuration: DashboardConfiguration, timeBase: any TimeBase = .system,
+            _ monitor: HealthMonitor, _ configuration: DashboardConfiguration, counting counter: EventCounter? = nil,
+            timeBase: any TimeBase = .system,
             onLeave: @escaping @Sendable (_ remaining: Int) -> Void = { _ in }
         ) {
             self.onLeave = onLeave
             self.monitor = monitor
+            self.counter = counter
             self.configuration = configuration.checked
             self.timeBase = timeBase
             start = timeBase.now
-            state = Locked(State(audience: Audience(limit: self.configuration.maxClients)))
-            let tasks = monitor.watch { [weak self] component, change in self?.note(change, of: component) }
-            recorder.withLock { $0 = tasks }
+            state = Locked(
+                State(
+                    audience: Audience(limit: self.configuration.maxClients),
+                    rates: CallRates(history: 0.adding(self.configuration.history))))
+            var tasks = monitor.watch { [weak self] component, change in self?.note(change, of: component) }
+            if counter != nil {
+                countCalls()
+                tasks.append(
+                    Task { [weak self] in
+                        while (try? await timeBase.sleep(for: .milliseconds(CallRates.step))) != nil {
+                            self?.countCalls()
+                        }
+                    })
+            }
+            recorder.withLock { [tasks] in $0 = tasks }
         }
 
         deinit { for task in recorder.withLock({ $0 }) { task.cancel() } }
@@ -143,15 +160,25 @@
         /// What there is to show now.
         func present() async -> DashboardState {
             let report = await monitor.report(limit: configuration.limit, patience: Self.patience)
-            let (now, timelines) = (now, state.withLock { $0.timelines })
-            return DashboardState(report, timelines, since: now.adding(.zero - configuration.history), at: now)
+            let now = now
+            let (timelines, rates) = state.withLock { ($0.timelines, $0.rates) }
+            return DashboardState(
+                report, timelines, counter == nil ? nil : rates, since: now.adding(.zero - configuration.history),
+                at: now)
         }
 
         func snapshot(_ state: DashboardState) -> DashboardMessage {
             .snapshot(
                 DashboardMessage.Snapshot(
-                    now: state.now, summary: state.summary, rows: state.rows, history: 0.adding(configuration.history),
-                    recordedSince: 0, allowsActions: configuration.allowsActions))
+                    now: state.now, summary: state.summary, sections: state.sections, rows: state.rows,
+                    history: 0.adding(configuration.history), recordedSince: 0,
+                    allowsActions: configuration.allowsActions))
+        }
+
+        private func countCalls() {
+            guard let counter else { return }
+            let (totals, time) = (CallCounts.byPipeline(counter.counts), now)
+            state.withLock { $0.rates.note(totals, at: time) }
         }
 
         private func note(_ change: HealthSource.Change, of component: String) {

@@ -13,6 +13,7 @@
         struct Snapshot: Sendable, Encodable {
             let now: Int
             let summary: DashboardState.Summary
+            let sections: [DashboardState.Section]
             let rows: [DashboardRow]
             /// How far back the timelines reach, and since when changes are recorded.
             let history: Int
@@ -24,27 +25,23 @@
         struct Change: Sendable, Encodable {
             let now: Int
             var summary: DashboardState.Summary?
-            /// Rows that are new or have changed.
-            var rows: [DashboardRow] = []
-            /// The ids of the rows that are gone.
-            var gone: [String] = []
-            /// The ids of all rows in order, if there are new ones.
+            /// Sections and rows that are new or have changed. A row that no section lists any more is gone.
+            let sections: [DashboardState.Section]
+            let rows: [DashboardRow]
+            /// The ids of all sections in order, if they are not those of before.
             var order: [String]?
 
             init(from old: DashboardState, to new: DashboardState) {
                 now = new.now
                 if new.summary != old.summary { summary = new.summary }
-                var before = Dictionary(old.rows.map { ($0.id, $0) }) { first, _ in first }
-                for row in new.rows {
-                    let known = before.removeValue(forKey: row.id)
-                    if known != row { rows.append(row) }
-                    if known == nil { order = [] }
-                }
-                gone = before.keys.sorted()
-                if order != nil { order = new.rows.map(\.id) }
+                let oldSections = Dictionary(old.sections.map { ($0.id, $0) }) { first, _ in first }
+                let oldRows = Dictionary(old.rows.map { ($0.id, $0) }) { first, _ in first }
+                sections = new.sections.filter { oldSections[$0.id] != $0 }
+                rows = new.rows.filter { oldRows[$0.id] != $0 }
+                if old.sections.map(\.id) != new.sections.map(\.id) { order = new.sections.map(\.id) }
             }
 
-            var isEmpty: Bool { summary == nil && rows.isEmpty && gone.isEmpty }
+            var isEmpty: Bool { summary == nil && sections.isEmpty && rows.isEmpty && order == nil }
         }
 
         case snapshot(Snapshot)

@@ -8,25 +8,35 @@
             const base = location.pathname.replace(/\/+$/, '');
             const token = document.querySelector('meta[name=resilience-token]').content;
             const $ = (id) => document.getElementById(id);
-            const words = {
-              closed: 'closed', open: 'open', halfOpen: 'half-open', isolated: 'isolated', disabled: 'disabled',
-              observing: 'observing', up: 'Up', degraded: 'Degraded', down: 'Down',
+            // Of each action: its button, and what it does to something of this name.
+            const actions = {
+              open: ['Open', (name) => 'Open the circuit ' + name + '? Its calls are rejected until the break is over.'],
+              close: ['Close', (name) => 'Close the circuit ' + name + '? Its calls get through again.'],
+              isolate: ['Isolate', (name) => 'Isolate ' + name + '? All its calls are rejected until you release it.'],
+              automatic: ['Release', (name) => 'Release ' + name + '? The circuit decides again.'],
+              endHold: ['End hold', (name) => 'End the hold of ' + name + '? Its next call goes at once, and if that goes well, all others.'],
             };
-            const rows = new Map();      // id → row, as the service sends it
-            const views = new Map();     // id → what shows it
-            let order = [], summary = null, history = 600000, recordedSince = 0, allowsActions = false, offset = null;
-            let source = null, lastMessage = 0;
+            const rows = new Map(), sections = new Map();     // id → { data, node, update, tick }
+            let order = [], summary = null, history = 600000, recordedSince = 0, offset = null, source = null, lastMessage = 0;
 
             // Elements, and text that changes only where it differs, so that readers of the page are not told again.
-            function element(tag, className, text) {
+            function element(tag, className, ...content) {
               const made = document.createElement(tag);
               if (className) made.className = className;
-              if (text !== undefined) made.textContent = text;
+              made.append(...content);
               return made;
             }
             function say(target, text) { if (target.textContent !== text) target.textContent = text; }
             function look(target, className) { if (target.className !== className) target.className = className; }
             function attribute(target, name, value) { if (target.getAttribute(name) !== value) target.setAttribute(name, value); }
+            function arrange(target, nodes) {
+              const present = target.children;
+              if (present.length === nodes.length && nodes.every((node, index) => present[index] === node)) return;
+              const focused = document.activeElement;
+              target.replaceChildren(...nodes);
+              if (focused !== document.activeElement && focused.isConnected) focused.focus();
+            }
+            function announce(text) { $('announcer').textContent = text; }
 
             function now() { return offset === null ? 0 : performance.now() - offset; }
             function length(milliseconds) {
@@ -40,325 +50,224 @@
               const past = now() - time;
               return past < 2000 ? 'now' : length(Math.floor(past / 1000) * 1000) + ' ago';
             }
-            function count(number) { return number.toLocaleString('en-US').replace(/,/g, '\u2009'); }
+            function count(number) { return Math.round(number).toLocaleString('en-US').replace(/,/g, '\u2009'); }
+            function short(number) { return number === 0 ? '0' : number < 0.1 ? number.toFixed(2) : number < 10 ? number.toFixed(1) : count(number); }
             function bytes(number) {
               const units = ['B', 'kB', 'MB', 'GB', 'TB'];
               let unit = 0;
               while (number >= 1000 && unit < units.length - 1) { number /= 1000; unit += 1; }
               return (unit && number < 10 ? number.toFixed(1) : Math.round(number)) + ' ' + units[unit];
             }
-            function fullName(row) { return (row.group ? row.group + ' ' : '') + row.name + (row.policy ? ' ' + row.policy : ''); }
-            function shownState(circuit) { return circuit.mode === 'automatic' ? circuit.state : circuit.mode; }
-            function needsAttention(row) {
-              return row.status !== 'up' || !!row.problem || (row.circuit && row.circuit.mode !== 'automatic');
-            }
-            function announce(text) { $('announcer').textContent = text; }
+            const written = {
+              count, bytes,
+              milliseconds: (value) => value >= 10000 ? length(value) : short(value) + ' ms',
+              perSecond: (value) => short(value) + '/s',
+              percent: (value) => count(value) + ' %',
+              until: (value) => value > now() ? 'in ' + length(value - now()) : 'now',
+              since: (value) => length(now() - value),
+            };
 
-            function title(row) {
-              const parts = [row.group, row.policy].filter(Boolean).join(' · ');
-              return { name: row.name, sub: parts };
-            }
-            function named(tag, row) {
-              const box = element(tag);
-              const shown = title(row);
-              box.append(element('span', '', shown.name));
-              if (row.isRequired) box.append(element('span', 'required', 'required'));
-              if (shown.sub) box.append(element('span', 'sub', shown.sub));
-              return box;
-            }
-
-            // A circuit: a row of the table.
-            function circuitView(row) {
-              const line = element('tr');
-              line.setAttribute('role', 'row');
-              const cell = (className, label) => {
-                const made = element('td', className);
-                made.setAttribute('role', 'cell');
-                if (label) made.dataset.label = label;
-                line.append(made);
-                return made;
-              };
-              const head = named('th', row);
-              head.scope = 'row';
-              head.setAttribute('role', 'rowheader');
-              line.append(head);
-              const badge = element('span', 'badge');
-              const state = cell('state');
-              state.append(badge);
-              const failures = cell('number', 'Failures');
-              const probe = cell('number', 'Next probe');
-              const track = element('div', 'track');
+            // A strip of the last minutes.
+            function strip(...content) {
+              const track = element('div', 'track', ...content);
               track.setAttribute('role', 'img');
-              cell('timeline').append(track);
-              const hand = element('div', 'hand');
-              if (allowsActions) cell('actions').append(hand);
-              let drawn = 0, shown = '', buttons = '';
+              return track;
+            }
+            // Where a time is on the strip, in hundredths.
+            function place(time) { return Math.max(0, Math.min(100, (time - now() + history) / history * 100)); }
+            function piece(name, from, to) {
+              const made = element('i', name);
+              made.style.left = place(from) + '%';
+              made.style.width = place(to) - place(from) + '%';
+              return made;
+            }
 
-              function draw(circuit) {
-                const end = now(), begin = end - history;
-                const place = (time) => Math.max(0, Math.min(100, (time - begin) / history * 100));
-                const parts = [];
-                if (recordedSince > begin) parts.push(['unknown', begin, recordedSince]);
-                let from = Math.max(begin, recordedSince), current = circuit.before, outages = 0;
-                for (const mark of circuit.marks) {
-                  if (mark.at > from) parts.push([current, from, mark.at]);
-                  if (mark.state === 'open' && current !== 'open') outages += 1;
+            // A policy or a queue: a row.
+            function makeRow(first) {
+              let data = first, shown = '', offered = '', drawn = -Infinity;
+              const badge = element('span', 'badge'), readings = element('dl', 'readings'), hand = element('div', 'hand');
+              const name = element('div', 'name', element('span', '', first.name));
+              if (first.name !== first.kind) name.append(element('span', 'sub', first.kind));
+              const problem = element('p', 'problem');
+              const track = first.timeline ? strip() : element('div', 'gauge', element('i'));
+              const node = element('li', 'row', name, badge, readings, track, hand, problem);
+
+              function outages() {
+                const { before, marks, since = recordedSince } = data.timeline, pieces = [piece('unknown', -Infinity, since)];
+                let from = Math.max(now() - history, since), state = before, count = 0;
+                for (const mark of marks) {
+                  if (mark.at > from) pieces.push(piece(state, from, mark.at));
+                  if (mark.state === 'open' && state !== 'open') count += 1;
                   from = Math.max(from, mark.at);
-                  current = mark.state;
+                  state = mark.state;
                 }
-                parts.push([current, from, end]);
-                track.replaceChildren(...parts.map(([name, start, stop]) => {
-                  const part = element('i', name);
-                  part.style.left = place(start) + '%';
-                  part.style.width = Math.max(0, place(stop) - place(start)) + '%';
-                  return part;
-                }));
-                attribute(track, 'aria-label', 'Opened ' + (outages === 1 ? 'once' : outages + ' times') + ' in the last ' + length(history));
+                track.replaceChildren(...pieces, piece(state, from, now()));
+                attribute(track, 'aria-label', 'Opened ' + (count === 1 ? 'once' : count + ' times') + ' in the last ' + length(history));
                 drawn = performance.now();
               }
-              function offer(row) {
-                const choices = row.circuit.mode === 'isolated' ? ['automatic']
-                  : row.circuit.mode !== 'automatic' ? [] : row.circuit.state === 'closed' ? ['open', 'isolate'] : ['close', 'isolate'];
-                if (buttons === choices.join()) return;
+              function offer() {
+                const choices = $('main').classList.contains('by-hand') ? data.facts.actions : [];
+                if (offered === choices.join()) return;
+                offered = choices.join();
                 const hadFocus = hand.contains(document.activeElement);
-                buttons = choices.join();
                 hand.replaceChildren(...choices.map((choice) => {
-                  const button = element('button', '', { open: 'Open', close: 'Close', isolate: 'Isolate', automatic: 'Release' }[choice]);
+                  const button = element('button', '', actions[choice][0]);
                   button.type = 'button';
-                  button.setAttribute('aria-label', button.textContent + ' ' + fullName(row));
-                  button.addEventListener('click', () => ask(row, choice));
+                  button.setAttribute('aria-label', button.textContent + ' ' + data.fullName);
+                  button.addEventListener('click', () => ask(data, choice));
                   return button;
                 }));
                 if (hadFocus && hand.firstChild) hand.firstChild.focus();
               }
               return {
-                node: line,
-                update(row, isNew) {
-                  const circuit = row.circuit, state = shownState(circuit);
-                  look(badge, 'badge ' + state);
-                  say(badge, words[state] || state);
-                  if (!isNew && shown && shown !== state) {
-                    line.classList.remove('changed');
-                    void line.offsetWidth;
-                    line.classList.add('changed');
-                    announce(fullName(row) + ': circuit ' + (words[state] || state));
+                node,
+                get data() { return data; },
+                update(next) {
+                  data = next;
+                  const { facts } = data;
+                  if (data.timeline && shown && shown !== facts.state) {
+                    node.classList.remove('changed');
+                    void node.offsetWidth;
+                    node.classList.add('changed');
+                    announce(data.fullName + ': circuit ' + facts.state);
                   }
-                  shown = state;
-                  attribute(line, 'data-state', state);
-                  say(failures, count(circuit.failures) + (circuit.limit ? ' of ' + count(circuit.limit) : '')
-                    + (circuit.calls !== undefined ? ' / ' + count(circuit.calls) + ' calls' : ''));
-                  if (allowsActions) offer(row);
-                  draw(circuit);
-                  this.tick(row);
+                  shown = facts.state;
+                  attribute(node, 'data-state', facts.state);
+                  look(badge, 'badge ' + facts.level);
+                  if (readings.children.length !== facts.readings.length) {
+                    readings.replaceChildren(...facts.readings.map(() => element('div', '', element('dt'), element('dd'))));
+                  }
+                  problem.hidden = !facts.problem;
+                  say(problem, facts.problem || '');
+                  if (!data.timeline) {
+                    track.hidden = !facts.share;
+                    look(track, 'gauge ' + facts.level);
+                    track.firstChild.style.width = facts.share * 100 + '%';
+                  }
+                  offer();
+                  drawn = -Infinity;
+                  this.tick();
                 },
-                tick(row) {
-                  const circuit = row.circuit;
-                  let text = '–';
-                  if (circuit.mode === 'isolated') text = 'by hand';
-                  else if (circuit.probeAt !== undefined) text = circuit.probeAt > now() ? 'in ' + length(circuit.probeAt - now()) : 'now';
-                  else if (circuit.state === 'halfOpen') text = 'probing';
-                  say(probe, text);
-                  const age = performance.now() - drawn;
-                  if (age > (circuit.marks.length ? 1000 : 10000)) draw(circuit);
+                tick() {
+                  const { facts, timeline } = data;
+                  say(badge, facts.state + (facts.until > now() ? ' for ' + length(facts.until - now()) : ''));
+                  facts.readings.forEach((reading, index) => {
+                    const [label, value] = readings.children[index].children;
+                    say(label, reading.label);
+                    say(value, written[reading.unit](reading.value) + (reading.limit === undefined ? '' : ' of ' + count(reading.limit)));
+                  });
+                  if (timeline && performance.now() - drawn > (timeline.marks.length ? 1000 : 10000)) outages();
                 },
               };
             }
 
-            // A throttle, a bulkhead or a policy of the service's own: a card with a gauge.
-            function limitView(row) {
-              const card = element('li');
-              const head = element('div', 'head');
-              head.append(named('strong', row));
-              const badge = element('span', 'badge');
-              head.append(badge);
-              const gauge = element('div', 'gauge'), bar = element('i');
-              gauge.setAttribute('role', 'meter');
-              gauge.setAttribute('aria-label', 'Permits in use of ' + fullName(row));
-              gauge.append(bar);
-              const line = element('p', 'note');
-              card.append(head, gauge, line);
-              return {
-                node: card,
-                update(row) {
-                  const { bulkhead, throttle, adaptiveThrottle, chaos, hedge, endpointPool } = row;
-                  gauge.hidden = !bulkhead;
-                  if (bulkhead) {
-                    const share = Math.min(1, bulkhead.inUse / Math.max(1, bulkhead.limit));
-                    const isFull = bulkhead.inUse >= bulkhead.limit;
-                    const rejects = isFull && bulkhead.waiting >= bulkhead.waitLimit;
-                    bar.style.width = share * 100 + '%';
-                    look(gauge, 'gauge' + (rejects ? ' full' : share >= 0.8 ? ' warn' : ''));
-                    attribute(gauge, 'aria-valuenow', String(bulkhead.inUse));
-                    attribute(gauge, 'aria-valuemin', '0');
-                    attribute(gauge, 'aria-valuemax', String(bulkhead.limit));
-                    const milliseconds = us => (us / 1000).toPrecision(us < 100000 ? 2 : 3) + ' ms';
-                    say(line, count(bulkhead.inUse) + ' of ' + count(bulkhead.limit) + ' permits in use'
-                      + (bulkhead.waitLimit ? ', ' + count(bulkhead.waiting) + ' of ' + count(bulkhead.waitLimit) + ' waiting' : '')
-                      + (bulkhead.baseline ? '; calls take ' + milliseconds(bulkhead.latency) + ', without a queue ' + milliseconds(bulkhead.baseline) : ''));
-                    look(badge, 'badge ' + (rejects ? 'down' : isFull ? 'degraded' : 'up'));
-                    say(badge, bulkhead.isShedding ? 'overloaded, shedding' : rejects ? 'full, rejecting' : isFull ? 'full' : 'free');
-                  } else if (adaptiveThrottle) {
-                    const { calls, accepted, rejectedPercent } = adaptiveThrottle;
-                    look(badge, 'badge ' + (rejectedPercent > 50 ? 'down' : rejectedPercent ? 'degraded' : 'up'));
-                    say(badge, rejectedPercent ? 'rejecting ' + rejectedPercent + ' %' : 'rejecting none');
-                    say(line, count(accepted) + ' of ' + count(calls) + ' calls accepted');
-                  } else if (chaos) {
-                    say(line, count(chaos.touched) + ' calls touched' + (chaos.delayed ? ', ' + count(chaos.delayed) + ' delayed now' : ''));
-                  } else if (hedge) {
-                    look(badge, 'badge ' + (hedge.left ? 'up' : 'degraded'));
-                    say(badge, hedge.left ? count(hedge.left) + ' hedges left' : 'no hedges left');
-                    say(line, (hedge.delay === undefined ? 'no delay' : 'after ' + count(hedge.delay) + ' ms')
-                      + (hedge.samples ? ', of ' + count(hedge.samples) + ' calls' : ''));
-                  } else if (endpointPool) {
-                    const { ejected, isPanicking } = endpointPool;
-                    look(badge, 'badge ' + (isPanicking || !row.isAllowed ? 'down' : ejected ? 'degraded' : 'up'));
-                    say(badge, !row.isAllowed ? 'no endpoint' : isPanicking ? 'too few left, using all' : ejected ? count(ejected) + ' ejected' : 'none ejected');
-                    say(line, count(endpointPool.count) + ' endpoints, ' + count(endpointPool.inFlight) + ' calls in flight');
-                  } else if (!throttle) {
-                    look(badge, 'badge ' + (row.isAllowed ? 'up' : 'degraded'));
-                    say(badge, row.isAllowed ? 'allows calls' : 'allows no call');
-                    say(line, row.kind);
-                  }
-                  this.tick(row);
-                },
-                tick(row) {
-                  const chaos = row.chaos;
-                  if (chaos) {
-                    const isOn = chaos.isOn && chaos.endsAt > now();
-                    look(badge, 'badge ' + (isOn ? 'degraded' : 'up'));
-                    say(badge, isOn ? 'on for ' + length(chaos.endsAt - now()) : 'off');
-                  }
-                  const throttle = row.throttle;
-                  if (!throttle) return;
-                  const isHeld = throttle.heldUntil !== undefined && throttle.heldUntil > now();
-                  look(badge, 'badge ' + (isHeld || throttle.isProbing ? 'degraded' : 'up'));
-                  say(badge, throttle.isProbing ? 'probing' : isHeld ? 'held for ' + length(throttle.heldUntil - now()) : 'flowing');
-                  say(line, (throttle.available === undefined ? 'no limit' : count(throttle.available) + ' available')
-                    + ', ' + count(throttle.waiting) + ' waiting');
-                },
-              };
-            }
+            // A pipeline with its policies, a registry, or what is in neither.
+            function makeSection(first) {
+              let data = first, drawn = 0;
+              const badge = element('span', 'badge'), title = element('h2', 'name', first.name || 'Others');
+              if (first.isRequired) title.append(element('span', 'required', 'required'));
+              if (first.group) title.append(element('span', 'sub', first.group));
+              const figures = ['calls', 'failures', 'rejections'].map((name) => {
+                const value = element('dd'), made = element('div', name, element('dt', '', { calls: 'calls/s', failures: 'failed/s', rejections: 'rejected/s' }[name]), value);
+                return [name, value, made];
+              });
+              const readings = element('dl', 'readings rates', ...figures.map(([, , made]) => made));
+              const chart = $('chart').cloneNode(true), track = strip(), list = element('ul', 'rows');
+              chart.removeAttribute('id');
+              chart.removeAttribute('hidden');
+              const node = element('section', 'part', element('div', 'head', title, badge, readings, track), list);
+              node.setAttribute('aria-label', (first.group ? first.group + ' ' : '') + title.firstChild.textContent);
 
-            // A queue: a card with its figures.
-            function queueView(row) {
-              const card = element('li');
-              const head = element('div', 'head');
-              head.append(named('strong', row));
-              const badge = element('span', 'badge');
-              head.append(badge);
-              const problem = element('p', 'problem');
-              const facts = element('dl', 'facts');
-              const fact = (label) => {
-                const box = element('div'), value = element('dd');
-                box.append(element('dt', '', label), value);
-                facts.append(box);
-                return value;
-              };
-              const depth = fact('Pending'), flight = fact('In flight'), dead = fact('Dead');
-              const oldest = fact('Oldest'), rate = fact('Pace'), left = fact('Time left');
-              card.append(head, problem, facts);
+              function bars() {
+                const { barLength, barsEnd } = summary, all = data.rates.bars, paths = ['', '', ''];
+                const most = Math.max(1, ...all.map(([calls]) => calls));
+                all.forEach(([calls, failures, rejections], index) => {
+                  const from = barsEnd - (all.length - index) * barLength;
+                  [calls, failures + rejections, failures].forEach((height, level) => {
+                    if (!height) return;
+                    const top = 100 - Math.max(6, height / most * 100);
+                    paths[level] += 'M' + place(from) + ' 100V' + top + 'H' + place(from + barLength) + 'V100Z';
+                  });
+                });
+                paths.forEach((path, level) => attribute(chart.children[level], 'd', path));
+                track.replaceChildren(piece('unknown', -Infinity, recordedSince), chart);
+                attribute(track, 'aria-label', 'At most ' + short(most / barLength * 1000) + ' calls per second in the last ' + length(history));
+                drawn = performance.now();
+              }
               return {
-                node: card,
-                update(row) {
-                  problem.hidden = !row.problem;
-                  say(problem, row.problem || '');
-                  facts.hidden = !row.queue;
-                  if (row.queue) {
-                    const queue = row.queue;
-                    say(depth, count(queue.pending) + (queue.bytes ? ' · ' + bytes(queue.bytes) : ''));
-                    say(flight, count(queue.inFlight));
-                    say(dead, count(queue.dead));
-                    say(rate, queue.rate === undefined ? '–' : queue.rate + ' / s');
-                    say(left, queue.secondsLeft === undefined || !queue.pending ? '–' : length(queue.secondsLeft * 1000));
+                node,
+                get data() { return data; },
+                update(next) {
+                  data = next;
+                  const { rates, status } = data;
+                  look(node, 'part ' + status);
+                  look(badge, 'badge ' + status);
+                  say(badge, status);
+                  readings.hidden = track.hidden = !rates;
+                  if (!rates) return;
+                  for (const [name, value, made] of figures) {
+                    say(value, short(rates[name]));
+                    look(made, rates[name] ? name : 'zero');
                   }
-                  this.tick(row);
+                  bars();
                 },
-                tick(row) {
-                  const queue = row.queue;
-                  if (!queue) { look(badge, 'badge down'); say(badge, 'no answer'); return; }
-                  const isPaused = queue.pausedUntil !== undefined && queue.pausedUntil > now();
-                  look(badge, 'badge ' + (isPaused ? 'degraded' : 'up'));
-                  say(badge, isPaused ? 'paused for ' + length(queue.pausedUntil - now()) : queue.isFlushing ? 'sending' : 'idle');
-                  say(oldest, queue.oldestSince === undefined ? '–' : length(now() - queue.oldestSince));
+                tick() { if (data.rates && performance.now() - drawn > 5000) bars(); },
+                // Shows the rows that are wanted.
+                arrange(isWanted) {
+                  const wanted = data.rows.map((id) => rows.get(id)).filter((row) => row && isWanted(row.data));
+                  arrange(list, wanted.map((row) => row.node));
+                  return wanted.length > 0;
                 },
               };
             }
 
             // What the service sends.
-            function put(row) {
-              const known = views.get(row.id), isNew = !known;
-              const view = known || (row.circuit ? circuitView : row.kind === 'queue' ? queueView : limitView)(row);
-              rows.set(row.id, row);
-              views.set(row.id, view);
-              view.update(row, isNew);
+            function put(views, make, data) {
+              if (!views.has(data.id)) views.set(data.id, make(data));
+              views.get(data.id).update(data);
             }
-            function drop(id) {
-              const view = views.get(id);
-              if (view) view.node.remove();
-              views.delete(id);
-              rows.delete(id);
-            }
-            function arrange() {
+            function arrangeAll() {
               const find = $('find').value.trim().toLowerCase(), only = $('attention').checked;
-              const places = { circuit: $('circuit-rows'), limit: $('limit-cards'), queue: $('queue-cards') };
-              const shown = { circuit: [], limit: [], queue: [] }, all = { circuit: 0, limit: 0, queue: 0 };
-              for (const id of order) {
-                const row = rows.get(id);
-                if (!row) continue;
-                const kind = row.circuit ? 'circuit' : row.kind === 'queue' ? 'queue' : 'limit';
-                all[kind] += 1;
-                if (find && !fullName(row).toLowerCase().includes(find)) continue;
-                if (only && !needsAttention(row)) continue;
-                shown[kind].push(views.get(id).node);
-              }
-              for (const kind of Object.keys(places)) {
-                const present = places[kind].children, wanted = shown[kind];
-                if (present.length !== wanted.length || wanted.some((node, index) => present[index] !== node)) {
-                  const focused = document.activeElement;
-                  places[kind].replaceChildren(...wanted);
-                  if (focused && focused !== document.activeElement && focused.isConnected) focused.focus();
-                }
-              }
-              $('filter').hidden = rows.size <= 8;
-              $('no-circuits').hidden = shown.circuit.length > 0;
-              $('no-circuits').textContent = all.circuit ? 'No circuit is like this.' : 'No circuits.';
-              $('circuits').querySelector('table').hidden = shown.circuit.length === 0;
-              $('limits').hidden = all.limit === 0;
-              $('queues').hidden = all.queue === 0;
+              const shown = order.map((id) => sections.get(id)).filter((section) => section.arrange((row) =>
+                (!find || (row.fullName + ' ' + row.kind).toLowerCase().includes(find))
+                && (!only || row.status !== 'up' || row.facts.level === 'byHand')));
+              arrange($('parts'), shown.map((section) => section.node));
+              $('filter').hidden = rows.size <= 12;
+              $('nothing').hidden = shown.length > 0;
             }
             function total(id, number, className) {
               say($(id), count(number));
               look($(id), number > 0 && className ? className : '');
             }
             function sum() {
-              const totals = summary.totals;
-              say($('name'), summary.name);
-              document.title = (totals.openCircuits ? '(' + totals.openCircuits + ' open) ' : '') + summary.name + ' – Resilience';
-              look($('status'), 'pill ' + summary.status);
-              say($('status'), words[summary.status]);
+              const { name, status, totals } = summary;
+              say($('name'), name);
+              document.title = (totals.openCircuits ? '(' + totals.openCircuits + ' open) ' : '') + name + ' – Resilience';
+              look($('status'), 'badge ' + status);
+              say($('status'), status);
               total('t-components', totals.components);
               total('t-open', totals.openCircuits, 'alert');
               total('t-half', totals.halfOpenCircuits, 'warn');
               total('t-degraded', totals.degraded, 'warn');
               total('t-down', totals.down, 'alert');
               say($('foot'), (totals.omitted ? count(totals.omitted) + ' components that are well are not shown. ' : '')
-                + 'Changes are recorded since the service started, ' + ago(recordedSince) + '.');
+                + (summary.barsEnd ? 'Calls per second are those of the last half minute. ' : '')
+                + 'Recorded since the service started, ' + ago(recordedSince) + '.');
             }
             let logged = '';
             function log() {
               const marks = [];
-              for (const row of rows.values()) if (row.circuit) for (const mark of row.circuit.marks) marks.push([mark, row]);
-              marks.sort((one, other) => other[0].at - one[0].at);
-              const latest = marks.slice(0, 12);
-              const key = latest.map(([mark, row]) => mark.at + mark.state + row.id).join();
+              for (const { data } of rows.values()) for (const mark of data.timeline ? data.timeline.marks : []) marks.push([mark, data]);
+              const latest = marks.sort((one, other) => other[0].at - one[0].at).slice(0, 8);
+              const key = latest.map(([mark, data]) => mark.at + mark.state + data.id).join();
               $('no-log').hidden = latest.length > 0;
               if (key !== logged) {
                 logged = key;
-                $('log').replaceChildren(...latest.map(([mark, row]) => {
-                  const line = element('li'), time = element('time');
+                $('log').replaceChildren(...latest.map(([mark, data]) => {
+                  const time = element('time');
                   time.dataset.at = mark.at;
-                  line.append(time, element('span', 'badge ' + mark.state, words[mark.state]), element('span', '', fullName(row)));
-                  return line;
+                  const level = { closed: 'up', halfOpen: 'degraded', open: 'down' }[mark.state];
+                  return element('li', '', time, element('span', 'badge ' + level, mark.state === 'halfOpen' ? 'half-open' : mark.state), element('span', '', data.fullName));
                 }));
               }
               for (const time of $('log').querySelectorAll('time')) say(time, ago(Number(time.dataset.at)));
@@ -370,27 +279,27 @@
               look($('live'), 'live on');
               say($('live-text'), 'Live');
             }
-            function snapshot(data) {
-              heard(data, true);
-              ({ summary, history, recordedSince, allowsActions } = data);
-              $('h-hand').hidden = !allowsActions;
-              say($('h-history'), 'Last ' + length(history));
-              for (const id of [...rows.keys()]) drop(id);
-              order = data.rows.map((row) => row.id);
-              data.rows.forEach(put);
+            function take(data, isFirst) {
+              heard(data, isFirst);
+              if (data.summary) summary = data.summary;
+              for (const row of data.rows) put(rows, makeRow, row);
+              for (const section of data.sections) put(sections, makeSection, section);
+              if (data.order) order = data.order;
+              for (const id of [...sections.keys()]) if (!order.includes(id)) sections.delete(id);
+              const listed = new Set([...sections.values()].flatMap((section) => section.data.rows));
+              for (const id of [...rows.keys()]) if (!listed.has(id)) rows.delete(id);
               sum();
-              arrange();
+              arrangeAll();
               log();
             }
-            function change(data) {
-              heard(data, false);
-              if (data.summary) summary = data.summary;
-              (data.gone || []).forEach(drop);
-              (data.rows || []).forEach(put);
-              if (data.order) order = data.order;
-              sum();
-              arrange();
-              log();
+            function snapshot(data) {
+              ({ history, recordedSince } = data);
+              $('main').classList.toggle('by-hand', data.allowsActions);
+              say($('axis'), 'The last ' + length(history) + ':');
+              rows.clear();
+              sections.clear();
+              order = data.sections.map((section) => section.id);
+              take(data, true);
             }
 
             function connect() {
@@ -399,7 +308,7 @@
               lastMessage = performance.now();
               const current = source;
               source.addEventListener('snapshot', (event) => snapshot(JSON.parse(event.data)));
-              source.addEventListener('change', (event) => change(JSON.parse(event.data)));
+              source.addEventListener('change', (event) => take(JSON.parse(event.data), false));
               source.addEventListener('beat', (event) => heard(JSON.parse(event.data), false));
               source.addEventListener('error', () => {
                 lost();
@@ -413,16 +322,14 @@
 
             // By hand.
             let asked = null;
+            function tell(text) {
+              say($('notice'), text);
+              $('notice').hidden = !text;
+            }
             function ask(row, choice) {
-              const name = fullName(row);
               asked = { row, choice };
-              $('confirm-text').textContent = {
-                open: 'Open the circuit ' + name + '? Its calls are rejected until the break is over.',
-                close: 'Close the circuit ' + name + '? Its calls get through again.',
-                isolate: 'Isolate ' + name + '? All its calls are rejected until you release it.',
-                automatic: 'Release ' + name + '? The circuit decides again.',
-              }[choice];
-              $('confirm-yes').textContent = { open: 'Open', close: 'Close', isolate: 'Isolate', automatic: 'Release' }[choice];
+              $('confirm-text').textContent = actions[choice][1](row.fullName);
+              $('confirm-yes').textContent = actions[choice][0];
               $('confirm').showModal();
             }
             $('confirm-no').addEventListener('click', () => $('confirm').close());
@@ -435,19 +342,19 @@
                   headers: { 'Content-Type': 'application/json', 'X-Resilience-Token': token },
                   body: JSON.stringify({ component: row.component, place: row.place, action: choice }),
                 });
-                if (!answer.ok) announce('Not done: ' + await answer.text());
+                tell(answer.ok ? '' : 'Not done: ' + await answer.text());
               } catch (error) {
-                announce('Not done: the service can not be reached.');
+                tell('Not done: the service can not be reached.');
               }
             });
             $('filter').addEventListener('submit', (event) => event.preventDefault());
-            $('find').addEventListener('input', arrange);
-            $('attention').addEventListener('change', arrange);
+            $('find').addEventListener('input', arrangeAll);
+            $('attention').addEventListener('change', arrangeAll);
 
             setInterval(() => {
               if (performance.now() - lastMessage > 10000) { lost(); connect(); }
               if (offset === null) return;
-              for (const [id, view] of views) view.tick(rows.get(id));
+              for (const view of [...rows.values(), ...sections.values()]) view.tick();
               log();
             }, 250);
             connect();

@@ -28,48 +28,48 @@
             h1, h2, p, dl, dd, ul, ol { margin: 0; padding: 0; }
             ul, ol { list-style: none; }
             h1 { font-size: 1.5rem; line-height: 1.2; overflow-wrap: anywhere; }
-            h2 { font-size: 1rem; margin: 0 0 0.625rem; }
+            h2 { font-size: 1rem; font-weight: 650; }
             header { display: flex; flex-wrap: wrap; gap: 0.5rem 1.5rem; align-items: center; justify-content: space-between; }
             .title { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: center; min-width: 0; }
-            section { margin-top: 1.75rem; }
-            section:focus { outline: none; }
             .hidden, .skip:not(:focus) {
               position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%);
               white-space: nowrap;
             }
             .skip { position: absolute; top: 0.5rem; left: 0.5rem; padding: 0.5rem 0.75rem; background: var(--card); color: var(--accent); z-index: 2; }
-            .note { color: var(--soft); }
+            .note { color: var(--soft); padding: 0.6rem 0.9rem; }
+            .problem { color: var(--bad); overflow-wrap: anywhere; }
+            header + .problem { margin-top: 0.75rem; font-weight: 600; }
             :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+            #parts:focus { outline: none; }
 
-            .pill, .badge {
-              display: inline-flex; align-items: center; gap: 0.45em; padding: 0.15em 0.7em; border-radius: 1em;
-              font-weight: 600; white-space: nowrap; background: var(--track); color: var(--soft);
+            .badge {
+              display: inline-flex; align-items: center; gap: 0.45em; padding: 0.15em 0.7em; border-radius: 1em; font-size: 0.8125rem;
+              font-weight: 600; background: var(--track); color: var(--soft); justify-self: start; max-width: 100%;
             }
-            .badge { font-size: 0.8125rem; }
-            .badge::before { content: ""; width: 0.65em; height: 0.65em; background: currentColor; border-radius: 50%; }
-            .up, .closed { background: var(--good-back); color: var(--good); }
-            .degraded, .halfOpen { background: var(--warn-back); color: var(--warn); }
-            .down, .open { background: var(--bad-back); color: var(--bad); }
-            .isolated, .disabled, .observing { background: var(--hand-back); color: var(--hand); }
-            .badge.open::before { border-radius: 1px; }
-            .badge.halfOpen::before { background: linear-gradient(90deg, currentColor 50%, transparent 50%); box-shadow: 0 0 0 1px currentColor; }
-            .badge.isolated::before, .badge.disabled::before, .badge.observing::before { border-radius: 0; width: 0.5em; background: none; border: solid currentColor; border-width: 0 2px; }
+            h1 + .badge { font-size: 1rem; }
+            .badge::before { content: ""; flex: none; width: 0.65em; height: 0.65em; background: currentColor; border-radius: 50%; }
+            .badge.up { background: var(--good-back); color: var(--good); }
+            .badge.degraded { background: var(--warn-back); color: var(--warn); }
+            .badge.down { background: var(--bad-back); color: var(--bad); }
+            .badge.byHand { background: var(--hand-back); color: var(--hand); }
+            .badge.down::before { border-radius: 1px; }
+            .badge.degraded::before { background: linear-gradient(90deg, currentColor 50%, transparent 50%); box-shadow: 0 0 0 1px currentColor; }
+            .badge.byHand::before { border-radius: 0; width: 0.5em; background: none; border: solid currentColor; border-width: 0 2px; }
             .live { display: flex; align-items: center; gap: 0.5rem; color: var(--soft); font-size: 0.875rem; }
-            .live .dot { width: 0.6rem; height: 0.6rem; border-radius: 50%; background: var(--warn-bar); }
+            .live .dot { width: 0.6rem; height: 0.6rem; border-radius: 50%; background: var(--warn-bar); flex: none; }
             .live.on .dot { background: var(--good-bar); }
             .live.off { color: var(--bad); }
             .live.off .dot { background: var(--bad-bar); border-radius: 1px; }
 
-            .tiles { display: grid; grid-template-columns: repeat(5, 1fr); gap: 0.75rem; margin-top: 1.25rem; }
-            .tiles > div, .cards > li, table, .log {
-              background: var(--card); border: 1px solid var(--line); border-radius: 0.5rem;
-            }
-            .tiles > div { padding: 0.7rem 0.9rem; }
+            .tiles { display: grid; grid-template-columns: repeat(5, 1fr); margin-top: 1rem; }
+            .tiles, .part { background: var(--card); border: 1px solid var(--line); border-radius: 0.5rem; }
+            .tiles > div { padding: 0.5rem 0.9rem; min-width: 0; border-left: 1px solid var(--line); }
+            .tiles > div:first-child { border-left: 0; }
             .tiles dt { color: var(--soft); font-size: 0.8125rem; }
-            .tiles dd { font-size: 1.5rem; font-weight: 650; line-height: 1.25; }
-            .tiles dd.alert { color: var(--bad); }
-            .tiles dd.warn { color: var(--warn); }
-            .filter { display: flex; flex-wrap: wrap; gap: 0.5rem 1.5rem; align-items: center; margin-top: 1.25rem; }
+            .tiles dd { font-size: 1.25rem; font-weight: 650; line-height: 1.25; }
+            .alert { color: var(--bad); }
+            .warn { color: var(--warn); }
+            .filter { display: flex; flex-wrap: wrap; gap: 0.5rem 1.5rem; align-items: center; margin-top: 1rem; }
             input[type=search] {
               font: inherit; margin-left: 0.4rem; padding: 0.3rem 0.6rem; border: 1px solid var(--line); border-radius: 0.375rem;
               background: var(--card); color: inherit; width: 15rem; max-width: 60vw;
@@ -77,85 +77,88 @@
             .check { display: inline-flex; gap: 0.4rem; align-items: center; }
             input[type=checkbox] { width: 1.05rem; height: 1.05rem; accent-color: var(--accent); }
 
-            table { width: 100%; border-collapse: separate; border-spacing: 0; overflow: hidden; }
-            th { text-align: left; font-size: 0.8125rem; font-weight: 500; color: var(--soft); white-space: nowrap; }
-            th, td { padding: 0.6rem 0.9rem; vertical-align: middle; }
-            tbody th { font-size: inherit; font-weight: 600; color: inherit; white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
-            tbody tr > * { border-top: 1px solid var(--line); }
-            th.wide { width: 34%; }
-            td.number { white-space: nowrap; }
-            .sub { display: block; font-size: 0.8125rem; font-weight: 400; color: var(--soft); overflow-wrap: anywhere; }
+            .part { margin-top: 1rem; overflow: hidden; border-left: 4px solid var(--line); }
+            .part.degraded { border-left-color: var(--warn-bar); }
+            .part.down { border-left-color: var(--bad-bar); }
+            .head, .row {
+              display: grid; grid-template-columns: 12rem 10rem minmax(0, 1fr) 26rem; gap: 0.25rem 1rem; align-items: center;
+              padding: 0.45rem 0.9rem;
+            }
+            .by-hand .part > .head, .by-hand .row { grid-template-columns: 12rem 10rem minmax(0, 1fr) 19rem 9rem; }
+            .head { padding-top: 0.65rem; padding-bottom: 0.65rem; }
+            .row { border-top: 1px solid var(--line); font-size: 0.875rem; }
+            .name { min-width: 0; overflow-wrap: anywhere; }
+            .sub { display: block; font-size: 0.8125rem; font-weight: 400; color: var(--soft); }
             .required { font-size: 0.75rem; font-weight: 500; color: var(--soft); border: 1px solid var(--line); border-radius: 0.25rem; padding: 0 0.35rem; margin-left: 0.4rem; white-space: nowrap; }
-            tr.changed > * { animation: changed 1.6s ease-out; }
+            .readings { display: flex; flex-wrap: wrap; gap: 0 1.1rem; min-width: 0; }
+            .readings > div { display: flex; gap: 0.35rem; white-space: nowrap; }
+            .readings dt { color: var(--soft); }
+            .readings dd { font-weight: 600; }
+            .rates { gap: 0 0.9rem; }
+            .rates > div { flex-direction: row-reverse; align-items: baseline; }
+            .rates dt { font-size: 0.8125rem; }
+            .rates dd { font-size: 1.125rem; font-weight: 650; }
+            .rates .zero dd { color: var(--soft); font-weight: 400; }
+            .rates .failures dd { color: var(--bad); }
+            .rates .rejections dd { color: var(--warn); }
+            .row > .problem { grid-column: 1 / -1; }
+            .changed { animation: changed 1.6s ease-out; }
             @keyframes changed { from { background: color-mix(in srgb, var(--accent) 22%, transparent); } }
-            @media (prefers-reduced-motion: reduce) { tr.changed > * { animation: none; } }
+            @media (prefers-reduced-motion: reduce) { .changed { animation: none; } }
 
-            .track { position: relative; height: 1.25rem; border-radius: 0.25rem; overflow: hidden; background: var(--track); min-width: 9rem; }
-            .track i { position: absolute; top: 0; bottom: 0; min-width: 2px; background: var(--good-bar); opacity: 0.55; }
-            .track i.halfOpen, .key.halfOpen { background: var(--warn-bar); opacity: 1; }
-            .track i.open, .key.open { background: var(--bad-bar); opacity: 1; }
-            .track i.halfOpen { top: 15%; }
+            .track { position: relative; height: 1.1rem; border-radius: 0.25rem; overflow: hidden; background: var(--track); }
+            .head .track { height: 2.25rem; }
+            .track i { position: absolute; top: 0; bottom: 0; min-width: 2px; }
             .track i.closed { top: 40%; }
-            .track i.unknown, .key.unknown { opacity: 1; background: repeating-linear-gradient(135deg, var(--track) 0 4px, var(--line) 4px 6px); }
-            .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.1rem; margin-top: 0.6rem; font-size: 0.8125rem; color: var(--soft); }
-            .legend li { display: flex; align-items: center; gap: 0.4rem; }
-            .key { width: 0.9rem; height: 0.9rem; border-radius: 0.2rem; border: 1px solid var(--line); }
-            .key.closed { background: var(--good-bar); opacity: 0.7; }
+            .track i.halfOpen { top: 15%; }
+            .track svg { position: absolute; inset: 0; width: 100%; height: 100%; }
+            .closed { background: var(--good-bar); fill: var(--good-bar); opacity: 0.55; }
+            .halfOpen { background: var(--warn-bar); fill: var(--warn-bar); }
+            .open { background: var(--bad-bar); fill: var(--bad-bar); }
+            .unknown { min-width: 0 !important; background: repeating-linear-gradient(135deg, var(--track) 0 4px, var(--line) 4px 6px); }
+            .gauge { height: 0.5rem; border-radius: 0.25rem; background: var(--track); overflow: hidden; }
+            .gauge i { display: block; height: 100%; background: var(--good-bar); border-radius: inherit; }
+            .gauge.degraded i { background: var(--warn-bar); }
+            .gauge.down i { background: var(--bad-bar); }
+            .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.1rem; margin-top: 0.7rem; font-size: 0.8125rem; color: var(--soft); }
+            .legend span { display: flex; align-items: center; gap: 0.4rem; }
+            .key { flex: none; width: 0.9rem; height: 0.9rem; border-radius: 0.2rem; }
 
             button {
-              font: inherit; font-size: 0.8125rem; padding: 0.25rem 0.7rem; border-radius: 0.375rem; cursor: pointer;
+              font: inherit; font-size: 0.8125rem; padding: 0.2rem 0.7rem; border-radius: 0.375rem; cursor: pointer;
               border: 1px solid var(--line); background: var(--card); color: var(--text);
             }
             button:hover { border-color: var(--accent); }
             button.danger { background: var(--bad-bar); border-color: var(--bad-bar); color: #fff; }
-            .hand { display: flex; gap: 0.4rem; flex-wrap: wrap; }
+            .hand { display: flex; gap: 0.4rem; flex-wrap: wrap; grid-column: 5; }
+            .hand:empty { display: none; }
             dialog { border: 1px solid var(--line); border-radius: 0.6rem; background: var(--card); color: var(--text); max-width: 26rem; padding: 1.25rem; overflow-wrap: anywhere; }
             dialog::backdrop { background: rgb(0 0 0 / 45%); }
             .buttons { display: flex; justify-content: flex-end; gap: 0.6rem; margin-top: 1.1rem; }
             .buttons button { font-size: 0.9375rem; padding: 0.4rem 1rem; }
 
-            .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(19rem, 1fr)); gap: 0.75rem; }
-            .cards > li { padding: 0.8rem 0.9rem; min-width: 0; }
-            .head { display: flex; justify-content: space-between; gap: 0.75rem; align-items: flex-start; }
-            .head strong { font-weight: 600; overflow-wrap: anywhere; min-width: 0; }
-            .gauge { height: 0.6rem; border-radius: 0.3rem; background: var(--track); overflow: hidden; margin: 0.7rem 0 0.45rem; }
-            .gauge i { display: block; height: 100%; background: var(--good-bar); border-radius: inherit; }
-            .gauge.warn i { background: var(--warn-bar); }
-            .gauge.full i { background: var(--bad-bar); }
-            .facts { display: grid; grid-template-columns: repeat(3, 1fr); gap: 0.6rem 0.75rem; margin-top: 0.75rem; }
-            .facts dt { font-size: 0.75rem; color: var(--soft); }
-            .facts dd { font-weight: 600; }
-            .problem { color: var(--bad); margin-top: 0.6rem; overflow-wrap: anywhere; }
-            .log { padding: 0.25rem 0.9rem; }
-            .log:empty { display: none; }
-            .log li { display: flex; gap: 0.9rem; align-items: center; padding: 0.4rem 0; border-top: 1px solid var(--line); min-width: 0; }
-            .log li:first-child { border-top: 0; }
+            .log li { display: flex; gap: 0.9rem; align-items: center; padding: 0.3rem 0.9rem; border-top: 1px solid var(--line); min-width: 0; font-size: 0.875rem; }
             .log time { color: var(--soft); width: 6.5rem; flex: none; }
             .log span:last-child { overflow-wrap: anywhere; min-width: 0; }
             .log .badge { width: 6.4rem; flex: none; }
-            footer { margin-top: 1.75rem; color: var(--soft); font-size: 0.8125rem; }
+            footer { margin-top: 1rem; color: var(--soft); font-size: 0.8125rem; }
 
-            @media (max-width: 46rem) {
-              body { padding: 1rem 0.9rem 1.5rem; }
-              .tiles { grid-template-columns: repeat(6, 1fr); gap: 0.5rem; }
-              .tiles > div { grid-column: span 2; padding: 0.5rem 0.7rem; }
-              .tiles > div:nth-child(n + 4) { grid-column: span 3; }
-              .tiles dt { font-size: 0.75rem; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-              .tiles dd { font-size: 1.25rem; }
-              table, tbody { display: block; }
-              thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-              tbody tr { display: grid; grid-template-columns: 1fr auto; gap: 0.35rem 0.75rem; padding: 0.8rem 0.9rem; border-top: 1px solid var(--line); }
-              tbody tr:first-child { border-top: 0; }
-              tbody tr > * { border: 0; padding: 0; }
-              tbody td:nth-of-type(1) { justify-self: end; }
-              tbody tr > .timeline, tbody tr > .actions { grid-column: 1 / -1; }
-              td.number { font-size: 0.8125rem; color: var(--soft); }
-              td.number::before { content: attr(data-label) " "; }
-              td.number:nth-of-type(3) { text-align: right; }
-              .track { margin-top: 0.2rem; }
-              .cards { grid-template-columns: 1fr; }
+            @media (max-width: 56rem) {
+              body { padding: 1rem 0.75rem 1.5rem; }
+              .tiles { grid-template-columns: repeat(5, auto); }
+              .tiles > div { padding: 0.4rem 0.5rem; }
+              .tiles dt { font-size: 0.75rem; white-space: nowrap; }
+              .wide { display: none; }
+              .head, .row, .by-hand .part > .head, .by-hand .row { grid-template-columns: minmax(0, 1fr) auto; gap: 0.35rem 0.75rem; padding: 0.6rem 0.75rem; }
+              .head > .badge, .row > .badge { justify-self: end; }
+              .readings, .track, .gauge, .hand { grid-column: 1 / -1; }
+              .row:has(button) > .readings { grid-column: 1; }
+              .row > .hand { grid-column: 2; grid-row: 2; justify-content: end; }
+              .row .sub { display: inline; margin-left: 0.5rem; }
+              .track { height: 0.9rem; }
+              .log li { padding: 0.4rem 0.75rem; gap: 0.6rem; }
               .log time { width: 4.6rem; }
-              button { padding: 0.4rem 0.9rem; }
+              button { padding: 0.35rem 0.7rem; }
             }
             """
     }

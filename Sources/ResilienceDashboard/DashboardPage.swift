@@ -34,61 +34,41 @@
         }
 
         static let content = """
-            <a class="skip" href="#circuits">Skip to the circuits</a>
+            <a class="skip" href="#parts">Skip to the pipelines</a>
             <header>
-              <div class="title"><h1 id="name">Resilience</h1><span id="status" class="pill">…</span></div>
+              <div class="title"><h1 id="name">Resilience</h1><span id="status" class="badge">…</span></div>
               <p id="live" class="live" role="status"><span class="dot" aria-hidden="true"></span><span id="live-text">Connecting…</span></p>
             </header>
+            <p id="notice" class="problem" role="alert" hidden></p>
             <p id="announcer" class="hidden" aria-live="polite"></p>
             <noscript><p class="note">This page needs JavaScript.</p></noscript>
-            <main>
+            <main id="main">
               <dl class="tiles" aria-label="Totals">
-                <div><dt>Components</dt><dd id="t-components">–</dd></div>
-                <div><dt>Open circuits</dt><dd id="t-open">–</dd></div>
-                <div><dt>Half-open circuits</dt><dd id="t-half">–</dd></div>
-                <div><dt>Degraded</dt><dd id="t-degraded">–</dd></div>
                 <div><dt>Down</dt><dd id="t-down">–</dd></div>
+                <div><dt>Degraded</dt><dd id="t-degraded">–</dd></div>
+                <div><dt>Open<span class="wide"> circuits</span></dt><dd id="t-open">–</dd></div>
+                <div><dt>Half-open<span class="wide"> circuits</span></dt><dd id="t-half">–</dd></div>
+                <div><dt>All<span class="wide"> components</span></dt><dd id="t-components">–</dd></div>
               </dl>
               <form id="filter" class="filter" role="search" hidden>
                 <label>Find <input id="find" type="search" autocomplete="off" spellcheck="false"></label>
                 <label class="check"><input id="attention" type="checkbox"> Only what needs attention</label>
               </form>
-              <section id="circuits" aria-labelledby="h-circuits" tabindex="-1">
-                <h2 id="h-circuits">Circuits</h2>
-                <table role="table" aria-labelledby="h-circuits">
-                  <thead role="rowgroup"><tr role="row">
-                    <th role="columnheader" scope="col">Circuit</th>
-                    <th role="columnheader" scope="col">State</th>
-                    <th role="columnheader" scope="col">Failures</th>
-                    <th role="columnheader" scope="col">Next probe</th>
-                    <th role="columnheader" scope="col" class="wide" id="h-history">Timeline</th>
-                    <th role="columnheader" scope="col" id="h-hand" hidden>By hand</th>
-                  </tr></thead>
-                  <tbody role="rowgroup" id="circuit-rows"></tbody>
-                </table>
-                <p class="note" id="no-circuits" hidden>No circuits.</p>
-                <ul class="legend" aria-label="Colours of the timeline">
-                  <li><i class="key closed" aria-hidden="true"></i>closed</li>
-                  <li><i class="key halfOpen" aria-hidden="true"></i>half-open</li>
-                  <li><i class="key open" aria-hidden="true"></i>open</li>
-                  <li><i class="key unknown" aria-hidden="true"></i>not recorded</li>
-                </ul>
-              </section>
-              <section id="limits" aria-labelledby="h-limits" hidden>
-                <h2 id="h-limits">Throttles and bulkheads</h2>
-                <ul class="cards" id="limit-cards"></ul>
-              </section>
-              <section id="queues" aria-labelledby="h-queues" hidden>
-                <h2 id="h-queues">Queues</h2>
-                <ul class="cards" id="queue-cards"></ul>
-              </section>
-              <section aria-labelledby="h-log">
-                <h2 id="h-log">Latest changes</h2>
+              <div id="parts" tabindex="-1"></div>
+              <p class="note" id="nothing" hidden>Nothing is like this.</p>
+              <p class="legend"><span id="axis"></span>
+                <span><i class="key closed" aria-hidden="true"></i>calls that succeed, a closed circuit</span>
+                <span><i class="key halfOpen" aria-hidden="true"></i>rejected calls, a half-open circuit</span>
+                <span><i class="key open" aria-hidden="true"></i>failed calls, an open circuit</span>
+                <span><i class="key unknown" aria-hidden="true"></i>not recorded</span></p>
+              <section class="part" aria-labelledby="h-log">
+                <div class="head"><h2 id="h-log">Latest changes</h2></div>
                 <ol class="log" id="log"></ol>
                 <p class="note" id="no-log">No circuit has changed its state.</p>
               </section>
             </main>
             <footer><p id="foot"></p></footer>
+            <svg id="chart" viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true" hidden><path class="closed"/><path class="halfOpen"/><path class="open"/></svg>
             <dialog id="confirm" aria-labelledby="confirm-text">
               <p id="confirm-text"></p>
               <div class="buttons"><button id="confirm-no" type="button">Cancel</button><button id="confirm-yes" type="button" class="danger"></button></div>

@@ -2,7 +2,7 @@
     import HTTPTypes
     public import Hummingbird
     import NIOCore
-    import Resilience
+    public import Resilience
     public import ResilienceObservability
     import ServiceLifecycle
 
@@ -13,29 +13,33 @@
     #endif
 
     extension RouterMethods {
-        /// Adds a live page of all circuits, limits and queues of a monitor.
+        /// Adds a live page of all pipelines, policies and queues of a monitor.
         ///
         /// ```swift
-        /// router.addResilienceDashboard(health)
+        /// router.addResilienceDashboard(health, counting: counter)
         /// ```
         ///
         /// The page shows the names of what the service calls, so add it to a group that only your own people reach.
         /// Nothing of the dashboard can be reached that is not added.
         ///
-        /// While no page is open, the dashboard only notes the changes of circuits, for their timelines. While one is,
-        /// it reads the states twice a second, and after each change of a circuit.
+        /// While no page is open, the dashboard only notes the changes of circuits, for their timelines, and reads the
+        /// counter every 5 seconds. While one is, it reads the states twice a second, and after each change of a circuit.
         /// - Parameters:
         ///   - monitor: What is shown.
+        ///   - counter: Counts the events of the service's pipelines: the page shows how many calls per second each
+        ///     pipeline has, and how many fail and are rejected. Pipelines of the same name are counted together, so
+        ///     their rates are not shown. nil, the default, for no rates.
         ///   - path: The page's path. Its stream of events is at `path/events`, and what it asks for by hand goes to
         ///     `path/actions`. "/resilience" by default.
         ///   - configuration: The settings of the dashboard. Nothing can be changed by hand by default.
         /// - Returns: The router, for more routes.
         @discardableResult
         public func addResilienceDashboard(
-            _ monitor: HealthMonitor, at path: RouterPath = "/resilience",
+            _ monitor: HealthMonitor, counting counter: EventCounter? = nil, at path: RouterPath = "/resilience",
             configuration: DashboardConfiguration = DashboardConfiguration()
         ) -> Self {
-            addResilienceDashboard(DashboardService(DashboardHub(monitor, configuration)), at: path)
+            addResilienceDashboard(
+                DashboardService(DashboardHub(monitor, configuration, counting: counter)), at: path)
         }
 
         @discardableResult
@@ -160,7 +164,7 @@
                 return Self.text("this is no action", .badRequest)
             }
             guard action.perform(on: hub.monitor) else {
-                return Self.text("there is no such circuit, or its mode does not allow it", .conflict)
+                return Self.text("there is no such circuit or throttle, or its state does not allow it", .conflict)
             }
             hub.poke()
             return Response(status: .noContent)

@@ -53,7 +53,7 @@
             }
             router.addHealth(health)
             router.addPrometheusMetrics(health, counting: counter)
-            router.addResilienceDashboard(health)
+            router.addResilienceDashboard(health, counting: counter)
 
             var application = Application(router: router, configuration: .init(address: address), logger: logger)
             application.addServices(ConfigurationService(pipelines))

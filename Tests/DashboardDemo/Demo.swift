@@ -19,7 +19,7 @@
         }
 
         struct TooMany: Error, VerdictConvertible {
-            var verdict: Verdict { .throttled(retryAfter: .seconds(12)) }
+            var verdict: Verdict { .throttled(retryAfter: .seconds(300)) }
         }
 
         /// The upstreams that are down, and those that answer 429.
@@ -30,6 +30,7 @@
 
         let world = Locked(World())
         let time = SystemTimeBase.shared
+        let counter = EventCounter()
 
         func upstream(_ name: String, takes length: Duration) async throws {
             try await time.sleep(for: length)
@@ -38,17 +39,19 @@
             if isBusy { throw TooMany() }
         }
 
-        static func pipeline(_ name: String, openFor seconds: Int) -> Pipeline {
-            Pipeline(name) {
+        func pipeline(_ name: String, openFor seconds: Int) -> Pipeline {
+            Pipeline(name, observers: PolicyObservers(counter)) {
                 CircuitBreaker("\(name) breaker", openFor: .seconds(seconds))
-                Throttle("\(name) rate", limit: .perSecond(40, burst: 40), maxWait: .milliseconds(200))
+                Throttle(
+                    "\(name) rate", limit: .perSecond(40, burst: 40), maxWait: .milliseconds(200), holdOnThrottled: true
+                )
                 Bulkhead("\(name) permits", limit: 8, queue: 16)
             }
         }
 
         func run() async throws {
-            let payments = Self.pipeline("payments", openFor: 4)
-            let search = Self.pipeline("search", openFor: 8)
+            let payments = pipeline("payments", openFor: 4)
+            let search = pipeline("search", openFor: 8)
             let endpoints = CircuitBreakerRegistry<String> { CircuitBreaker($0, openFor: .seconds(15)) }
             let names = [
                 "/v1/activities", "/v1/streams", "/v1/uploads", "/v1/<script>alert(1)</script>", "/v1/segments",
@@ -76,7 +79,8 @@
                     status: .ok, headers: [.contentType: HealthReport.prometheusContentType],
                     body: ResponseBody(byteBuffer: ByteBuffer(string: await health.report().prometheusText())))
             }
-            router.addResilienceDashboard(health, configuration: DashboardConfiguration(allowsActions: true))
+            router.addResilienceDashboard(
+                health, counting: counter, configuration: DashboardConfiguration(allowsActions: true))
             router.post("/demo/:name/:state") { _, context in
                 let (name, state) = (try context.parameters.require("name"), try context.parameters.require("state"))
                 self.world.withLock { world in

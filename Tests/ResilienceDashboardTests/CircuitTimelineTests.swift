@@ -14,7 +14,7 @@
             var timeline = CircuitTimeline(before: .closed)
             timeline.note(.open, at: 10)
             timeline.note(.halfOpen, at: 20)
-            #expect(timeline.before == .closed)
+            #expect(timeline.before == .closed && timeline.since == nil)
             #expect(timeline.marks == [.init(at: 10, state: .open), .init(at: 20, state: .halfOpen)])
         }
 
@@ -39,6 +39,8 @@
             // The state before the first mark is that of the mark dropped last.
             let first = timeline.marks[0].at
             #expect(timeline.before == ((first - 1).isMultiple(of: 2) ? .open : .closed))
+            // Nothing is claimed of the time before that.
+            #expect(timeline.since == first - 1)
         }
 
         @Test("a change that is told late does not come before the last one")

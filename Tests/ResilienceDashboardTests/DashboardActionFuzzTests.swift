@@ -10,7 +10,7 @@
 
     /// What a page, or anybody who sends something in its place, asks for, at random.
     @Suite(.heavy) struct DashboardActionFuzzTests {
-        @Test("of random JSON exactly that is an action which has a component, a place and one of the four names")
+        @Test("of random JSON exactly that is an action which has a component, a place and one of the five names")
         func documents() {
             var random = RandomActions(seed: 21)
             var taken = 0
@@ -23,7 +23,7 @@
             #expect(taken > 1_000 && taken < 9_000)
         }
 
-        @Test("random bytes and changed actions end nothing, and what is taken for an action names one of the four")
+        @Test("random bytes and changed actions end nothing, and what is taken for an action names one of the five")
         func bytes() {
             var random = RandomActions(seed: 22)
             var taken = 0
@@ -48,22 +48,27 @@
             }
         }
 
-        @Test("a random action changes the circuit that it names, and no other; one that names none changes nothing")
+        @Test("a random action changes the circuit or throttle that it names, and no other")
         func actions() {
             var random = RandomActions(seed: 23)
             let clock = ManualClock()
             let one = CircuitBreaker("one", openFor: .seconds(60), timeBase: clock)
             let other = CircuitBreaker("other", openFor: .seconds(60), timeBase: clock)
+            let throttle = Throttle(limit: .unlimited, timeBase: clock)
             let monitor = HealthMonitor {
                 one
                 other
+                throttle
             }
             for _ in 0..<5_000 {
                 let action = random.action()
+                throttle.hold(for: .seconds(60))
                 let before = [one, other].map { [$0.mode == .isolated, $0.status.state == .open] }
                 let named: Int? = action.place == 0 ? ["0": 0, "1": 1][action.component] : nil
                 let isDone = action.perform(on: monitor)
-                #expect(isDone == false || named != nil, "\(action)")
+                let endsHold = action == DashboardAction(component: "2", place: 0, action: .endHold)
+                #expect(throttle.status.isAllowed == endsHold, "\(action)")
+                #expect(isDone == false || named != nil || endsHold, "\(action)")
                 for (index, breaker) in [one, other].enumerated() {
                     let isIsolated = breaker.mode == .isolated
                     let after = [isIsolated, breaker.status.state == .open]
@@ -76,9 +81,12 @@
                     case .close: #expect(isIsolated == before[index][0], "\(action)")
                     case .isolate: #expect(isIsolated, "\(action)")
                     case .automatic: #expect(!isIsolated, "\(action)")
+                    case .endHold: Issue.record("a circuit has no hold: \(action)")
                     }
                 }
-                if let named, action.action != .open { #expect(isDone, "\(action) of \(named)") }
+                if let named, ![.open, .endHold].contains(action.action) {
+                    #expect(isDone, "\(action) of \(named)")
+                }
             }
         }
     }
@@ -91,7 +99,7 @@
             let action: DashboardAction?
         }
 
-        private static let kinds: [DashboardAction.Kind] = [.open, .close, .isolate, .automatic]
+        private static let kinds = DashboardAction.Kind.allCases
         private static let components = ["0", "1", "", "2/eu", "/", "-1", "99999999999999999999", "ü🦆\"\\\n\u{0}"]
 
         private var generator: SeededGenerator
@@ -104,9 +112,9 @@
             values[Int.random(in: 0..<values.count, using: &generator)]
         }
 
-        /// An action, more often of a circuit that there is.
+        /// An action, more often of a policy that there is.
         mutating func action() -> DashboardAction {
-            let component = one(in: 2) ? pick(["0", "1"]) : pick(Self.components)
+            let component = one(in: 2) ? pick(["0", "1", "2"]) : pick(Self.components)
             return DashboardAction(
                 component: component, place: one(in: 2) ? 0 : pick([1, -1, .max, .min]), action: pick(Self.kinds))
         }

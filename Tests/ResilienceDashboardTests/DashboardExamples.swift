@@ -13,7 +13,8 @@
         func twoLines() async throws {
             let router = Router()
             let health = HealthMonitor("orders") { CircuitBreaker("payments") }
-            router.addResilienceDashboard(health)
+            let counter = EventCounter()
+            router.addResilienceDashboard(health, counting: counter)
             router.addHealth(health)
             router.addResilienceDashboard(
                 health, at: "/internal/resilience",

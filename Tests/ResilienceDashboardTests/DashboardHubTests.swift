@@ -50,19 +50,44 @@
                 let hub = hub()
                 let seat = try #require(hub.join())
                 var states = seat.states.makeAsyncIterator()
-                #expect(await states.next()?.rows.first?.circuit?.state == .closed)
+                #expect(await states.next()?.rows.first?.timeline?.state == .closed)
                 try await clock.sleep(for: .seconds(3))
                 let before = clock.now
                 breaker.trip()
-                while await states.next()?.rows.first?.circuit?.state != .open {}
+                while await states.next()?.rows.first?.timeline?.state != .open {}
                 #expect(before.duration(to: clock.now) <= .milliseconds(100))
                 var marks: [CircuitTimeline.Mark]?
-                while marks?.last?.state != .halfOpen { marks = await states.next()?.rows.first?.circuit?.marks }
+                while marks?.last?.state != .halfOpen { marks = await states.next()?.rows.first?.timeline?.marks }
                 #expect(before.duration(to: clock.now) <= .milliseconds(10_100))
                 #expect(marks?.map(\.state) == [.open, .halfOpen])
                 #expect(marks.map { $0[1].at - $0[0].at } == 10_000)
                 seat.leave()
             }
+        }
+
+        @Test("calls are counted while nobody watches, and a page that is opened later has their rates")
+        func rates() throws {
+            let counter = EventCounter()
+            let pipeline = Pipeline("p", timeBase: clock, observers: PolicyObservers(counter)) { breaker }
+            try clock.run { [clock] in
+                let hub = DashboardHub(
+                    HealthMonitor("s") { pipeline }, DashboardConfiguration(), counting: counter, timeBase: clock)
+                for _ in 0..<10 {
+                    try await pipeline.run {}
+                    try await clock.sleep(for: .milliseconds(1001))
+                }
+                #expect(!hub.isSampling)
+                let section = await hub.present().sections.first
+                #expect(section?.rates?.calls == 1 && section?.rates?.bars == [[5, 0, 0], [5, 0, 0]])
+            }
+        }
+
+        @Test("without a counter there are no rates, and nothing waits while nobody watches")
+        func noCounter() async {
+            let hub = hub()
+            let state = await hub.present()
+            #expect(state.sections.first?.rates == nil && state.summary.barsEnd == nil)
+            #expect(!clock.advanceToNextSleeper())
         }
 
         @Test("changes are recorded while nobody watches")
@@ -72,7 +97,7 @@
                 breaker.trip()
                 // A little longer than the break, so that its end has been told.
                 try await clock.sleep(for: .seconds(11))
-                let marks = await hub.present().rows.first?.circuit?.marks
+                let marks = await hub.present().rows.first?.timeline?.marks
                 #expect(marks?.map(\.state) == [.open, .halfOpen] && !hub.isSampling)
             }
         }
@@ -90,7 +115,7 @@
                 }
                 var states = seat.states.makeAsyncIterator()
                 let first = await states.next()
-                #expect(first?.rows.first?.circuit?.state == .closed && (first?.now ?? 0) >= 99_000)
+                #expect(first?.rows.first?.timeline?.state == .closed && (first?.now ?? 0) >= 99_000)
                 let second = await states.next()
                 #expect(second.map { $0.now >= 100_000 } == true)
                 seat.leave()
@@ -159,7 +184,27 @@
             #expect(act(.isolate) && breaker.mode == .isolated)
             #expect(!act(.open))
             #expect(act(.automatic) && breaker.mode == .automatic && breaker.state == .closed)
+            #expect(!act(.endHold))
             #expect(!act(.open, on: "1") && !act(.open, on: "x") && !act(.open, .max) && !act(.isolate, on: "0", 1))
+        }
+
+        @Test("the hold of a throttle can be ended, while there is one")
+        func endHold() async throws {
+            let throttle = Throttle(limit: .unlimited, timeBase: clock)
+            let monitor = HealthMonitor { Pipeline("p", timeBase: clock) { throttle } }
+            let action = DashboardAction(component: "0", place: 0, action: .endHold)
+            #expect(!action.perform(on: monitor))
+            throttle.hold(for: .seconds(3600))
+            for kind in DashboardAction.Kind.allCases where kind != .endHold {
+                let other = DashboardAction(component: "0", place: 0, action: kind)
+                #expect(!other.perform(on: monitor) && !throttle.status.isAllowed, "\(kind)")
+            }
+            #expect(action.perform(on: monitor))
+            try await throttle.run {
+                // One call probes: there is no hold to end.
+                #expect(throttle.status.isProbing && !action.perform(on: monitor))
+            }
+            #expect(!action.perform(on: monitor))
         }
     }
 #endif

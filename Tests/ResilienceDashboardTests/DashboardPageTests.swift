@@ -37,11 +37,23 @@
         @Test("it has what keyboards and screen readers need")
         func accessible() {
             for word in [
-                "lang=\"en\"", "aria-live=\"polite\"", "class=\"skip\"", "role=\"status\"",
-                "<th role=\"columnheader\" scope=\"col\">",
+                "lang=\"en\"", "aria-live=\"polite\"", "class=\"skip\"", "role=\"status\"", "role=\"alert\"",
                 ":focus-visible", "prefers-color-scheme: dark", "prefers-reduced-motion", "<noscript>",
             ] {
                 #expect(page.contains(word), "\(word)")
+            }
+        }
+
+        @Test("every action has its button and its question, and every unit its text")
+        func words() throws {
+            for action in DashboardAction.Kind.allCases {
+                #expect(DashboardPage.script.contains("\n  \(action.rawValue): ['"), "\(action)")
+            }
+            for unit in DashboardRow.Reading.Unit.allCases {
+                #expect(DashboardPage.script.contains(try Regex("\\n  (count, )?\(unit.rawValue)[:,]")), "\(unit)")
+            }
+            for level in DashboardRow.Level.allCases where level != .off {
+                #expect(DashboardPage.style.contains(".badge.\(level.rawValue) "), "\(level)")
             }
         }
 

@@ -17,7 +17,9 @@
             var rows: [[String: Any]] { value("rows") ?? [] }
 
             /// The state of the first circuit that it tells of.
-            var circuit: String? { rows.lazy.compactMap { $0["circuit"] as? [String: Any] }.first?["state"] as? String }
+            var circuit: String? {
+                rows.lazy.compactMap { $0["timeline"] as? [String: Any] }.first?["state"] as? String
+            }
         }
 
         private var bytes: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator

@@ -11,6 +11,8 @@ public struct HealthComponent: Sendable, Hashable, Codable {
     public let name: String
     /// The name that the registry was given; nil if it has none, or if the component is not in a registry.
     public let group: String?
+    /// The name of the pipeline, which its events and counts have; nil if the component is not a pipeline.
+    public let pipeline: String?
     /// Whether the service can't do its work without it.
     public let isRequired: Bool
     /// How well it is, by the monitor's rule.
@@ -25,17 +27,19 @@ public struct HealthComponent: Sendable, Hashable, Codable {
     ///   - id: What tells it from others.
     ///   - name: Its name.
     ///   - group: The name of its registry; nil if there is none.
+    ///   - pipeline: The name of the pipeline; nil if it is not one.
     ///   - isRequired: Whether the service can't do its work without it.
     ///   - status: How well it is.
     ///   - policies: What its policies tell.
     ///   - queue: What the queue tells; nil if it is not a queue.
     public init(
-        id: String, name: String, group: String? = nil, isRequired: Bool = false, status: HealthStatus = .up,
-        policies: [PolicyHealth] = [], queue: QueueHealth? = nil
+        id: String, name: String, group: String? = nil, pipeline: String? = nil, isRequired: Bool = false,
+        status: HealthStatus = .up, policies: [PolicyHealth] = [], queue: QueueHealth? = nil
     ) {
         self.id = id
         self.name = name
         self.group = group
+        self.pipeline = pipeline
         self.isRequired = isRequired
         self.status = status
         self.policies = policies

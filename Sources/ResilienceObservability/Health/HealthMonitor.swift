@@ -78,7 +78,8 @@ public final class HealthMonitor: Sendable {
                     add(
                         HealthComponent(
                             id: source.isRegistry ? "\(index)/\(name)" : "\(index)", name: name, group: source.group,
-                            isRequired: subject.isRequired, policies: subject.policies),
+                            pipeline: subject.pipeline.map(bounded), isRequired: subject.isRequired,
+                            policies: subject.policies),
                         source: index, to: &ranking)
                 }
             }
@@ -104,16 +105,16 @@ public final class HealthMonitor: Sendable {
         }
     }
 
-    /// Returns the breaker at a place among a component's policies; nil if there is none, or more than one.
+    /// Returns the policy at a place among a component's policies; nil if there is none, or more than one.
     /// - Parameters:
     ///   - component: The component's id.
     ///   - place: The place.
-    package func breaker(of component: String, at place: Int) -> CircuitBreaker? {
+    package func policy(of component: String, at place: Int) -> (any StatusReporting)? {
         let parts = component.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let index = Int(parts[0]), sources.indices.contains(index),
             sources[index].isRegistry == (parts.count == 2)
         else { return nil }
-        let found = sources[index].breakers(parts.count == 2 ? String(parts[1]) : "", place)
+        let found = sources[index].policies(parts.count == 2 ? String(parts[1]) : "", place)
         return found.count == 1 ? found[0] : nil
     }
 }

@@ -17,6 +17,8 @@ public struct HealthSource: Sendable {
     /// A component, as its source tells it.
     struct Subject {
         let name: String
+        /// The name of the pipeline; nil if it is none.
+        let pipeline: String?
         let isRequired: Bool
         let policies: [PolicyHealth]
     }
@@ -37,8 +39,8 @@ public struct HealthSource: Sendable {
     let queue: (probe: QueueProbe, isRequired: Bool)?
     let visit: @Sendable (_ visitor: (Subject) -> Void) -> Void
     let watch: @Sendable (_ told: @escaping @Sendable (Change) -> Void) -> [Task<Void, Never>]
-    /// Returns the breakers at a place of the components of this name.
-    let breakers: @Sendable (_ name: String, _ policy: Int) -> [CircuitBreaker]
+    /// Returns the policies at a place of the components of this name.
+    let policies: @Sendable (_ name: String, _ place: Int) -> [any StatusReporting]
 
     /// Creates a source of a pipeline's policies.
     /// - Parameters:
@@ -49,14 +51,16 @@ public struct HealthSource: Sendable {
         isRegistry = false
         queue = nil
         visit = { visitor in
-            visitor(Subject(name: pipeline.name, isRequired: isRequired, policies: pipeline.healths))
+            visitor(
+                Subject(
+                    name: pipeline.name, pipeline: pipeline.name, isRequired: isRequired, policies: pipeline.healths))
         }
         watch = { told in
             pipeline.policies(of: (any StatusReporting).self).enumerated().flatMap { place, policy in
                 (policy as? CircuitBreaker).map { [Self.follow($0, place, told)] } ?? []
             }
         }
-        breakers = { _, place in pipeline.breaker(at: place).map { [$0] } ?? [] }
+        policies = { _, place in pipeline.policy(at: place).map { [$0] } ?? [] }
     }
 
     /// Creates a source of one policy.
@@ -68,10 +72,10 @@ public struct HealthSource: Sendable {
         isRegistry = false
         queue = nil
         visit = { visitor in
-            visitor(Subject(name: policy.name, isRequired: isRequired, policies: [policy.health]))
+            visitor(Subject(name: policy.name, pipeline: nil, isRequired: isRequired, policies: [policy.health]))
         }
         watch = { told in (policy as? CircuitBreaker).map { [Self.follow($0, 0, told)] } ?? [] }
-        breakers = { _, place in place == 0 ? (policy as? CircuitBreaker).map { [$0] } ?? [] : [] }
+        policies = { _, place in place == 0 ? [policy] : [] }
     }
 
     /// Creates a source of a queue.
@@ -86,7 +90,7 @@ public struct HealthSource: Sendable {
         self.queue = (QueueProbe(queue), isRequired)
         visit = { _ in }
         watch = { _ in [] }
-        breakers = { _, _ in [] }
+        policies = { _, _ in [] }
     }
 
     /// Creates a source of a registry of pipelines. Each key is a component.
@@ -99,8 +103,8 @@ public struct HealthSource: Sendable {
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
     ) {
         self.init(
-            registry: registry, name, isRequired, healths: \.healths, now: \.timeBase.now,
-            breaker: { $0.breaker(at: $1) },
+            registry: registry, name, isRequired, pipeline: \.name, healths: \.healths, now: \.timeBase.now,
+            policy: { $0.policy(at: $1) },
             place: { pipeline, transition in
                 // A registry's changes don't say which breaker of a pipeline has changed. Its own status does.
                 let places = pipeline.policies(of: (any StatusReporting).self).enumerated()
@@ -120,15 +124,16 @@ public struct HealthSource: Sendable {
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
     ) {
         self.init(
-            registry: registry, name, isRequired, healths: { [$0.health] }, now: \.presentTime,
-            breaker: { value, place in place == 0 ? value as? CircuitBreaker : nil },
+            registry: registry, name, isRequired, pipeline: { _ in nil }, healths: { [$0.health] },
+            now: \.presentTime, policy: { value, place in place == 0 ? value : nil },
             place: { value, _ in value is CircuitBreaker ? 0 : nil })
     }
 
     private init<Key, Value>(
         registry: PolicyRegistry<Key, Value>, _ name: String?, _ isRequired: @escaping @Sendable (Key) -> Bool,
-        healths: @escaping @Sendable (Value) -> [PolicyHealth], now: @escaping @Sendable (Value) -> MonotonicInstant,
-        breaker: @escaping @Sendable (Value, Int) -> CircuitBreaker?,
+        pipeline: @escaping @Sendable (Value) -> String?, healths: @escaping @Sendable (Value) -> [PolicyHealth],
+        now: @escaping @Sendable (Value) -> MonotonicInstant,
+        policy: @escaping @Sendable (Value, Int) -> (any StatusReporting)?,
         place: @escaping @Sendable (Value, CircuitTransition) -> Int?
     ) {
         group = name.map(bounded)
@@ -136,7 +141,10 @@ public struct HealthSource: Sendable {
         queue = nil
         visit = { visitor in
             for (key, value) in registry.values {
-                visitor(Subject(name: "\(key)", isRequired: isRequired(key), policies: healths(value)))
+                visitor(
+                    Subject(
+                        name: "\(key)", pipeline: pipeline(value), isRequired: isRequired(key),
+                        policies: healths(value)))
             }
         }
         watch = { told in
@@ -154,8 +162,8 @@ public struct HealthSource: Sendable {
                 }
             ]
         }
-        breakers = { name, place in
-            registry.values.filter { bounded("\($0.key)") == name }.values.compactMap { breaker($0, place) }
+        policies = { name, place in
+            registry.values.filter { bounded("\($0.key)") == name }.values.compactMap { policy($0, place) }
         }
     }
 
@@ -190,8 +198,8 @@ extension Pipeline {
     }
 
     /// - Parameter place: A place among the policies that tell their status.
-    fileprivate func breaker(at place: Int) -> CircuitBreaker? {
+    fileprivate func policy(at place: Int) -> (any StatusReporting)? {
         let policies = policies(of: (any StatusReporting).self)
-        return policies.indices.contains(place) ? policies[place] as? CircuitBreaker : nil
+        return policies.indices.contains(place) ? policies[place] : nil
     }
 }

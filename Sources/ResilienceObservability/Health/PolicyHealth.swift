@@ -58,7 +58,7 @@ public struct PolicyHealth: Sendable, Hashable, Codable {
 
 /// Returns a name that is short enough for a report: at most 200 Unicode scalars. A longer one is cut, and ends with a
 /// checksum of the whole, so that two long names stay different.
-func bounded(_ name: String) -> String {
+package func bounded(_ name: String) -> String {
     let limit = 200
     guard name.utf8.count > limit, name.unicodeScalars.count > limit else { return name }
     // FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv

@@ -445,6 +445,17 @@
             }
         }
 
+        @Test("what a failing answer says to be left holds nothing: what it asks for is in its verdict")
+        func quotasOfFailures() async throws {
+            let spent = StubAnswer.status(500, headers: ["RateLimit": #""a";r=0;t=30"#])
+            try await Loopback.run(fallback: spent) { loopback async throws in
+                let throttle = Throttle(limit: .unlimited, timeBase: loopback.clock)
+                let session = loopback.session.resilient(loopback.pipeline(retries: 0) { throttle }, notesQuotas: true)
+                #expect(try await session.data(for: loopback.get).1.statusCode == 500)
+                #expect(throttle.status.isAllowed)
+            }
+        }
+
         @Test("a 401 renews the credentials once for a call, within the same attempt")
         func unauthorized() async throws {
             let answers = [401, 503, 200, 401, 503, 401].map { StubAnswer.status($0) }

@@ -312,8 +312,9 @@ import Testing
         }
         #expect(
             told.withLock { $0 } == ["0#2 open 0.0 seconds", "0#0 open 0.0 seconds", "1/eu#2 open 0.0 seconds"])
-        #expect(monitor.breaker(of: "0", at: 2) === two && monitor.breaker(of: "0", at: 1) == nil)
-        #expect(monitor.breaker(of: "1/eu", at: 2)?.name == "inner")
+        #expect(monitor.policy(of: "0", at: 2) as? CircuitBreaker === two)
+        #expect(!(monitor.policy(of: "0", at: 1) is CircuitBreaker))
+        #expect(monitor.policy(of: "1/eu", at: 2)?.name == "inner")
     }
 
     @Test(
@@ -326,8 +327,8 @@ import Testing
             breaker("p")
             breakers
         }
-        for place in [0, 1, -1, .max, .min] { #expect(monitor.breaker(of: component, at: place) == nil) }
-        for place in [1, -1, .max, .min] { #expect(monitor.breaker(of: "0", at: place) == nil) }
-        #expect(monitor.breaker(of: "0", at: 0)?.name == "p" && monitor.breaker(of: "1/eu", at: 0)?.name == "eu")
+        for place in [0, 1, -1, .max, .min] { #expect(monitor.policy(of: component, at: place) == nil) }
+        for place in [1, -1, .max, .min] { #expect(monitor.policy(of: "0", at: place) == nil) }
+        #expect(monitor.policy(of: "0", at: 0)?.name == "p" && monitor.policy(of: "1/eu", at: 0)?.name == "eu")
     }
 }

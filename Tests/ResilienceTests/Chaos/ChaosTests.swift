@@ -505,6 +505,17 @@ import Testing
         await #expect(throws: InjectedFault(policy: "chaos", verdict: .permanent)) { _ = try await call() }
     }
 
+    @Test("a failure that another chaos policy injected gets no answer: it is thrown as it is")
+    func otherFault() async throws {
+        let outer = chaos()
+        let inner = Chaos("inner", script: [.fault()], timeBase: clock)
+        inner.turnOn(for: .seconds(600))
+        let fault = InjectedFault(policy: "inner", verdict: .transient)
+        await #expect(throws: fault) {
+            try await outer.run(answering: { _ in 503 }) { try await inner.run { 200 } }
+        }
+    }
+
     // MARK: Settings
 
     @Test("settings that make no sense are refused by name")

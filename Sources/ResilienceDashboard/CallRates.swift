@@ -1,0 +1,128 @@
+#if Dashboard
+    import Resilience
+    import ResilienceObservability
+
+    /// How many calls have ended, and how.
+    struct CallCounts: Sendable, Equatable {
+        /// All, those that succeeded and those that were cancelled included.
+        var calls = 0
+        var failures = 0
+        var rejections = 0
+
+        /// Returns the calls that a counter has counted, by the name of their pipeline.
+        static func byPipeline(_ counts: EventCounts) -> [String: CallCounts] {
+            var all: [String: CallCounts] = [:]
+            for (key, count) in counts.byKey where key.policy == "call" && !key.kind.hasPrefix("attempt") {
+                guard let pipeline = key.pipeline else { continue }
+                var ended = CallCounts(calls: count)
+                switch key.kind {
+                case "succeeded", "cancelled": break
+                case "rejected": ended.rejections = count
+                // However a failure is named.
+                default: ended.failures = count
+                }
+                all[bounded(pipeline), default: CallCounts()] += ended
+            }
+            return all
+        }
+
+        static func += (sum: inout CallCounts, other: CallCounts) {
+            sum.calls = sum.calls.saturatingAdding(other.calls)
+            sum.failures = sum.failures.saturatingAdding(other.failures)
+            sum.rejections = sum.rejections.saturatingAdding(other.rejections)
+        }
+
+        /// What has come since an earlier reading. A number that has shrunk was set back to zero in between.
+        func since(_ earlier: CallCounts) -> CallCounts {
+            func grown(_ number: Int, _ before: Int) -> Int {
+                number < before ? number : number.saturatingSubtracting(before)
+            }
+            return CallCounts(
+                calls: grown(calls, earlier.calls), failures: grown(failures, earlier.failures),
+                rejections: grown(rejections, earlier.rejections))
+        }
+    }
+
+    /// How many calls per second the pipelines had in the last minutes, from readings of a counter that only grows.
+    /// Times are milliseconds on the dashboard's clock, and never go back.
+    ///
+    /// It holds a fixed amount for each pipeline that has had a call in that time.
+    struct CallRates: Sendable {
+        /// What a section of the page shows.
+        struct Rates: Sendable, Equatable, Encodable {
+            /// Per second, over the last half minute.
+            let calls: Double
+            let failures: Double
+            let rejections: Double
+            /// The calls in each bar, the newest last; older bars had none.
+            let bars: [[Int]]
+        }
+
+        private struct Series {
+            var total: CallCounts
+            /// What each of the last readings brought.
+            var recent: [CallCounts]
+            /// The newest last, which still grows.
+            var bars: [CallCounts]
+        }
+
+        /// How much time lies between two readings, in milliseconds.
+        static let step = 5_000
+        /// How many readings the numbers are made of.
+        static let recentCount = 6
+        /// How many bars there are at most.
+        static let barCount = 120
+
+        /// How much time one bar stands for, in milliseconds: whole steps.
+        let barLength: Int
+        /// When the newest bar ends; nil before the first reading.
+        private(set) var barsEnd: Int?
+        private var series: [String: Series] = [:]
+        private var times: [Int] = []
+
+        /// - Parameter history: How far back the bars reach, in milliseconds.
+        init(history: Int) {
+            barLength = max(1, (history - 1) / (Self.barCount * Self.step) + 1) * Self.step
+        }
+
+        /// - Parameters:
+        ///   - totals: What has been counted until now, by pipeline.
+        ///   - time: When it was read.
+        mutating func note(_ totals: [String: CallCounts], at time: Int) {
+            let isFirst = times.isEmpty
+            let time = max(time, times.last ?? time)
+            // What a reading brings happened in the step before it, and it may come a little late.
+            let middle = max(Self.step / 2, time) - Self.step / 2
+            let end = (middle - middle % barLength).saturatingAdding(barLength)
+            let newBars = min(Self.barCount, end.saturatingSubtracting(barsEnd ?? end) / barLength)
+            barsEnd = end
+            times = (times + [time]).suffix(Self.recentCount + 1)
+            for name in Set(series.keys).union(totals.keys) {
+                let total = totals[name] ?? CallCounts()
+                var one = series[name] ?? Series(total: isFirst ? total : CallCounts(), recent: [], bars: [])
+                let ended = total.since(one.total)
+                one.total = total
+                one.recent = (one.recent + [ended]).suffix(Self.recentCount)
+                one.bars = (one.bars + Array(repeating: CallCounts(), count: newBars)).suffix(Self.barCount)
+                if one.bars.isEmpty { one.bars = [ended] } else { one.bars[one.bars.count - 1] += ended }
+                if let first = one.bars.firstIndex(where: { $0.calls > 0 }) { one.bars.removeFirst(first) }
+                // Of a pipeline without calls only the total is kept, and nothing if the counter has forgotten it.
+                if one.bars.allSatisfy({ $0.calls == 0 }) { (one.recent, one.bars) = ([], []) }
+                series[name] = total == CallCounts() && one.bars.isEmpty ? nil : one
+            }
+        }
+
+        /// - Returns: The rates of a pipeline's calls, zero if it has had none; nil before there are two readings.
+        func rates(of pipeline: String) -> Rates? {
+            guard let first = times.first, let last = times.last, first < last else { return nil }
+            let one = series[pipeline]
+            var sum = CallCounts()
+            for ended in one?.recent ?? [] { sum += ended }
+            let length = Double(last.saturatingSubtracting(first))
+            func perSecond(_ count: Int) -> Double { (Double(count) * 100_000 / length).rounded() / 100 }
+            return Rates(
+                calls: perSecond(sum.calls), failures: perSecond(sum.failures), rejections: perSecond(sum.rejections),
+                bars: one?.bars.map { [$0.calls, $0.failures, $0.rejections] } ?? [])
+        }
+    }
+#endif
