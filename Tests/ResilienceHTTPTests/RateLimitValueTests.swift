@@ -116,6 +116,12 @@ private let clock: Int64 = 1_795_213_200
         }
     }
 
+    @Test("of policies with one name the first counts, and each limit of that name has it")
+    func sameName() {
+        let read = quotas(["ratelimit": "a;r=1, a;r=2", "ratelimit-policy": "a;q=9;w=1, a;q=8;w=2"])
+        #expect(read.map(\.remaining) == [1, 2] && read.map(\.limit) == [9, 9])
+    }
+
     /// With a search of one list for each item of the other, this takes minutes.
     @Test("two lists of 30 000 names in opposite order are matched one by one")
     func longLists() {
