@@ -19,8 +19,9 @@
         /// names `UNAVAILABLE`. A server that reports `DEADLINE_EXCEEDED`, `UNKNOWN` or `INTERNAL` may have acted on the
         /// request, so those are repeated only if ``/Resilience/RunOptions/isIdempotent`` is true.
         ///
-        /// `grpc-retry-pushback-ms` in the error's metadata names the wait. If it is below zero, or can't be read, the
-        /// server asks not to repeat the RPC: the verdict's `shouldRetry` is false.
+        /// `grpc-retry-pushback-ms` in the error's metadata names the wait; a fraction is rounded up to milliseconds. If it
+        /// is below zero, no number, or above `Int32.max`, the server asks not to repeat the RPC, as A6 says: the verdict's
+        /// `shouldRetry` is false.
         ///
         /// An error that a policy of this process caused, as its `cause` says, is rejected or cancelled: it tells nothing
         /// about the server.

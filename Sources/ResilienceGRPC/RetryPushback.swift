@@ -1,12 +1,13 @@
 #if GRPC
     import GRPCCore
     import Resilience
+    import ResilienceHTTP
 
     /// What a server says in `grpc-retry-pushback-ms` about a further attempt (gRPC's design A6, "Pushback").
     enum RetryPushback: Hashable {
         /// Not before this wait is over.
         case after(milliseconds: Int32)
-        /// Not at all: the value is below zero, or can't be read.
+        /// Not at all: the value is below zero, or no number.
         case stop
 
         static let key = "grpc-retry-pushback-ms"
@@ -17,15 +18,8 @@
             self.init(text: text)
         }
 
-        /// Reads an integer of 32 bits.
-        init(text: String) {
-            let digits = text.utf8.allSatisfy { UInt8(ascii: "0") <= $0 && $0 <= UInt8(ascii: "9") }
-            guard digits, let value = Int32(text) else {
-                self = .stop
-                return
-            }
-            self = .after(milliseconds: value)
-        }
+        /// Reads a number, as `RateLimitFields.pushback` says.
+        init(text: String) { self = RateLimitFields.pushback(text).map { RetryPushback($0) } ?? .stop }
 
         /// The wait, rounded up to milliseconds; at most 24 days, which is the longest there is.
         init(_ wait: Duration) {

@@ -14,6 +14,12 @@ struct FieldCursor {
 
     var isAtEnd: Bool { rest.isEmpty }
 
+    /// Whether nothing is left but spaces and parameters, which are ignored: `;comment=1`.
+    mutating func isAtParameters() -> Bool {
+        skipSpaces()
+        return isAtEnd || next == UInt8(ascii: ";")
+    }
+
     /// Steps over `literal`, compared byte by byte: HTTP dates are case-sensitive.
     mutating func skip(_ literal: String) -> Bool {
         guard rest.starts(with: literal.utf8) else { return false }

@@ -1,6 +1,6 @@
 import Resilience
 
-/// A point in time as HTTP writes it, in any of its three forms (RFC 9110 §5.6.7), always UTC.
+/// A point in time as HTTP writes it, in any of its three forms (RFC 9110 §5.6.7), always UTC; or as RFC 3339 does.
 ///
 /// - IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`
 /// - RFC 850, obsolete: `Sunday, 06-Nov-94 08:49:37 GMT`
@@ -20,6 +20,33 @@ struct HTTPDate: Equatable {
             return nil
         }
         epochSeconds = seconds
+    }
+
+    /// An instant as RFC 3339 has it, rounded up to the second: `2026-11-27T15:00:00.25Z`, `2026-11-27T16:00:00+01:00`.
+    init?(rfc3339 value: String) {
+        var cursor = FieldCursor(value)
+        guard let year = cursor.number(digits: 4), cursor.skip("-"),
+            let month = cursor.number(digits: 2), cursor.skip("-"),
+            let day = cursor.number(digits: 2), cursor.skip("T"), let time = Self.timeOfDay(&cursor),
+            let seconds = UTCCalendar.seconds(year: year, month: Int(month), day: day, time: time)
+        else { return nil }
+        var fraction: Int64 = 0
+        if cursor.skip(".") {
+            guard let digits = cursor.digits() else { return nil }
+            fraction = digits
+        }
+        guard let offset = Self.offset(&cursor), cursor.isAtEnd else { return nil }
+        epochSeconds = seconds - offset + (fraction > 0 ? 1 : 0)
+    }
+
+    /// Seconds by which a time zone is ahead of UTC: `Z`, `+01:00`.
+    private static func offset(_ cursor: inout FieldCursor) -> Int64? {
+        if cursor.skip("Z") { return 0 }
+        guard let isBehind = cursor.skip("+") ? false : cursor.skip("-") ? true : nil,
+            let hours = cursor.number(digits: 2), hours < 24, cursor.skip(":"),
+            let minutes = cursor.number(digits: 2), minutes < 60
+        else { return nil }
+        return (hours * 60 + minutes) * (isBehind ? -60 : 60)
     }
 
     private static func fixdate(_ start: FieldCursor) -> Int64? {

@@ -77,8 +77,9 @@ extension Verdict {
         httpStatus status: Int, for request: RequestSemantics, remark: ServerRemark? = nil,
         dialect: RateLimitDialect = .automatic, now: Int64? = nil, fields: [String: String]
     ) {
+        let lowercased = Dictionary(fields.map { ($0.key.lowercased(), $0.value) }) { first, _ in first }
         self.init(httpStatus: status, for: request, remark: remark, dialect: dialect, now: now) { name in
-            fields[name] ?? fields.first { $0.key.lowercased() == name }?.value
+            fields[name] ?? lowercased[name]
         }
     }
 

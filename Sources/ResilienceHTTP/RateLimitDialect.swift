@@ -1,20 +1,41 @@
 /// How a server writes down its rate limits.
+///
+/// <doc:RateLimitDialects> lists the fields of each dialect, with its source.
 public enum RateLimitDialect: Sendable, Hashable, CaseIterable {
-    /// By the names and the values of the fields: all others, as far as a field tells by itself which one it is.
+    /// All the others at once: the names and the values of the fields tell them apart.
     case automatic
-    /// `RateLimit: "default";r=50;t=30` and `RateLimit-Policy: "default";q=100;w=60`, as structured fields: draft 10
-    /// of the IETF's RateLimit fields (draft-ietf-httpapi-ratelimit-headers).
+    /// The IETF's RateLimit fields (draft-ietf-httpapi-ratelimit-headers) from draft 8 on:
+    /// `RateLimit: "default";r=50;t=30` and `RateLimit-Policy: "default";q=100;w=60`.
     case ietf
-    /// `RateLimit-Limit`, `RateLimit-Remaining`, and `RateLimit-Reset` in seconds from now: drafts 0 to 6.
+    /// Draft 7 of the IETF's RateLimit fields: `RateLimit: limit=100, remaining=50, reset=30`.
+    case ietfDraft7
+    /// Drafts 0 to 6 of the IETF's RateLimit fields: `RateLimit-Remaining: 50`. GitLab has these, too.
     case ietfDraft6
-    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining`, and `X-RateLimit-Reset` as an instant, in seconds since 1970.
-    /// GitHub and most others; also with `X-Rate-Limit-…`.
+    /// GitHub, and most others with `X-RateLimit-Remaining` or `X-Rate-Limit-Remaining`.
     case gitHub
-    /// `X-RateLimit-Remaining-Requests`, `X-RateLimit-Reset-Tokens: 6m0s` and the like, and `Retry-After-Ms`.
+    /// OpenAI, and servers compatible with it.
     case openAI
-    /// `X-Shopify-Shop-Api-Call-Limit: 32/40`, and a `Retry-After` with a fraction: `2.0`.
+    /// Anthropic's Claude API.
+    case anthropic
+    /// Discord.
+    case discord
+    /// Mastodon, and servers compatible with it.
+    case mastodon
+    /// Reddit.
+    case reddit
+    /// Sentry: its API, and what its servers answer to events.
+    case sentry
+    /// HubSpot.
+    case hubSpot
+    /// Brevo, formerly Sendinblue.
+    case brevo
+    /// Azure: its Resource Manager, Cosmos DB, and other services.
+    case azure
+    /// Amazon Web Services.
+    case aws
+    /// Shopify's REST Admin API.
     case shopify
-    /// `grpc-retry-pushback-ms`, in milliseconds; below zero, or not a number: do not retry (gRFC A6).
+    /// `grpc-retry-pushback-ms` (gRFC A6).
     case grpc
     /// None: `Retry-After` alone counts.
     case none

@@ -12,8 +12,8 @@ public import Resilience
 public struct RateLimitFields {
     /// The limits that the fields tell of; empty if none.
     public let quotas: [ServerQuota]
-    /// How long the server asks to wait: `Retry-After-Ms` or gRPC's pushback, else `Retry-After`. nil if it does not
-    /// ask.
+    /// How long the server asks to wait: gRPC's pushback, a field in milliseconds such as `Retry-After-Ms`, or else
+    /// `Retry-After`. nil if it does not ask.
     public let retryAfter: Duration?
     /// What the server says of repeating the request: `x-should-retry`, `stripe-should-retry`, `x-envoy-overloaded`, or gRPC's pushback. nil
     /// if it says nothing.
@@ -26,41 +26,58 @@ public struct RateLimitFields {
     ///   - header: Returns the value of a response field, whatever the case of its name in the response; called with
     ///     lower-case names.
     public init(dialect: RateLimitDialect = .automatic, now: Int64? = nil, header: (String) -> String?) {
-        var reader = RateLimitReader(dialect: dialect, givenNow: now)
-        (retryAfter, shouldRetry) = reader.asked(header)
+        var reader = RateLimitReader(dialect: dialect, givenNow: now, date: header("date"))
         quotas = reader.quotas(header)
+        (retryAfter, shouldRetry) = reader.asked(header)
     }
 
     /// The longest wait of the limits of which nothing is left; nil if there is none.
     public var quotaWait: Duration? { quotas.compactMap(\.wait).max() }
 }
 
-/// Reads a response's fields, as a dialect has them.
+extension RateLimitFields {
+    /// The wait that `grpc-retry-pushback-ms` asks for, in whole milliseconds; nil if it asks not to retry.
+    ///
+    /// gRPC's design A6 has an integer of 32 bits, and takes "negative or unparseable" for a wish not to retry. A number
+    /// with a fraction is no such integer, but can be parsed and names a wait, so it is rounded up.
+    package static func pushback(_ value: String) -> Duration? {
+        guard let wait = RateLimitReader.duration(value, unit: 1_000_000)?.saturatedNanoseconds else { return nil }
+        let milliseconds = wait / 1_000_000 + (wait % 1_000_000 == 0 ? 0 : 1)
+        return milliseconds <= Int32.max ? .milliseconds(milliseconds) : nil
+    }
+}
+
+/// Reads a response's fields, as a row of the table has them.
 struct RateLimitReader {
-    let dialect: RateLimitDialect
-    let givenNow: Int64?
+    private let dialect: RateLimitDialect
+    private let row: RateLimitRow
+    private let givenNow: Int64?
+    private let date: String?
     private var reference: Int64?
 
-    init(dialect: RateLimitDialect, givenNow: Int64?) {
-        self.dialect = dialect
-        self.givenNow = givenNow
+    init(dialect: RateLimitDialect, givenNow: Int64?, date: String?) {
+        (self.dialect, row) = (dialect, .row(of: dialect))
+        (self.givenNow, self.date) = (givenNow, date)
     }
 
     // MARK: What is asked
 
     mutating func asked(_ header: (String) -> String?) -> (wait: Duration?, shouldRetry: Bool?) {
-        let pushback = dialect.includes(.grpc) ? header("grpc-retry-pushback-ms").map(Self.milliseconds) : nil
+        let pushback = dialect.includes(.grpc) ? header("grpc-retry-pushback-ms").map(RateLimitFields.pushback) : nil
         let word = Self.serversWord(header)
         if let pushback { return (pushback, pushback == nil ? false : word) }
-        let milliseconds = dialect.includes(.openAI) ? header("retry-after-ms").flatMap(Self.milliseconds) : nil
-        return (milliseconds ?? retryAfter(header), word)
+        for field in row.waits {
+            if let wait = header(field).flatMap({ Self.duration($0, unit: 1_000_000) }) { return (wait, word) }
+        }
+        return (retryAfter(header), word)
     }
 
-    private func retryAfter(_ header: (String) -> String?) -> Duration? {
+    private mutating func retryAfter(_ header: (String) -> String?) -> Duration? {
         guard let value = header("retry-after") else { return nil }
-        if let wait = RetryAfter.wait(value, date: header("date"), now: givenNow) { return wait }
-        guard dialect == .shopify || dialect == .automatic && header(Self.shopify) != nil else { return nil }
-        return Self.duration(value, unit: 1_000_000_000)
+        if let wait = RetryAfter.wait(value, date: date, now: givenNow) { return wait }
+        var mayHaveFraction = dialect != .automatic && !row.fractions.isEmpty
+        for form in row.fractions where !mayHaveFraction { mayHaveFraction = !quotas(form, header).isEmpty }
+        return mayHaveFraction ? Self.duration(value, unit: 1_000_000_000) : nil
     }
 
     private static func serversWord(_ header: (String) -> String?) -> Bool? {
@@ -77,88 +94,147 @@ struct RateLimitReader {
 
     mutating func quotas(_ header: (String) -> String?) -> [ServerQuota] {
         var quotas: [ServerQuota] = []
-        if dialect.includes(.ietf) { quotas += Self.structured(header) }
-        if dialect.includes(.ietfDraft6), quotas.isEmpty {
-            quotas += Self.quota(nil, header, prefix: "ratelimit-", suffix: "") {
-                Self.duration($0, unit: 1_000_000_000)
-            }
-        }
-        if dialect.includes(.gitHub) {
-            for prefix in ["x-ratelimit-", "x-rate-limit-"] {
-                quotas += Self.quota(nil, header, prefix: prefix, suffix: "") { untilEpoch($0, header("date")) }
-            }
-        }
-        if dialect.includes(.openAI) {
-            for name in ["requests", "tokens"] {
-                quotas += Self.quota(name, header, prefix: "x-ratelimit-", suffix: "-\(name)", reset: Self.unitDuration)
-            }
-        }
-        if dialect.includes(.shopify), let quota = header(Self.shopify).flatMap(Self.share) { quotas.append(quota) }
+        for form in row.limits { quotas += self.quotas(form, header) }
         return quotas
     }
 
-    private static let shopify = "x-shopify-shop-api-call-limit"
-
-    private static func structured(_ header: (String) -> String?) -> [ServerQuota] {
-        guard let items = header("ratelimit").flatMap(StructuredList.init)?.items, !items.isEmpty,
-            items.allSatisfy({ $0.isCount("r", isRequired: true) && $0.isCount("t") })
-        else { return [] }
-        let policies = header("ratelimit-policy").flatMap(StructuredList.init)?.items ?? []
-        let arePolicies = policies.allSatisfy { $0.isCount("q", isRequired: true) && $0.isCount("w") }
-        return items.map { item in
-            let policy = arePolicies ? policies.first { $0.name == item.name } : nil
-            return ServerQuota(
-                name: item.name, limit: policy?.numbers["q"].map { Int(clamping: $0) },
-                remaining: item.numbers["r"].map { Int(clamping: $0) },
-                resetsAfter: item.numbers["t"].map { .seconds($0) }, window: policy?.numbers["w"].map { .seconds($0) })
+    private mutating func quotas(_ form: LimitForm, _ header: (String) -> String?) -> [ServerQuota] {
+        switch form {
+        case .list: list(header)
+        case .dictionary: dictionary(header)
+        case .numbers(let fields): numbers(fields, header)
+        case .share(let field): header(field).flatMap(Self.share).map { [$0] } ?? []
+        case .categories(let field): header(field).map { categories($0) } ?? []
         }
     }
 
-    /// The limit of three fields, if the field of what remains can be read.
-    private static func quota(
-        _ name: String?, _ header: (String) -> String?, prefix: String, suffix: String, reset: (String) -> Duration?
-    ) -> [ServerQuota] {
-        guard let remaining = header("\(prefix)remaining\(suffix)").flatMap(count) else { return [] }
+    private mutating func list(_ header: (String) -> String?) -> [ServerQuota] {
+        func items(_ field: String, count: String, time: String) -> [StructuredList.Item] {
+            let items = header(field).flatMap(StructuredList.init)?.items ?? []
+            let areReadable = items.allSatisfy {
+                $0.isCount(count, isRequired: true) && $0.isCount(time)
+                    && $0.values["qu"].map { $0.text != nil } ?? true
+            }
+            return areReadable ? items : []
+        }
+        let limits = items("ratelimit", count: "r", time: "t")
+        let policies = items("ratelimit-policy", count: "q", time: "w")
+        let byName = Dictionary(policies.map { ($0.name, $0) }) { first, _ in first }
+        let told = Set(limits.map(\.name))
+        var quotas: [ServerQuota] = []
+        for limit in limits { quotas.append(quota(limit.name, byName[limit.name], limit)) }
+        for policy in policies where !told.contains(policy.name) {
+            quotas.append(quota(policy.name, policy, nil))
+        }
+        return quotas
+    }
+
+    private mutating func quota(
+        _ name: String, _ policy: StructuredList.Item?, _ limit: StructuredList.Item?
+    ) -> ServerQuota {
+        ServerQuota(
+            name: name, unit: policy?.values["qu"]?.text,
+            limit: policy?.values["q"]?.wholeNumber.map { Int(clamping: $0) },
+            remaining: limit?.values["r"]?.wholeNumber.map { Int(clamping: $0) },
+            resetsAfter: limit?.values["t"]?.wholeNumber.map { wait(of: $0) },
+            window: policy?.values["w"]?.wholeNumber.map { .seconds($0) })
+    }
+
+    private mutating func dictionary(_ header: (String) -> String?) -> [ServerQuota] {
+        let numbers = header("ratelimit").flatMap { StructuredDictionary($0) }?.numbers ?? [:]
+        func count(_ key: String) -> Int64? { numbers[key].flatMap { $0 < 0 ? nil : $0 } }
+        let (limit, remaining) = (count("limit"), count("remaining"))
+        guard limit != nil || remaining != nil else { return [] }
         return [
             ServerQuota(
-                name: name, limit: header("\(prefix)limit\(suffix)").flatMap(firstCount), remaining: remaining,
-                resetsAfter: header("\(prefix)reset\(suffix)").flatMap(reset))
+                limit: limit.map { Int(clamping: $0) }, remaining: remaining.map { Int(clamping: $0) },
+                resetsAfter: count("reset").map { wait(of: $0) })
         ]
     }
 
-    // MARK: Values
-
-    private static func count(_ value: String) -> Int? {
-        var cursor = FieldCursor(value)
-        return cursor.numberToEnd().map { Int(clamping: $0) }
-    }
-
-    /// The number that a value begins with: drafts before the sixth add the windows, as in `10, 10;w=1, 50;w=60`.
-    private static func firstCount(_ value: String) -> Int? {
-        var cursor = FieldCursor(value)
-        let count = cursor.digits().map { Int(clamping: $0) }
-        cursor.skipSpaces()
-        return cursor.isAtEnd || cursor.next == UInt8(ascii: ",") || cursor.next == UInt8(ascii: ";") ? count : nil
+    private mutating func numbers(_ fields: LimitFields, _ header: (String) -> String?) -> [ServerQuota] {
+        let remaining = header(fields.remaining).flatMap { Self.count($0) }
+        let limit = fields.limit.flatMap(header).flatMap { Self.count($0, mayBeList: true) }
+        guard limit != nil || remaining != nil else { return [] }
+        var resetsAfter: Duration?
+        for field in fields.resets where resetsAfter == nil {
+            resetsAfter = header(field).flatMap { reset($0) }
+        }
+        return [
+            ServerQuota(
+                name: fields.name, unit: fields.unit, limit: limit, remaining: remaining, resetsAfter: resetsAfter,
+                window: fields.window.flatMap(header).flatMap { Self.duration($0, unit: 1_000_000) })
+        ]
     }
 
     private static func share(_ value: String) -> ServerQuota? {
         var cursor = FieldCursor(value)
-        guard let used = cursor.digits(), cursor.skip("/"), let limit = cursor.numberToEnd(), used <= limit else {
-            return nil
-        }
-        return ServerQuota(limit: Int(clamping: limit), remaining: Int(clamping: limit - used))
+        guard let used = cursor.digits(), cursor.skip("/"), let limit = cursor.numberToEnd() else { return nil }
+        return ServerQuota(limit: Int(clamping: limit), remaining: Int(clamping: max(0, limit - used)))
     }
 
-    private static func milliseconds(_ value: String) -> Duration? { duration(value, unit: 1_000_000) }
+    /// `<wait>:<categories>:<scope>:<reason>` for each limit of which nothing is left. Without categories, it is of all.
+    private mutating func categories(_ value: String) -> [ServerQuota] {
+        var quotas: [ServerQuota] = []
+        for group in value.split(separator: ",") {
+            let parts = group.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            guard let wait = reset(String(parts[0])) else { continue }
+            let name = parts.count > 1 && !parts[1].isEmpty ? String(parts[1]) : nil
+            quotas.append(ServerQuota(name: name, remaining: 0, resetsAfter: wait))
+        }
+        return quotas
+    }
 
-    private static func duration(_ value: String, unit: Int64) -> Duration? {
+    // MARK: Values
+
+    /// A number of 0 or more, rounded down, with or without parameters.
+    /// - Parameter mayBeList: Whether more may follow, as the windows do in drafts 0 to 2: `10, 10;w=1, 50;w=60`.
+    private static func count(_ value: String, mayBeList: Bool = false) -> Int? {
+        var cursor = FieldCursor(value)
+        let number = cursor
+        guard cursor.nanoseconds(unit: 1) != nil,
+            cursor.isAtParameters() || mayBeList && cursor.next == UInt8(ascii: ",")
+        else { return nil }
+        cursor = number
+        return cursor.digits().map { Int(clamping: $0) }
+    }
+
+    fileprivate static func duration(_ value: String, unit: Int64) -> Duration? {
         var cursor = FieldCursor(value)
         guard let nanoseconds = cursor.nanoseconds(unit: unit), cursor.isAtEnd else { return nil }
         return .nanoseconds(nanoseconds)
     }
 
+    /// How long until a reset, in any form: a number, `6m0s`, or `2026-11-27T15:00:00Z`. Their shapes tell them apart.
+    private mutating func reset(_ value: String) -> Duration? {
+        var cursor = FieldCursor(value)
+        let number = cursor
+        if let nanoseconds = cursor.nanoseconds(unit: 1_000_000_000), cursor.isAtParameters() {
+            cursor = number
+            let whole = cursor.digits() ?? 0
+            let fraction = nanoseconds.saturatingSubtracting(whole.saturatingMultiplied(by: 1_000_000_000))
+            return wait(of: whole, fraction: .nanoseconds(fraction))
+        }
+        if let date = HTTPDate(rfc3339: value) { return wait(until: date.epochSeconds) }
+        return Self.unitDuration(value)
+    }
+
+    /// How long a number means: seconds from now, or an instant in seconds since 1970 if it is too large for that (10⁹ s
+    /// is 2001), or in milliseconds if it is too large for that, too (10¹² s is the year 33 658).
+    ///
+    /// Every number that says when a limit is reset goes through here, whatever its dialect says that it is.
+    private mutating func wait(of whole: Int64, fraction: Duration = .zero) -> Duration {
+        if whole < 1_000_000_000 { return .seconds(whole) + fraction }
+        if whole < 1_000_000_000_000 { return wait(until: whole, fraction > .zero ? .seconds(1) : .zero) }
+        return wait(until: whole / 1_000, .milliseconds(whole % 1_000))
+    }
+
+    private mutating func wait(until epochSeconds: Int64, _ rest: Duration = .zero) -> Duration {
+        max(.zero, .seconds(epochSeconds.saturatingSubtracting(now())) + rest)
+    }
+
     /// `6m0s`, `12ms`, `1h2m3.5s`: Go's form of a duration, without a sign.
-    static func unitDuration(_ value: String) -> Duration? {
+    private static func unitDuration(_ value: String) -> Duration? {
         var cursor = FieldCursor(value)
         var total: Int64 = 0
         guard !cursor.isAtEnd else { return nil }
@@ -181,23 +257,8 @@ struct RateLimitReader {
         1_000_000, 1_000, 1_000, 1, 86_400_000_000_000, 3_600_000_000_000, 60_000_000_000, 1_000_000_000,
     ]
 
-    /// How long until an instant: seconds since 1970, milliseconds if it is too large for that (10¹² s is the year 33
-    /// 658), or seconds from now if it is too small (10⁹ s is 2001).
-    private mutating func untilEpoch(_ value: String, _ date: String?) -> Duration? {
-        var cursor = FieldCursor(value)
-        guard let number = cursor.nanoseconds(unit: 1_000_000_000), cursor.isAtEnd else { return nil }
-        if number < 1_000_000_000_000_000_000 { return .nanoseconds(number) }
-        cursor = FieldCursor(value)
-        guard let whole = cursor.digits() else { return nil }
-        let isInMilliseconds = whole >= 1_000_000_000_000
-        let now = now(date)
-        let seconds = isInMilliseconds ? whole / 1_000 : whole
-        let rest: Duration = isInMilliseconds ? .milliseconds(whole % 1_000) : cursor.isAtEnd ? .zero : .seconds(1)
-        return max(.zero, .seconds(seconds.saturatingSubtracting(now)) + rest)
-    }
-
     /// Seconds since 1970: the response's own `Date`, or else the wall clock.
-    private mutating func now(_ date: String?) -> Int64 {
+    private mutating func now() -> Int64 {
         if let reference { return reference }
         let clock = givenNow ?? WallClock.epochSeconds
         let now = date.flatMap { HTTPDate($0, now: clock) }?.epochSeconds ?? clock

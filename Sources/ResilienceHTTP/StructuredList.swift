@@ -1,18 +1,27 @@
 /// A list of strings or tokens with parameters, as a structured field has it (RFC 9651 §3.1): `"default";r=50;t=30`.
 ///
 /// Only what the RateLimit fields need: an inner list or an item of another type makes the whole field unreadable, as
-/// does any mistake in its form (§4.2). Of the parameters, whole numbers are kept; all others are checked and dropped.
+/// does any mistake in its form (§4.2). Of the parameters, whole numbers and texts are kept; all others are checked and
+/// dropped.
 struct StructuredList {
+    /// The value of a parameter.
+    enum Value {
+        case wholeNumber(Int64)
+        case text(String)
+        case other
+
+        var wholeNumber: Int64? { if case .wholeNumber(let number) = self { number } else { nil } }
+        var text: String? { if case .text(let text) = self { text } else { nil } }
+    }
+
     struct Item {
         let name: String
-        /// The last value of each parameter that is a whole number.
-        var numbers: [String: Int64] = [:]
-        /// The keys of all parameters.
-        var keys: Set<String> = []
+        /// The last value of each parameter.
+        var values: [String: Value] = [:]
 
         /// Whether the parameter is a number of 0 or more, or missing though it need not be there.
         func isCount(_ key: String, isRequired: Bool = false) -> Bool {
-            keys.contains(key) ? numbers[key].map { $0 >= 0 } ?? false : !isRequired
+            values[key].map { $0.wholeNumber.map { $0 >= 0 } ?? false } ?? !isRequired
         }
     }
 
@@ -49,17 +58,13 @@ struct StructuredList {
         guard let first = cursor.next else { return nil }
         let name = first == UInt8(ascii: "\"") ? string(&cursor) : first.isTokenStart ? token(&cursor) : nil
         guard var item = name.map({ Item(name: $0) }) else { return nil }
-        let isReadable = parameters(&cursor) { key, number in
-            item.keys.insert(key)
-            item.numbers[key] = number
-        }
-        return isReadable ? item : nil
+        return parameters(&cursor) { item.values[$0] = $1 } ? item : nil
     }
 
     /// Reads the parameters of an item.
-    /// - Parameter note: Is told of each: its key, and its value if that is a whole number.
+    /// - Parameter note: Is told the key and the value of each.
     /// - Returns: false if one is malformed.
-    fileprivate static func parameters(_ cursor: inout FieldCursor, _ note: (String, Int64?) -> Void) -> Bool {
+    fileprivate static func parameters(_ cursor: inout FieldCursor, _ note: (String, Value) -> Void) -> Bool {
         while cursor.skip(";") {
             while cursor.skip(" ") {}
             guard keyAndValue(&cursor, note) else { return false }
@@ -70,19 +75,19 @@ struct StructuredList {
     /// Reads a key, and its value if it has one.
     /// - Returns: false if either is malformed.
     fileprivate static func keyAndValue(
-        _ cursor: inout FieldCursor, orList mayBeList: Bool = false, _ note: (String, Int64?) -> Void
+        _ cursor: inout FieldCursor, orList mayBeList: Bool = false, _ note: (String, Value) -> Void
     ) -> Bool {
         guard let key = key(&cursor) else { return false }
-        var number: Int64?
-        if cursor.skip("=") {
-            if mayBeList, cursor.skip("(") {
-                note(key, nil)
-                return restOfList(&cursor)
-            }
-            guard let value = value(&cursor) else { return false }
-            if case .wholeNumber(let whole) = value { number = whole }
+        guard cursor.skip("=") else {
+            note(key, .other)
+            return true
         }
-        note(key, number)
+        if mayBeList, cursor.skip("(") {
+            note(key, .other)
+            return restOfList(&cursor)
+        }
+        guard let value = value(&cursor) else { return false }
+        note(key, value)
         return true
     }
 
@@ -135,16 +140,11 @@ struct StructuredList {
         return nil
     }
 
-    private enum Value {
-        case wholeNumber(Int64)
-        case other
-    }
-
     /// The value of a parameter; nil if it is malformed.
     private static func value(_ cursor: inout FieldCursor) -> Value? {
         guard let first = cursor.next else { return nil }
         switch first {
-        case UInt8(ascii: "\""): return string(&cursor).map { _ in .other }
+        case UInt8(ascii: "\""): return string(&cursor).map { .text($0) }
         case UInt8(ascii: ":"): return byteSequence(&cursor) ? .other : nil
         case UInt8(ascii: "?"): return cursor.skip("?0") || cursor.skip("?1") ? .other : nil
         case UInt8(ascii: "@"):
@@ -152,9 +152,7 @@ struct StructuredList {
             guard case .wholeNumber = number(&cursor) else { return nil }
             return .other
         case _ where first == UInt8(ascii: "-") || first.isDigit: return number(&cursor)
-        case _ where first.isTokenStart:
-            _ = token(&cursor)
-            return .other
+        case _ where first.isTokenStart: return .text(token(&cursor))
         default: return nil
         }
     }
@@ -186,7 +184,7 @@ struct StructuredDictionary {
 
     init?(_ value: String) {
         let isReadable = StructuredList.members(of: value) { cursor in
-            StructuredList.keyAndValue(&cursor, orList: true) { numbers[$0] = $1 }
+            StructuredList.keyAndValue(&cursor, orList: true) { numbers[$0] = $1.wholeNumber }
                 && StructuredList.parameters(&cursor) { _, _ in }
         }
         guard isReadable else { return nil }

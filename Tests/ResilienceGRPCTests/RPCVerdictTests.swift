@@ -29,9 +29,18 @@
         }
 
         @Test(
-            "a pushback below zero, or one that can't be read, asks not to retry",
+            "a pushback that is a number with a fraction is a wait, rounded up to milliseconds",
+            arguments: [("1.5", 2), ("1.0", 1), ("0.001", 1), ("1 ", 1), ("007", 7)])
+        func fraction(_ text: String, _ milliseconds: Int) {
+            let error = RPCError(code: .unavailable, message: "", metadata: ["grpc-retry-pushback-ms": .string(text)])
+            #expect(Verdict(error) == Verdict(.transient, retryAfter: .milliseconds(milliseconds)))
+        }
+
+        @Test(
+            "a pushback below zero, no number, or above 32 bits asks not to retry",
             arguments: [
-                "-1", "-0", "", " ", "1.5", "+1", "1 ", "0x1", "2147483648", "99999999999999999999", "٣", "soon",
+                "-1", "-0", "", " ", "-1.5", "1.", ".5", "1.5.5", "+1", "0x1", "2147483647.5", "2147483648",
+                "99999999999999999999", "٣", "soon",
             ])
         func stop(_ text: String) {
             let error = RPCError(code: .unavailable, message: "", metadata: ["grpc-retry-pushback-ms": .string(text)])

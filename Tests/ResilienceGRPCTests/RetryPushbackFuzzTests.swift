@@ -1,5 +1,6 @@
 #if GRPC
     import GRPCCore
+    import Resilience
     import ResilienceTesting
     import Testing
 
@@ -20,7 +21,7 @@
                 #expect(read.wait == wait, "\(text.debugDescription)")
                 if expected == .stop { stops += 1 } else { waits += 1 }
             }
-            #expect(waits > 1_000 && stops > 1_000)
+            #expect(waits > 1_000 && stops > 1_000, "\(waits), \(stops)")
         }
 
         @Test("of the metadata the first pushback is read, whatever else they have, at random")
@@ -50,17 +51,21 @@
             }
         }
 
-        /// An integer of 32 bits, not below zero, in ASCII's digits and nothing else; nil for anything else, which asks
-        /// not to repeat. Leading zeros change nothing.
+        /// A number in ASCII's digits, rounded up to whole milliseconds of 31 bits; nil for anything else, which asks not to
+        /// repeat. Leading zeros, and spaces and tabs around it, change nothing.
         private static func milliseconds(_ text: String) -> Int32? {
-            var digits = Array(text.utf8)
-            guard !digits.isEmpty, digits.allSatisfy({ "0123456789".utf8.contains($0) }) else { return nil }
-            while digits.count > 1, digits.first == UInt8(ascii: "0") { digits.removeFirst() }
-            // Of the same length, digits compare as their numbers do.
-            let longest = Array("2147483647".utf8)
-            if digits.count > longest.count { return nil }
-            if digits.count == longest.count, longest.lexicographicallyPrecedes(digits) { return nil }
-            return digits.reduce(0) { $0 * 10 + Int32($1 - UInt8(ascii: "0")) }
+            var bytes = Array(text.utf8)[...]
+            while let byte = bytes.first, " \t".utf8.contains(byte) { bytes.removeFirst() }
+            while let byte = bytes.last, " \t".utf8.contains(byte) { bytes.removeLast() }
+            let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            guard parts.count <= 2, parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy("0123456789".utf8.contains) })
+            else {
+                return nil
+            }
+            // Digits that don't fit are more than 31 bits.
+            let whole = Int64(String(decoding: parts[0], as: UTF8.self)) ?? .max
+            let isFraction = parts.count == 2 && parts[1].contains { $0 != UInt8(ascii: "0") }
+            return Int32(exactly: whole.saturatingAdding(isFraction ? 1 : 0))
         }
     }
 
@@ -87,6 +92,10 @@
             default:
                 let count = Int.random(in: 0...12, using: &generator)
                 bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+            }
+            if pick([true, false, false]) {
+                let count = Int.random(in: 1...12, using: &generator)
+                bytes += [0x2e] + (0..<count).map { _ in UInt8.random(in: 0x30...0x39, using: &generator) }
             }
             let zeros = pick([0, 0, 0, 1, 20])
             bytes.insert(contentsOf: [UInt8](repeating: 0x30, count: zeros), at: 0)

@@ -77,12 +77,12 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
 
     // MARK: 403, 409, 429
 
-    @Test("a 403 with no requests remaining is throttled", arguments: ["0", " 0", "00"])
+    @Test("a 403 with no requests remaining is throttled", arguments: ["0", " 0", "00", "0.0", "0;comment=1"])
     func spentLimit(remaining: String) {
         #expect(verdict(403, ["X-RateLimit-Remaining": remaining]) == .throttled)
     }
 
-    @Test("a 403 with requests remaining is permanent", arguments: ["1", "10", "", "-0", "0.0", "none"])
+    @Test("a 403 with requests remaining is permanent", arguments: ["1", "1.0", "10", "", "-0", "none"])
     func unspentLimit(remaining: String) {
         #expect(verdict(403, ["X-RateLimit-Remaining": remaining]) == .permanent)
     }
@@ -138,10 +138,13 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(verdict(404, ["x-should-retry": word]) == .permanent)
     }
 
-    @Test("gRPC's pushback is a wait; below zero or no number, it means not to retry")
+    @Test("gRPC's pushback is a wait; below zero, no number or above 32 bits, it means not to retry")
     func pushback() {
-        #expect(verdict(503, ["grpc-retry-pushback-ms": "250"]) == .throttled(retryAfter: .milliseconds(250)))
-        for value in ["-1", "soon", ""] {
+        for (value, wait) in [("250", 250), ("1.5", 2), ("0.0001", 1), (" 7 ", 7), ("2147483647", 2_147_483_647)] {
+            let verdict = verdict(503, ["grpc-retry-pushback-ms": value])
+            #expect(verdict == .throttled(retryAfter: .milliseconds(wait)), "\(value)")
+        }
+        for value in ["-1", "soon", "", "1.", "1e3", "2147483647.1", "2147483648", "99999999999999999999"] {
             #expect(verdict(500, ["grpc-retry-pushback-ms": value]) == Verdict(.transient, shouldRetry: false))
         }
         #expect(verdict(500, ["grpc-retry-pushback-ms": "-1"], dialect: .gitHub) == .transient)

@@ -33,6 +33,10 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
                 ServerQuota(name: "daily", limit: 1000, remaining: 7, window: .seconds(86_400)),
             ]),
         Row(
+            testDescription: "draft 7", dialect: .ietfDraft7,
+            fields: ["ratelimit": "limit=100, remaining=50;comment=1, reset=5", "ratelimit-policy": "100;w=60"],
+            quotas: [ServerQuota(limit: 100, remaining: 50, resetsAfter: .seconds(5))]),
+        Row(
             testDescription: "drafts to 6", dialect: .ietfDraft6,
             fields: ["ratelimit-limit": "10, 10;w=1, 50;w=60", "ratelimit-remaining": "0", "ratelimit-reset": "7"],
             quotas: [ServerQuota(limit: 10, remaining: 0, resetsAfter: .seconds(7))]),
@@ -68,8 +72,90 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
             ],
             quotas: [
                 ServerQuota(name: "requests", limit: 60, remaining: 59, resetsAfter: .seconds(1)),
-                ServerQuota(name: "tokens", limit: 150_000, remaining: 0, resetsAfter: .seconds(360)),
+                ServerQuota(name: "tokens", unit: "tokens", limit: 150_000, remaining: 0, resetsAfter: .seconds(360)),
             ]),
+        Row(
+            testDescription: "Anthropic, requests and tokens", dialect: .anthropic,
+            fields: [
+                "anthropic-ratelimit-requests-limit": "50", "anthropic-ratelimit-requests-remaining": "49",
+                "anthropic-ratelimit-requests-reset": "2023-11-14T22:13:21Z",
+                "anthropic-ratelimit-tokens-remaining": "7", "anthropic-ratelimit-input-tokens-limit": "40000",
+                "anthropic-ratelimit-output-tokens-remaining": "0",
+                "anthropic-ratelimit-output-tokens-reset": "2023-11-14T22:14:20Z", "date": date,
+            ],
+            quotas: [
+                ServerQuota(name: "requests", limit: 50, remaining: 49, resetsAfter: .seconds(1)),
+                ServerQuota(name: "tokens", unit: "tokens", remaining: 7),
+                ServerQuota(name: "input-tokens", unit: "tokens", limit: 40_000),
+                ServerQuota(name: "output-tokens", unit: "tokens", remaining: 0, resetsAfter: .seconds(60)),
+            ]),
+        Row(
+            testDescription: "Discord, whose time until the reset is more exact than the instant", dialect: .discord,
+            fields: [
+                "x-ratelimit-limit": "5", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1700000002.345",
+                "x-ratelimit-reset-after": "1.287", "x-ratelimit-bucket": "abcd1234", "date": date,
+            ],
+            quotas: [ServerQuota(limit: 5, remaining: 0, resetsAfter: .milliseconds(1_287))]),
+        Row(
+            testDescription: "Mastodon, an instant in RFC 3339's form", dialect: .mastodon,
+            fields: [
+                "x-ratelimit-limit": "300", "x-ratelimit-remaining": "0",
+                "x-ratelimit-reset": "2023-11-14T22:15:00.019685Z", "date": date,
+            ],
+            quotas: [ServerQuota(limit: 300, remaining: 0, resetsAfter: .seconds(101))]),
+        Row(
+            testDescription: "Reddit, with a fraction that is rounded down", dialect: .reddit,
+            fields: ["x-ratelimit-used": "2", "x-ratelimit-remaining": "598.9", "x-ratelimit-reset": "119"],
+            quotas: [ServerQuota(remaining: 598, resetsAfter: .seconds(119))]),
+        Row(
+            testDescription: "Sentry's API", dialect: .sentry,
+            fields: [
+                "x-sentry-rate-limit-limit": "40", "x-sentry-rate-limit-remaining": "39",
+                "x-sentry-rate-limit-reset": "1700000009", "x-sentry-rate-limit-concurrentremaining": "0",
+                "date": date,
+            ],
+            quotas: [ServerQuota(limit: 40, remaining: 39, resetsAfter: .seconds(9))]),
+        Row(
+            testDescription: "Sentry's categories; a group that can't be read is left out", dialect: .sentry,
+            fields: [
+                "x-sentry-rate-limits": "60:transaction:key, 2700:default;error:organization:quota, soon:a, 5::key,7"
+            ],
+            quotas: [
+                ServerQuota(name: "transaction", remaining: 0, resetsAfter: .seconds(60)),
+                ServerQuota(name: "default;error", remaining: 0, resetsAfter: .seconds(2700)),
+                ServerQuota(remaining: 0, resetsAfter: .seconds(5)),
+                ServerQuota(remaining: 0, resetsAfter: .seconds(7)),
+            ]),
+        Row(
+            testDescription: "HubSpot; its limit by the second is no longer enforced", dialect: .hubSpot,
+            fields: [
+                "x-hubspot-ratelimit-max": "150", "x-hubspot-ratelimit-remaining": "149",
+                "x-hubspot-ratelimit-interval-milliseconds": "10000", "x-hubspot-ratelimit-daily": "250000",
+                "x-hubspot-ratelimit-daily-remaining": "0", "x-hubspot-ratelimit-secondly-remaining": "0",
+            ],
+            quotas: [
+                ServerQuota(name: "interval", limit: 150, remaining: 149, window: .seconds(10)),
+                ServerQuota(name: "daily", limit: 250_000, remaining: 0),
+            ]),
+        Row(
+            testDescription: "Brevo", dialect: .brevo,
+            fields: [
+                "x-sib-ratelimit-limit": "100", "x-sib-ratelimit-remaining": "0", "x-sib-ratelimit-reset": "1800",
+            ],
+            quotas: [ServerQuota(limit: 100, remaining: 0, resetsAfter: .seconds(1800))]),
+        Row(
+            testDescription: "Azure tells what is left of its limits, and no more", dialect: .azure,
+            fields: [
+                "x-ms-ratelimit-remaining-subscription-reads": "249", "x-ms-ratelimit-remaining-tenant-writes": "0",
+                "x-ms-ratelimit-remaining-subscription-global-deletes": "2999",
+            ],
+            quotas: [
+                ServerQuota(name: "subscription-reads", remaining: 249),
+                ServerQuota(name: "subscription-global-deletes", remaining: 2999),
+                ServerQuota(name: "tenant-writes", remaining: 0),
+            ]),
+        Row(
+            testDescription: "AWS tells no limit", dialect: .aws, fields: ["x-amz-retry-after": "1500"], quotas: []),
         Row(
             testDescription: "Shopify", dialect: .shopify, fields: ["x-shopify-shop-api-call-limit": "32/40"],
             quotas: [ServerQuota(limit: 40, remaining: 8)]),
@@ -81,8 +167,26 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     func dialects(row: Row) {
         #expect(read(row.fields, row.dialect).quotas == row.quotas)
         #expect(read(row.fields).quotas == row.quotas)
-        for other in RateLimitDialect.allCases where ![row.dialect, .automatic].contains(other) {
-            #expect(read(row.fields, other).quotas == [], "\(other)")
+        let forms = Set(RateLimitRow.all.filter { $0.dialect == row.dialect }.flatMap(\.limits))
+        for other in RateLimitRow.all where forms.isDisjoint(with: other.limits) {
+            #expect(read(row.fields, other.dialect).quotas == [], "\(other.dialect)")
+        }
+        #expect(read(row.fields, .none).quotas == [])
+    }
+
+    @Test("every dialect is tried here, and reads what its row names")
+    func complete() {
+        #expect(Set(Self.rows.map(\.dialect)) == Set(RateLimitDialect.allCases).subtracting([.automatic, .none]))
+        for row in RateLimitRow.all {
+            var asked: Set<String> = []
+            // A number is in all forms but the lists a limit, so the fields of its reset are asked for, too.
+            _ = RateLimitFields(dialect: row.dialect, now: 0) { name in
+                asked.insert(name)
+                return row.limits.contains { $0.names.dropFirst().contains(name) } && !name.contains("reset")
+                    ? "5" : nil
+            }
+            let expected = Set(row.limits.flatMap(\.names) + row.waits)
+            #expect(asked.isSuperset(of: expected), "\(row.dialect) lacks \(expected.subtracting(asked))")
         }
     }
 
@@ -112,21 +216,25 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
     @Test("limits of which a policy can't be read have no limit, and those of which there is none neither")
     func policies() {
         let limit = #""d";r=5"#
-        for policy in [#""d";q=-1"#, #""d""#, "", #""e";q=9"#, #""d";q=9;w=-1"#] {
+        for policy in [#""d";q=-1"#, #""d""#, "", #""d";q=9;w=-1"#, #""d";q=9;qu=5"#, #""d";q=9;qu"#] {
             #expect(read(["ratelimit": limit, "ratelimit-policy": policy]).quotas.map(\.limit) == [nil], "\(policy)")
         }
+        let other = read(["ratelimit": limit, "ratelimit-policy": #""e";q=9"#]).quotas
+        #expect(other == [ServerQuota(name: "d", remaining: 5), ServerQuota(name: "e", limit: 9)])
     }
 
     @Test(
-        "a count that is none is ignored, and with it the limit",
-        arguments: ["", "-1", "+1", "1.0", "1e3", "0x1", " ", "1 2", "none"])
+        "a count that is none is ignored",
+        arguments: ["", "-1", "+1", "1.", ".1", "1e3", "0x1", " ", "1 2", "1, 2", "none"])
     func counts(value: String) {
         for name in ["x-ratelimit-remaining", "ratelimit-remaining", "x-ratelimit-remaining-tokens"] {
             #expect(read([name: value]).quotas == [])
         }
     }
 
-    @Test("a reset that can't be read leaves the rest", arguments: ["", "-1", "1.", ".5", "soon", "1s", "1e9", "1 "])
+    @Test(
+        "a reset that can't be read leaves the rest",
+        arguments: ["", "-1", "1.", ".5", "soon", "1e9", "1 ", "2023-11-14"])
     func resets(value: String) {
         let fields = ["ratelimit-remaining": "0", "ratelimit-reset": value]
         let expected: Duration? = value == "1 " ? .seconds(1) : nil
@@ -153,17 +261,18 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         ] as [(String, Duration)])
     func units(value: String, duration: Duration) {
         let fields = ["x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": value]
-        #expect(read(fields).quotas == [ServerQuota(name: "tokens", remaining: 0, resetsAfter: duration)])
+        #expect(
+            read(fields).quotas == [ServerQuota(name: "tokens", unit: "tokens", remaining: 0, resetsAfter: duration)])
     }
 
     @Test(
-        "a duration with anything else is ignored", arguments: ["", "1", "s", "-1s", "1 s", "1x", "1.s", "1s ,", "1M"])
+        "a duration with anything else is ignored", arguments: ["", "s", "-1s", "1 s", "1x", "1.s", "1s ,", "1M"])
     func noUnits(value: String) {
         let fields = ["x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": value]
-        #expect(read(fields).quotas == [ServerQuota(name: "tokens", remaining: 0)])
+        #expect(read(fields).quotas == [ServerQuota(name: "tokens", unit: "tokens", remaining: 0)])
     }
 
-    @Test("Shopify's share must be one", arguments: ["", "40", "41/40", "/", "a/b", "1/2/3", "-1/40", "1/ 2"])
+    @Test("Shopify's share must be one", arguments: ["", "40", "/", "a/b", "1/2/3", "-1/40", "1/ 2"])
     func shares(value: String) {
         #expect(read(["x-shopify-shop-api-call-limit": value]).quotas == [])
     }
@@ -180,6 +289,22 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         #expect(read(["retry-after": "2.0"], .shopify).retryAfter == .seconds(2))
         #expect(
             read(["retry-after": "2.5", "x-shopify-shop-api-call-limit": "40/40"]).retryAfter == .milliseconds(2500))
+        #expect(read(["retry-after": "2.5", "x-ratelimit-remaining": "0"]).retryAfter == nil)
+    }
+
+    @Test(
+        "fields with milliseconds count more than Retry-After, in the dialects that have them",
+        arguments: [
+            ("retry-after-ms", [.openAI, .anthropic, .azure]), ("x-ms-retry-after-ms", [.azure]),
+            ("x-amz-retry-after", [.aws]), ("grpc-retry-pushback-ms", [.grpc]),
+        ] as [(String, [RateLimitDialect])])
+    func milliseconds(name: String, dialects: [RateLimitDialect]) {
+        for dialect in RateLimitDialect.allCases {
+            let isKnown = dialect == .automatic || dialects.contains(dialect)
+            let fields = read([name: "1500", "retry-after": "9"], dialect)
+            #expect(fields.retryAfter == (isKnown ? .milliseconds(1500) : .seconds(9)), "\(dialect)")
+            #expect(fields.shouldRetry == nil)
+        }
     }
 
     @Test(

@@ -5,6 +5,8 @@
 public struct ServerQuota: Sendable, Hashable {
     /// The limit's name, such as "default" or "tokens"; nil if it has none.
     public let name: String?
+    /// What the server counts, such as "content-bytes" or "tokens"; nil if it counts requests.
+    public let unit: String?
     /// The units that a client may use in one window; nil if the server does not say.
     public let limit: Int?
     /// The units that are left, 0 or more; nil if the server does not say.
@@ -17,15 +19,17 @@ public struct ServerQuota: Sendable, Hashable {
     /// Creates a quota. Values below 0 count as 0.
     /// - Parameters:
     ///   - name: The limit's name.
+    ///   - unit: What the server counts; nil, "request" and "requests" mean requests.
     ///   - limit: The units that a client may use in one window.
     ///   - remaining: The units that are left.
     ///   - resetsAfter: How long until the server gives new units.
     ///   - window: The length of a window.
     public init(
-        name: String? = nil, limit: Int? = nil, remaining: Int? = nil, resetsAfter: Duration? = nil,
-        window: Duration? = nil
+        name: String? = nil, unit: String? = nil, limit: Int? = nil, remaining: Int? = nil,
+        resetsAfter: Duration? = nil, window: Duration? = nil
     ) {
         self.name = name
+        self.unit = unit == "requests" || unit == "request" ? nil : unit
         self.limit = limit.map { max(0, $0) }
         self.remaining = remaining.map { max(0, $0) }
         self.resetsAfter = resetsAfter.map { min(max(.zero, $0), .infinite) }
@@ -35,6 +39,12 @@ public struct ServerQuota: Sendable, Hashable {
     /// How long no call can succeed: until the reset, if nothing is left; otherwise nil. It is nil too if the server
     /// does not say when it resets.
     public var wait: Duration? { remaining == 0 ? resetsAfter.flatMap { $0 > .zero ? $0 : nil } : nil }
+
+    /// What this says of requests: of a limit that counts something else, only that nothing is left until its reset; nil
+    /// if something is.
+    package var ofRequests: ServerQuota? {
+        unit == nil ? self : wait.map { ServerQuota(name: name, remaining: 0, resetsAfter: $0) }
+    }
 }
 
 extension Throttle {

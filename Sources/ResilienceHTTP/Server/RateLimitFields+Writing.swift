@@ -18,7 +18,10 @@ extension RateLimitFields {
     /// - Returns: The fields that have a value.
     public static func fields(for quotas: [ServerQuota]) -> [(name: String, value: String)] {
         let policies = quotas.compactMap { quota in
-            quota.limit.map { "\(name(of: quota));q=\(integer(Int64($0)))\(seconds("w", quota.window))" }
+            quota.limit.map { limit in
+                let unit = quota.unit.map { ";qu=\(string($0))" } ?? ""
+                return "\(name(of: quota));q=\(integer(Int64(limit)))\(unit)\(seconds("w", quota.window))"
+            }
         }
         let limits = quotas.compactMap { quota in
             quota.remaining.map { "\(name(of: quota));r=\(integer(Int64($0)))\(seconds("t", quota.resetsAfter))" }
@@ -28,10 +31,12 @@ extension RateLimitFields {
         }
     }
 
+    private static func name(of quota: ServerQuota) -> String { string(quota.name ?? "default") }
+
     /// A structured string has only printable ASCII (RFC 9651 §3.3.3); a question mark stands for anything else.
-    private static func name(of quota: ServerQuota) -> String {
+    private static func string(_ value: String) -> String {
         var text = "\""
-        for scalar in (quota.name ?? "default").unicodeScalars {
+        for scalar in value.unicodeScalars {
             switch scalar {
             case "\"", "\\":
                 text += "\\"

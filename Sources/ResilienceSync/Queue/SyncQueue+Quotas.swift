@@ -28,8 +28,8 @@ extension SyncQueue {
     /// that again and again, the queue sends one in spite of the quota. If that one is acknowledged, the queue ignores
     /// quotas for the next 1 000 acknowledged requests.
     ///
-    /// A quota must count requests. Do not note quotas of other units, such as tokens, unless nothing is left: then
-    /// their ``/Resilience/ServerQuota/wait`` is not nil.
+    /// Of a quota with a ``/Resilience/ServerQuota/unit``, which counts something else than requests, such as tokens, only
+    /// its ``/Resilience/ServerQuota/wait`` counts: nothing is sent until the reset if nothing is left.
     ///
     /// You may call it from anywhere and at any time. The queue knows of which request a note is, if the call is made in
     /// the handler's task or a task that inherits its task-local values. So it ignores late notes of requests that were

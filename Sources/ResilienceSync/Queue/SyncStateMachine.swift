@@ -227,6 +227,7 @@ struct SyncStateMachine: Sendable, Equatable {
     /// - Parameter request: The request that it answered; nil if that is not known.
     /// - Returns: Whether the flight must look again.
     mutating func noted(_ quota: ServerQuota, from request: Int?, at now: MonotonicInstant) -> Bool {
+        guard let quota = quota.ofRequests else { return false }
         func answer() -> SendPace.Answer { pace.answer(at: now, inFlight: requests.count + claiming.count) }
         let before = (pace.silentUntil(at: now), answer())
         if let request, quota.remaining != nil { requests[request]?.hasTold = true }

@@ -16,6 +16,9 @@ import Testing
         #expect(
             text(ServerQuota(name: "minute", limit: 60, remaining: 59), ServerQuota(name: "day", remaining: 7))
                 == [#"RateLimit-Policy: "minute";q=60"#, #"RateLimit: "minute";r=59, "day";r=7"#])
+        #expect(
+            text(ServerQuota(name: "a", unit: "content-bytes", limit: 9, remaining: 7, window: .seconds(1)))
+                == [#"RateLimit-Policy: "a";q=9;qu="content-bytes";w=1"#, #"RateLimit: "a";r=7"#])
         #expect(text(ServerQuota(name: "a")) == [])
         #expect(RateLimitFields.fields(for: []).isEmpty)
     }
@@ -36,7 +39,8 @@ import Testing
             let quotas = (0..<Int.random(in: 1...3, using: &random)).map { number in
                 let name = String((0..<4).map { _ in characters[Int.random(in: characters.indices, using: &random)] })
                 return ServerQuota(
-                    name: "\(number)\(name)", limit: Int.random(in: 0...1_000_000, using: &random),
+                    name: "\(number)\(name)", unit: Bool.random(using: &random) ? name : nil,
+                    limit: Int.random(in: 0...1_000_000, using: &random),
                     remaining: Int.random(in: 0...100, using: &random),
                     resetsAfter: Bool.random(using: &random)
                         ? .milliseconds(Int.random(in: 0...100_000, using: &random)) : nil,
@@ -46,7 +50,7 @@ import Testing
             let read = RateLimitFields { name in written.first { $0.key.lowercased() == name }?.value }.quotas
             try #require(read.map(\.name) == quotas.map(\.name))
             #expect(read.map(\.limit) == quotas.map(\.limit) && read.map(\.remaining) == quotas.map(\.remaining))
-            #expect(read.map(\.window) == quotas.map(\.window))
+            #expect(read.map(\.window) == quotas.map(\.window) && read.map(\.unit) == quotas.map(\.unit))
             for (read, quota) in zip(read, quotas) {
                 let late = read.resetsAfter.map { $0 - (quota.resetsAfter ?? .seconds(-9)) }
                 #expect(late.map { $0 >= .zero && $0 < .seconds(1) } ?? (quota.resetsAfter == nil))

@@ -210,6 +210,27 @@ import Testing
         #expect(queue.rate == 5 && status.rate == 5)
     }
 
+    @Test("tokens are not spent as requests, but if none is left the queue waits for their reset")
+    func otherUnits() throws {
+        let (clock, start) = (fixture.clock, fixture.clock.now)
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: 8)
+        ) { _ in
+            SyncQueue.current?.note(
+                ServerQuota(
+                    name: "tokens", unit: "tokens", limit: 2, remaining: 1, resetsAfter: .seconds(60),
+                    window: .seconds(60)))
+        }
+        let report = try clock.run {
+            try await queue.enqueue(Mutation.many(20))
+            return try await queue.drain()
+        }
+        #expect(report.delivered == 20 && clock.now == start)
+        queue.note(ServerQuota(unit: "tokens", limit: 2, remaining: 0, resetsAfter: .seconds(30)))
+        #expect(queue.pausedUntil == start + .seconds(30))
+    }
+
     // MARK: A server over HTTP
 
     /// Answers with the fields of the RateLimit draft; the limit is a token bucket.
