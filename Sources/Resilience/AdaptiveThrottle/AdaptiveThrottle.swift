@@ -27,7 +27,8 @@ public final class AdaptiveThrottle: StatusReporting {
     ///
     /// Of `calls` in the window, of which the service accepted `accepted`, the share
     /// `max(0, (calls − multiplier × accepted) ÷ (calls + 1))` of the next ones is rejected, by chance. Calls that are
-    /// rejected here count among `calls`. Those that were let through and cancelled, or rejected by a policy further in,
+    /// rejected here count among `calls` as far as failures are ``Verdict/throttled``: if a third of the failures is, each counts as a third
+    /// of a call. Those that were let through and cancelled, or rejected by a policy further in,
     /// count only below the line. Source: Google's *Site Reliability Engineering*, "Handling Overload".
     /// - Parameters:
     ///   - name: The name in events and errors.

@@ -20,7 +20,12 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     static let buckets = 10
 
     private(set) var settings: Settings
+    /// The calls that were let through, and have ended.
     private var counted: LatestTime
+    /// Those of them that failed because the other side asked for fewer calls.
+    private var throttled: LatestTime
+    /// The calls that were rejected here.
+    private var rejected: LatestTime
     /// The calls that were let through and told nothing of the service.
     private var silent: LatestTime
     /// Whether calls were rejected when a call came or ended the last time.
@@ -29,17 +34,31 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     init(_ settings: Settings) {
         self.settings = settings
         counted = LatestTime(settings.window, buckets: Self.buckets)
-        silent = counted
+        (throttled, rejected, silent) = (counted, counted, counted)
     }
 
     /// The calls of the window: those that ended, and those that were rejected here, which count as failed.
-    func counts(at now: MonotonicInstant) -> OutcomeCounts { counted.counts(at: now) }
+    func counts(at now: MonotonicInstant) -> OutcomeCounts {
+        var counts = counted.counts(at: now)
+        let rejected = rejected.counts(at: now).calls
+        counts.calls += rejected
+        counts.failures += rejected
+        return counts
+    }
 
     /// The share of calls that is rejected, 0…1.
+    ///
+    /// The calls that are rejected here count as far as the failures say that there are too many calls. If they counted after any
+    /// failure, a service that fails half of its calls for reasons of its own would be sent fewer and fewer, since each rejection would
+    /// be a reason for the next.
     func rejection(at now: MonotonicInstant) -> Double {
-        let counts = counts(at: now)
-        guard counts.calls >= settings.minimumCalls else { return 0 }
-        let (calls, accepted) = (Double(counts.calls), Double(counts.calls - counts.failures))
+        let counts = counted.counts(at: now)
+        guard counts.failures > 0 else { return 0 }
+        let rejected = rejected.counts(at: now).calls
+        guard counts.calls + rejected >= settings.minimumCalls else { return 0 }
+        let overload = Double(throttled.counts(at: now).calls) / Double(counts.failures)
+        let calls = Double(counts.calls) + Double(rejected) * overload
+        let accepted = Double(counts.calls - counts.failures)
         let all = calls + Double(silent.counts(at: now).calls)
         let rejection = (calls - settings.multiplier * accepted) / (all + 1)
         // A product such as 1.15 × 100 may be just below a whole number.
@@ -54,7 +73,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         let share = rejection(at: now)
         let change = change(to: share > 0)
         guard share > 0, Double.random(in: 0..<1, using: &generator) < share else { return (true, change) }
-        counted.add(OutcomeCounts(failures: 1, calls: 1), at: now)
+        rejected.add(OutcomeCounts(failures: 1, calls: 1), at: now)
         return (false, change)
     }
 
@@ -68,7 +87,9 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         if verdict.saysNothing {
             silent.add(OutcomeCounts(failures: 0, calls: 1), at: now)
         } else {
-            counted.add(OutcomeCounts(failures: settings.failing.contains(verdict) ? 1 : 0, calls: 1), at: now)
+            let isFailure = settings.failing.contains(verdict)
+            counted.add(OutcomeCounts(failures: isFailure ? 1 : 0, calls: 1), at: now)
+            if isFailure, verdict.kind == .throttled { throttled.add(OutcomeCounts(failures: 1, calls: 1), at: now) }
         }
         return change(to: rejection(at: now) > 0)
     }
@@ -83,7 +104,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     /// Forgets all calls. The next one tells that it rejects no more.
     mutating func reset() {
         counted = LatestTime(settings.window, buckets: Self.buckets)
-        silent = counted
+        (throttled, rejected, silent) = (counted, counted, counted)
     }
 
     private mutating func change(to rejects: Bool) -> Change? {

@@ -98,16 +98,47 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         return machine.withLock { $0.isAtRest(at: now) }
     }
 
-    func succeeded(after last: Withdrawal, _ call: inout PolicyCall) {
-        if last == .none, isFull.load(ordering: .relaxed) { return }
+    /// An attempt succeeded. Counts once, however many policies tell it.
+    /// - Parameter own: What the policy that tells it paid for it.
+    func succeeded(after own: Withdrawal, _ call: inout PolicyCall) {
+        if own == .none, call.account.budget == nil, isFull.load(ordering: .relaxed) { return }
+        guard let last = payment(own, mayPass: false, &call) else { return }
         let now = now(call: &call)
         change { $0.succeeded(after: last, at: now) }
         supply?.isWanted(isUrgent: false)
     }
 
-    func failed(after last: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
+    /// An attempt failed. Counts once, however many policies tell it.
+    /// - Parameters:
+    ///   - own: What the policy that tells it paid for it.
+    ///   - mayPass: Whether the policy repeats failures of this kind.
+    func failed(after own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
+        let isNew = mayPass && !call.account.mayPass
+        // One further in told it, and does not repeat such failures: it has not counted as one that is repeated.
+        guard let last = payment(own, mayPass: mayPass, &call) ?? (isNew ? .usual : nil) else { return }
         let now = now(call: &call)
         change { $0.failed(after: last, mayPass: mayPass, at: now) }
+    }
+
+    /// A policy begins a further attempt of a call, or has it begun.
+    /// - Parameter payment: What the policy paid for it.
+    func begins(after payment: Withdrawal, _ call: inout PolicyCall) {
+        call.account = AttemptAccount()
+        call.account.budget = ObjectIdentifier(self)
+        call.account.payment = payment.rawValue
+    }
+
+    /// A policy has told how the attempt ended, in the calls of its copies.
+    func wasTold(mayPass: Bool, _ call: inout PolicyCall) { _ = payment(.none, mayPass: mayPass, &call) }
+
+    /// Returns what was paid for the attempt, by whichever policy; nil if one further in has told how it ended.
+    private func payment(_ own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) -> Withdrawal? {
+        let isSame = call.account.budget == ObjectIdentifier(self)
+        let wasTold = isSame && call.account.isTold
+        let payment = own == .none && isSame ? Withdrawal(rawValue: call.account.payment) ?? .none : own
+        begins(after: payment, &call)
+        (call.account.isTold, call.account.mayPass) = (true, mayPass || wasTold && call.account.mayPass)
+        return wasTold ? nil : payment
     }
 
     func withdraw(_ withdrawal: Withdrawal, _ call: inout PolicyCall) -> Bool {
@@ -128,9 +159,4 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
             return body(&machine)
         }
     }
-}
-
-/// A policy that tells a budget how calls end.
-protocol BudgetSpending: Policy {
-    var budget: RetryBudget? { get }
 }

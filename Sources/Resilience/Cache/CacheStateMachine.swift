@@ -21,8 +21,16 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         fileprivate(set) var since: MonotonicInstant
         /// No load begins before this, if a stale value can be returned.
         fileprivate(set) var pausedUntil = MonotonicInstant.distantPast
+        /// The other side named a wait when the latest load failed.
+        fileprivate(set) var hold: Hold?
         fileprivate(set) var cost: Int
         fileprivate let place: Int
+    }
+
+    /// No load begins before this. Without a value that may be returned, a call gets the error.
+    struct Hold: Sendable {
+        let error: any Error
+        let until: MonotonicInstant
     }
 
     /// What there is for a key.
@@ -52,6 +60,9 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         /// How many calls load the key, or wait for a load.
         var calls = 1
     }
+
+    /// However long a wait is that the other side names, a load begins after this.
+    static var longestHold: Duration { .seconds(3600) }
 
     private let maxCount: Int
     private let maxCost: Int
@@ -89,7 +100,11 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             let staleAt = entry.since + lifetime.freshFor
             let revalidatesUntil = staleAt + lifetime.staleWhileRevalidate
             let pausedUntil = min(entry.pausedUntil, max(revalidatesUntil, staleAt + lifetime.staleIfError))
-            guard now < max(revalidatesUntil, pausedUntil) else { return .missing(load(key)) }
+            guard now < max(revalidatesUntil, pausedUntil) else {
+                guard let hold = entry.hold, now < hold.until else { return .missing(load(key)) }
+                sieve.mark(entry.place)
+                return .failed(hold.error)
+            }
             sieve.mark(entry.place)
             if now < staleAt { return .fresh(value) }
             let isToLoad = now >= pausedUntil && loading[key] == nil
@@ -110,7 +125,8 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             now < entry.since + lifetime.freshFor + lifetime.staleIfError
         else { return nil }
         sieve.mark(entry.place)
-        if pausing { entries[key]?.pausedUntil = now + pauseAfterError }
+        // The load may have paused it for longer.
+        if pausing { entries[key]?.pausedUntil = max(entry.pausedUntil, now + pauseAfterError) }
         return value
     }
 
@@ -155,25 +171,34 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     ///   - isAnswer: Whether the failure says how things are: then a value that is kept is wrong.
     ///   - isOutage: Whether a stale value is returned instead, as long as it may be.
     ///   - keepingFor: How long to keep an answer; zero for not at all.
+    ///   - wait: The wait that the other side named; zero if it named none.
     mutating func ended(
         _ load: Load, of key: Key, with error: any Error, isAnswer: Bool, isOutage: Bool, keepingFor time: Duration,
-        at now: MonotonicInstant
+        wait: Duration = .zero, at now: MonotonicInstant
     ) -> Gone {
         guard counts(load, of: key) else { return Gone() }
+        let wait = min(wait, Self.longestHold)
         guard isAnswer else {
-            pause(key, isOutage: isOutage, at: now)
-            return Gone()
+            return Gone(entries: pause(key, after: error, isOutage: isOutage, wait: wait, at: now))
         }
+        let time = max(time, wait)
         guard time > .zero else { return Gone(entries: drop(key)) }
         return Gone(entries: put(.failure(error, keptFor: time), for: key, cost: 0, at: now))
     }
 
     /// After a failure that is no outage, a stale value is returned only where it would be without one: while it revalidates.
-    private mutating func pause(_ key: Key, isOutage: Bool, at now: MonotonicInstant) {
-        guard let entry = entries[key], case .value(_, let lifetime) = entry.content else { return }
+    private mutating func pause(
+        _ key: Key, after error: any Error, isOutage: Bool, wait: Duration, at now: MonotonicInstant
+    ) -> [Entry] {
+        guard let entry = entries[key], case .value(_, let lifetime) = entry.content else {
+            return wait > .zero ? put(.failure(error, keptFor: wait), for: key, cost: 0, at: now) : []
+        }
         let end = isOutage ? .distantFuture : entry.since + lifetime.freshFor + lifetime.staleWhileRevalidate
         // A caller that fell back a moment before may have paused it for longer.
-        entries[key]?.pausedUntil = max(entry.pausedUntil, min(now + pauseAfterError, end))
+        entries[key]?.pausedUntil = max(entry.pausedUntil, min(now + max(pauseAfterError, wait), end))
+        guard wait > .zero else { return [] }
+        entries[key]?.hold = Hold(error: error, until: now + wait)
+        return [entry]
     }
 
     // MARK: Writing

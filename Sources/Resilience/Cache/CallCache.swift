@@ -52,7 +52,8 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     ///   - failuresFor: How long a failure that is an answer is kept, and thrown without a load; 0, the default, for not at all.
     ///     ``Verdict/permanent`` is an answer, such as a 404, if it is not in `staleOn`. It drops a value from before.
     ///   - pauseAfterError: How long after a load has failed in another way a value from before is returned without another load, while
-    ///     it may still be returned; 0 or more. 1 second by default.
+    ///     it may still be returned; 0 or more. 1 second by default. If the other side has named a longer wait, no load begins before that
+    ///     is over, up to an hour.
     ///   - maxCount: The most entries, 1 or more. 1000 by default.
     ///   - maxCost: The most that all values may cost together, 1 or more. nil, the default, for no limit.
     ///   - costOf: Returns what a value costs, such as its bytes. Less than 0 counts as 0. Without it each value costs 1, if there
@@ -212,7 +213,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
                 state.withLock {
                     $0.ended(
                         ticket, of: key, with: error, isAnswer: isAnswer, isOutage: isOutage, keepingFor: failuresFor,
-                        at: now)
+                        wait: verdict.namedWait ?? .zero, at: now)
                 }, besides: key, at: now)
             throw error
         }

@@ -76,7 +76,8 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     }
 
     /// Replaces the list of endpoints. What is known of those that stay is kept; calls in flight on the others go on, and
-    /// count no longer. New endpoints begin with a small weight (``SlowStart``), unless most are new.
+    /// count no longer. New endpoints begin with a small weight (``SlowStart``), unless most are new. If more endpoints of the new list are
+    /// ejected than may be, those whose time is over first return.
     ///
     /// May be called while calls are in flight, from any thread: when a lookup of names has a new answer, for example.
     /// - Parameters:

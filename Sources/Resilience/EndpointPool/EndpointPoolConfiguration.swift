@@ -103,7 +103,8 @@ extension EndpointPool {
             failing: configuration.failing, timeBase: timeBase, observers: observers)
     }
 
-    /// Goes on with the settings of a configuration. What is known of the endpoints is kept. Does nothing within
+    /// Goes on with the settings of a configuration. What is known of the endpoints is kept; ejected ones return or return earlier if the new
+    /// settings say so. Does nothing within
     /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a setting was invalid.
     /// - Parameter configuration: The settings.
     public func reconfigure(_ configuration: EndpointPoolConfiguration) {

@@ -298,6 +298,19 @@ struct EndpointPoolStateMachine: Sendable {
         changes.append(.returned(place))
     }
 
+    /// Brings back those that are ejected beyond what may be, the one whose time is over first before the others. It may be less
+    /// than before: the list or the settings have changed, or one was taken out by hand.
+    private mutating func keepBounds(at now: MonotonicInstant, _ changes: inout [Change]) {
+        let ejected = members.indices.filter { members[$0].ejectedUntil != nil && !members[$0].isHeldOut }
+        let excess = ejected.count - (settings.ejection?.limit(of: members.count { !$0.isHeldOut }) ?? 0)
+        guard excess > 0 else { return }
+        let byTime = ejected.sorted { first, second in
+            let (end, other) = (members[first].ejectedUntil ?? now, members[second].ejectedUntil ?? now)
+            return end == other ? first < second : end < other
+        }
+        for place in byTime.prefix(excess) { bringBack(place, at: now, &changes) }
+    }
+
     /// While its weight grows, an endpoint gets too few calls to be found out by the rules of an interval.
     private var memory: Duration { settings.ejection.map { $0.memory + growth } ?? .infinite }
 
@@ -445,6 +458,7 @@ struct EndpointPoolStateMachine: Sendable {
         // What is due of other weights, or among others, may be a thousand turns.
         if !isSame { beginRound(using: &generator) }
         var changes: [Change] = []
+        keepBounds(at: now, &changes)
         refresh(&changes)
         return changes
     }
@@ -472,6 +486,7 @@ struct EndpointPoolStateMachine: Sendable {
         takeOut(place, until: end)
         let length = end == .distantFuture ? Duration.infinite : max(.zero, now.duration(to: end))
         var changes = [Change.ejected(place, .byHand, for: length)]
+        keepBounds(at: now, &changes)
         refresh(&changes)
         return changes
     }
@@ -490,16 +505,17 @@ struct EndpointPoolStateMachine: Sendable {
     /// Goes on with other settings. What is known of the endpoints is kept.
     mutating func change(to settings: Settings, at now: MonotonicInstant) -> [Change] {
         var changes: [Change] = []
-        if settings.ejection.map({ $0.maxEjected == 0 }) ?? true {
-            for place in members.indices where members[place].ejectedUntil != nil && !members[place].isHeldOut {
-                bringBack(place, at: now, &changes)
-            }
-        }
         if settings.slowStart == nil { for place in members.indices { members[place].growsSince = nil } }
         if settings.ejection?.interval != self.settings.ejection?.interval {
             intervalEnd = now + (settings.ejection?.interval ?? .infinite)
         }
         self.settings = settings
+        for place in members.indices where !members[place].isHeldOut {
+            guard let ejection = settings.ejection, let end = members[place].ejectedUntil else { continue }
+            members[place].ejections = min(members[place].ejections, ejection.maxInARow)
+            members[place].ejectedUntil = min(end, now + .nanoseconds(ejection.length(ofNumber: .max, 1)))
+        }
+        keepBounds(at: now, &changes)
         refresh(&changes)
         return changes
     }

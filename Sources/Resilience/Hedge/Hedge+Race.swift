@@ -3,19 +3,18 @@ extension Hedge {
     /// - Parameters:
     ///   - call: The call, which is inside of all policies further out.
     ///   - inner: The policies further in.
-    ///   - paysForCalls: Whether the first copies count for the budget. Not if a retry in the same pipeline sees to that.
     ///   - judge: Returns what a result means.
     ///   - operation: What each copy runs.
     /// - Returns: The result, and what it means.
     nonisolated(nonsending) func race<R: Sendable>(
-        _ call: inout PolicyCall, inside inner: PipelineCore, paysForCalls: Bool,
+        _ call: inout PolicyCall, inside inner: PipelineCore,
         judging judge: @escaping @Sendable (R) -> Verdict,
         _ operation: @escaping @Sendable (CallAttempt) async throws -> R
     ) async throws -> (R, Verdict) {
         let (settings, delay) = begin()
         let (began, deadline, options) = (call.now, call.deadline, call.options)
         let repetition = call.repetition
-        let (attempt, isWatched) = (call.attempt, call.waits != nil)
+        let (attempt, isWatched, account) = (call.attempt, call.waits != nil, call.account)
         let race = HedgeRace<R>(
             HedgeStateMachine(
                 maxHedges: repetition == .never ? 0 : settings.maxHedges,
@@ -29,6 +28,8 @@ extension Hedge {
                 defer { withExtendedLifetime((inner, waits)) {} }
                 var call = PolicyCall(inner, options, attempt: attempt, deadline: deadline)
                 call.waits = waits
+                call.account = account
+                if copy > 0 { settings.budget.begins(after: withdrawal, &call) }
                 var (verdict, hasRun) = (Verdict.success, false)
                 let result: Result<R, any Error>
                 do {
@@ -63,7 +64,7 @@ extension Hedge {
                 if !hasRun || counts && verdict.kind == .rejected {
                     // It never reached the other side.
                     if withdrawal != .none { settings.budget.giveBack(withdrawal) }
-                } else if counts, copy > 0 || paysForCalls {
+                } else if counts {
                     settings.report(verdict, after: withdrawal, &call)
                 }
             }
@@ -103,15 +104,15 @@ extension Hedge {
         if kept.verdict.kind == .success {
             // Calls that can't be repeated say nothing about those that can; a cancelled one says nothing at all.
             if outcome.firstLost || kept.copy == 0, repetition == .harmless, !Task.isCancelled {
-                note(began.duration(to: outcome.firstEnded))
+                note(began.duration(to: outcome.firstEnded), isLost: outcome.firstLost)
             }
             if kept.copy > 0 { tell(.won(kept.copy, after: began.duration(to: outcome.time)), &call) }
         }
-        if paysForCalls {
-            if outcome.firstLost { settings.report(kept.verdict, after: .none, &call) }
-        } else if kept.copy > 0, kept.verdict.kind == .success, let first = outcome.firstVerdict {
-            // The retry that shares the budget sees a success.
-            settings.report(first, after: .none, &call)
+        // The call counts by its first copy, however that would have ended.
+        if outcome.firstLost { settings.budget.failed(after: .none, mayPass: false, &call) }
+        // The copies have told their ends: a retry that shares the budget has nothing to add.
+        if !kept.verdict.saysNothing {
+            settings.budget.wasTold(mayPass: settings.verdicts.contains(kept.verdict), &call)
         }
         call.hasRun = outcome.hasRun
         switch kept.result {

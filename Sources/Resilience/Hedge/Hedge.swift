@@ -81,10 +81,10 @@ public final class Hedge: StatusReporting {
     /// The settings and the delay for a call that begins now.
     func begin() -> (HedgeSettings, delay: Int64?) { state.withLock { ($0.settings, $0.delay) } }
 
-    /// Takes note of how long the first copy of a call took, or of how long it took at least.
-    func note(_ latency: Duration) {
+    /// Takes note of how long the first copy of a call took, or, if it lost, of how long it took at least.
+    func note(_ latency: Duration, isLost: Bool) {
         let latency = latency.saturatedNanoseconds
-        state.withLock { $0.latencies?.add(latency) }
+        state.withLock { $0.latencies?.add(latency, isLost: isLost) }
     }
 
     func change(to settings: HedgeSettings) { state.withLock { $0.change(to: settings) } }
@@ -128,7 +128,7 @@ extension Hedge.State {
         case .constant(let delay): return delay
         case .percentile(_, let least, let minimumSamples):
             guard let latencies, latencies.count >= minimumSamples else { return nil }
-            return latencies.percentile.map { max($0, least) }
+            return latencies.delay.map { max($0, least) }
         }
     }
 

@@ -23,6 +23,9 @@ public struct HedgeDelay: Sendable, Hashable, CustomStringConvertible {
     /// The hedge measures how long the first copy of each call through `runHedged` took, if it succeeded. It does not
     /// measure failures, hedges, or calls whose caller was cancelled. A first copy that a hedge has beaten counts with the
     /// time until then, which is no shorter than the delay. Without it, each hedge that wins would make the percentile shorter.
+    ///
+    /// If more calls are slow than the percentile leaves above it, the delay is shorter: at most twice the percentile above which
+    /// twice as many calls lie, four times the one above which four times as many lie, and so on.
     /// - Parameters:
     ///   - share: The percentile as a share, 0.01…0.999. 0.95 by default.
     ///   - least: The shortest delay, so that calls that are fast anyway make no hedges; 0 or more. 1 ms by default.

@@ -19,8 +19,6 @@ final class HedgeRace<R: Sendable>: Sendable {
         /// When the first copy ended; if it has lost, when that was certain.
         let firstEnded: MonotonicInstant
         let firstLost: Bool
-        /// How the first copy ended; nil if it has lost.
-        let firstVerdict: Verdict?
         /// Whether any copy got past the policies further in.
         let hasRun: Bool
     }
@@ -29,8 +27,8 @@ final class HedgeRace<R: Sendable>: Sendable {
         var machine: HedgeStateMachine
         /// How the call ends, as far as is known, and when it ended so.
         var kept: (Ending, MonotonicInstant)?
-        /// When and how the first copy ended, if that was before the call's end was certain.
-        var first: (ended: MonotonicInstant, verdict: Verdict)?
+        /// When the first copy ended, if that was before the call's end was certain.
+        var firstEnded: MonotonicInstant?
         var hasRun = false
         var waiter: PolicyWaiter?
     }
@@ -66,7 +64,7 @@ final class HedgeRace<R: Sendable>: Sendable {
             let old = state.kept
             if state.machine.ended(ending.verdict, at: now) { state.kept = (ending, now) }
             if ending.hasRun { state.hasRun = true }
-            if counts, ending.copy == 0 { state.first = (now, ending.verdict) }
+            if counts, ending.copy == 0 { state.firstEnded = now }
             return (counts, state.waiter.take(), old)
         }
         _ = old
@@ -79,7 +77,7 @@ final class HedgeRace<R: Sendable>: Sendable {
         let state = state.withLock { $0 }
         guard let (kept, time) = state.kept else { preconditionFailure("a race without an end") }
         return Outcome(
-            kept: kept, time: time, firstEnded: state.first?.ended ?? time, firstLost: state.first == nil,
-            firstVerdict: state.first?.verdict, hasRun: state.hasRun)
+            kept: kept, time: time, firstEnded: state.firstEnded ?? time, firstLost: state.firstEnded == nil,
+            hasRun: state.hasRun)
     }
 }

@@ -71,8 +71,6 @@ struct HedgedHalves: Sendable {
     let outer: PipelineCore
     let hedge: Hedge
     let inner: PipelineCore
-    /// The budgets that other policies of the pipeline tell how calls end.
-    private let budgets: [RetryBudget]
 
     init?(
         _ name: String?, _ timeBase: any TimeBase, _ classifier: Classifier, _ repetition: Repetition,
@@ -89,20 +87,12 @@ struct HedgedHalves: Sendable {
         self.hedge = hedge
         outer = half(elements[..<place])
         inner = half(elements[(place + 1)...])
-        budgets = elements.compactMap { ($0.policy as? any BudgetSpending)?.budget }
     }
 
     init(_ halves: HedgedHalves, classifier: Classifier) {
         hedge = halves.hedge
         outer = PipelineCore(halves.outer, classifier: classifier)
         inner = PipelineCore(halves.inner, classifier: classifier)
-        budgets = halves.budgets
-    }
-
-    /// Whether the calls count for the hedge's budget. Not if another policy of the pipeline sees to that.
-    var payForCalls: Bool {
-        let budget = hedge.budget
-        return !budgets.contains { $0 === budget }
     }
 }
 
@@ -114,13 +104,12 @@ extension PipelineCore {
         guard let halves else {
             return try await run(options, judging: judge, { try await Self.apart(operation, CallAttempt($0)) })
         }
-        let paysForCalls = halves.payForCalls
         var verdict = Verdict.success
         return try await halves.outer.run(
             options, judging: { _ in verdict },
             { call in
                 let (result, meaning) = try await halves.hedge.race(
-                    &call, inside: halves.inner, paysForCalls: paysForCalls, judging: judge, operation)
+                    &call, inside: halves.inner, judging: judge, operation)
                 verdict = meaning
                 return result
             })

@@ -75,6 +75,8 @@ extension Segment {
     /// Waits as the frame says, then enters the policies again; if the task was cancelled meanwhile, exits instead.
     @usableFromInline nonisolated(nonsending) func wait(_ call: inout PolicyCall, _ frame: inout Frame) async -> Step {
         guard case .wait(let wait) = frame.trouble else { preconditionFailure("a wait of nothing") }
+        // Between two rounds: another attempt begins.
+        if call.account.isTold { call.account = AttemptAccount() }
         let began = call.waits == nil ? nil : call.now
         let wake = await wait.waiter.wait(until: wait.ends, on: call.timeBase)
         call.reading = nil

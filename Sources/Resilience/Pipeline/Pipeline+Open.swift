@@ -178,15 +178,19 @@ extension PipelineSegment {
             return try await inner.open(&call, &opening, judgingErrors: judgeError, innermost)
         }
         let (core, options, attempt, waits) = (call.core, call.options, call.attempt, call.waits)
+        let account = call.account
         var settled: Verdict?
+        var told = account
+        defer { call.account = told }
         do {
             let verdict = try await around.around(&call, isolation: #isolation) { deadline in
                 try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {
                     var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
                     call.waits = waits
+                    call.account = account
                     // If the policy runs its inside again, the run before has ended.
                     opening.lose(&call, PolicyOutcome(.cancelled))
-                    defer { settled = call.settled }
+                    defer { (settled, told) = (call.settled, call.account) }
                     return try await inner.open(&call, &opening, judgingErrors: judgeError, innermost)
                 }
             }

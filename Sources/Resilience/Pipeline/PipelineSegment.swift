@@ -70,14 +70,18 @@
         let options = call.options
         let attempt = call.attempt
         let waits = call.waits
+        let account = call.account
         var settled: Verdict?
+        var told = account
+        defer { call.account = told }
         do {
             return try await around.around(&call, isolation: #isolation) { deadline in
                 try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {
                     var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
                     call.waits = waits
                     if inner.isBare { return try await innermost(&call) }
-                    defer { settled = call.settled }
+                    call.account = account
+                    defer { (settled, told) = (call.settled, call.account) }
                     return try await inner.descend(&call, innermost)
                 }
             }

@@ -21,6 +21,8 @@
     /// Whether the operation of the latest attempt has begun. False if no copy of a ``Hedge`` got past the policies further
     /// in.
     @usableFromInline var hasRun = true
+    /// What policies have paid to a budget for the present attempt, and told it.
+    @usableFromInline var account = AttemptAccount()
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline var settled: Verdict?
     /// Where the waits of an observed call are added up; nil for any other call. Not counted. Safe: the code that

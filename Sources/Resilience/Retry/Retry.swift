@@ -117,7 +117,11 @@ public struct Retry: Policy {
     /// The part that the first attempt of a call without `maxElapsed` does not need.
     @inline(never) private func note(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
         call.attempt = slot.retry.attempt(call.options)
-        if RetrySlot.isFirstRound(slot) { slot.retry.began = call.now }
+        if RetrySlot.isFirstRound(slot) {
+            slot.retry.began = call.now
+        } else {
+            settings.budget?.begins(after: slot.retry.withdrawal, &call)
+        }
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -234,7 +238,7 @@ public struct Retry: Policy {
     public var description: String { "\(name): \(settings)" }
 }
 
-extension Retry: BudgetSpending {
+extension Retry {
     /// Limits the retries of many calls together; nil if there is no such limit.
     public var budget: RetryBudget? { settings.budget }
 }

@@ -37,8 +37,8 @@ struct RetrySlot {
     }
 
     var withdrawal: Withdrawal {
-        get { Withdrawal(rawValue: slot.first & 3) ?? .none }
-        set { slot.first = slot.first & ~3 | newValue.rawValue }
+        get { Withdrawal(rawValue: UInt8(slot.first & 3)) ?? .none }
+        set { slot.first = slot.first & ~3 | UInt64(newValue.rawValue) }
     }
 
     var began: MonotonicInstant {

@@ -56,7 +56,7 @@ struct RetryStateMachine: Equatable {
         let delay = backoff.delayInNanoseconds(
             beforeRetry: attempts - 1, previous: previousDelay, using: &generator)
         let next = now.advanced(by: .nanoseconds(max(delay, floor)))
-        guard next < deadline else { return .giveUp(.deadlineTooNear) }
+        guard next < deadline || deadline == .distantFuture else { return .giveUp(.deadlineTooNear) }
         if let limit = settings.maxElapsed, next > start.advanced(by: limit) { return .giveUp(.elapsedTooLong) }
         previousDelay = delay
         return .retry(at: next)

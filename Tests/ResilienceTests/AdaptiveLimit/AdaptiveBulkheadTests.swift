@@ -143,6 +143,47 @@ import Testing
         #expect(bulkhead.status.limit == 1 && bulkhead.status.adaptive?.latency == .milliseconds(100))
     }
 
+    /// Twenty rounds of eight calls that end well, then sixty that fail with an error.
+    private func limit(after error: any Error, within retry: Retry? = nil) throws -> Int {
+        let bulkhead = bulkhead(.gradient(initial: 8, in: 1...8))
+        let pipeline = Pipeline(timeBase: clock) {
+            bulkhead
+            if let retry { retry }
+        }
+        let clock = clock
+        try clock.run {
+            for round in 0..<80 {
+                await withTaskGroup { group in
+                    for _ in 0..<8 {
+                        group.addTask {
+                            try? await pipeline.run {
+                                try await clock.sleep(for: .milliseconds(round < 20 ? 100 : 400))
+                                if round >= 20 { throw error }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        return bulkhead.status.limit
+    }
+
+    @Test("a timeout cuts a call off also if a retry further in has wrapped its error")
+    func wrappedTimeouts() throws {
+        let error = TimedOut(policy: "attempt", limit: .milliseconds(400), underlying: CancellationError())
+        let retry = Retry(maxRetries: 0, on: [.transient, .uncertain], wrapsLastError: true)
+        #expect(try limit(after: error, within: retry) == 1)
+    }
+
+    @Test("a timeout before the call reached the service says nothing of the service")
+    func timeoutsBefore() throws {
+        let error = TimedOut(
+            policy: "attempt", limit: .milliseconds(400),
+            underlying: NoEndpoint(policy: "pool", count: 0, retryAfter: nil))
+        #expect(error.reachedService == false)
+        #expect(try limit(after: error) == 8)
+    }
+
     @Test("a caller with less time than a call takes does not lower the limit for all")
     func impatient() throws {
         let bulkhead = bulkhead(.gradient(initial: 8, in: 1...8), queue: 8)

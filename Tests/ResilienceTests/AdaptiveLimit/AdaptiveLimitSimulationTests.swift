@@ -347,6 +347,21 @@ struct LimitedService {
     }
 
     @Test(
+        "for an hour with x % of the calls hanging, the limit leaves room for the others, and does not sink with time (P59)",
+        arguments: [0.01, 0.05, 0.1, 0.2, 0.4, 0.6])
+    func hangingForHours(share: Double) {
+        // Eight calls at the same time, and those that hang for a second.
+        var world = LimitedService(
+            [.gradient(in: 1...1000)], .uniform, load: 0.2, seed: 1, timeout: 1, hanging: share,
+            serviceTime: { _ in 0.2 }, capacity: { _ in 40 })
+        _ = world.run(until: 300)
+        var stretches: [LimitedService.Stretch] = []
+        for hour in 1...4 { stretches.append(world.run(until: 300 + Double(hour) * 825)) }
+        print("\(share * 100) % hanging: \(stretches.map { String(format: "%.2f (%.3f)", $0.limit, $0.throughput) })")
+        for stretch in stretches { #expect(stretch.throughput > 0.6 * 0.2 * (1 - share), "\(stretch)") }
+    }
+
+    @Test(
         "in an overload from the start, with timeouts that leave no call an answer, the limit falls to what gets answers",
         arguments: [("gradient", 4.0, 0.7), ("vegas", 4.0, 0.7), ("aimd", 4.0, 0.7), ("gradient", 1.2, 0.35)])
     func fromTheStart(limit: String, timeout: Double, least: Double) {

@@ -10,6 +10,7 @@ private struct ListedCalls: ExplorableMachine {
         /// A call comes, and this number is drawn.
         case call(UInt64)
         case ended(isAccepted: Bool)
+        case endedThrottled
         case endedSilently
         case wait(Int64)
         case reset
@@ -25,13 +26,17 @@ private struct ListedCalls: ExplorableMachine {
     private typealias Settings = AdaptiveThrottleStateMachine.Settings
 
     private static let all: [Settings] = [
-        Settings(multiplier: 2, window: 100, minimumCalls: 2, maxRejection: 1, failing: .transient),
-        Settings(multiplier: 1, window: 100, minimumCalls: 1, maxRejection: 0.5, failing: .transient),
+        Settings(multiplier: 2, window: 100, minimumCalls: 2, maxRejection: 1, failing: [.transient, .throttled]),
+        Settings(multiplier: 1, window: 100, minimumCalls: 1, maxRejection: 0.5, failing: [.transient, .throttled]),
     ]
 
     private var machine: AdaptiveThrottleStateMachine
     private var settings: Settings
-    private var calls: [(tenth: Int64, isAccepted: Bool)] = []
+    private enum End {
+        case accepted, failed, throttled, rejected
+    }
+
+    private var calls: [(tenth: Int64, end: End)] = []
     private var now: MonotonicInstant
     private var latest = Int64.min
     private var silent: [Int64] = []
@@ -45,7 +50,8 @@ private struct ListedCalls: ExplorableMachine {
     }
 
     let inputs: [Input] = [
-        .call(0), .call(1 << 52), .call(.max), .ended(isAccepted: true), .ended(isAccepted: false), .endedSilently,
+        .call(0), .call(1 << 52), .call(.max), .ended(isAccepted: true), .ended(isAccepted: false), .endedThrottled,
+        .endedSilently,
         .wait(1), .wait(10), .wait(95), .wait(-15), .reset, .other,
     ]
 
@@ -58,10 +64,14 @@ private struct ListedCalls: ExplorableMachine {
             let answer = machine.admits(at: now, using: &drawn)
             try require(answer.isAdmitted, is: !rejects, "whether it is let through")
             try require(answer.1, is: change(to: share > 0), "what has changed")
-            if rejects { count(false) }
+            if rejects { count(.rejected) }
         case .ended(let isAccepted):
             let told = machine.ended(isAccepted ? .success : .transient, at: now)
-            count(isAccepted)
+            count(isAccepted ? .accepted : .failed)
+            try require(told, is: change(to: share > 0), "what has changed")
+        case .endedThrottled:
+            let told = machine.ended(.throttled, at: now)
+            count(.throttled)
             try require(told, is: change(to: share > 0), "what has changed")
         case .endedSilently:
             let told = machine.ended(.cancelled, at: now)
@@ -91,7 +101,7 @@ private struct ListedCalls: ExplorableMachine {
     private var tenth: Int64 { max(latest, present) }
     private var present: Int64 { now.nanoseconds.flooredDivision(by: 10).quotient }
 
-    private var counted: [(tenth: Int64, isAccepted: Bool)] {
+    private var counted: [(tenth: Int64, end: End)] {
         let present = tenth
         return calls.filter { $0.tenth > present - 10 }
     }
@@ -99,16 +109,22 @@ private struct ListedCalls: ExplorableMachine {
     private var share: Double {
         let counted = counted
         guard counted.count >= settings.minimumCalls else { return 0 }
-        let accepted = Double(counted.count { $0.isAccepted })
+        let (accepted, throttled) = (number(of: .accepted), number(of: .throttled))
+        let failures = throttled + number(of: .failed)
+        guard failures > 0 else { return 0 }
+        // Rejections count as far as the failures say that there are too many calls.
+        let all = accepted + failures + number(of: .rejected) * (throttled / failures)
         let share =
-            (Double(counted.count) - settings.multiplier * accepted)
-            / Double(counted.count + silent.count { $0 > max(latestSilent, present) - 10 } + 1)
+            (all - settings.multiplier * accepted)
+            / (all + Double(silent.count { $0 > max(latestSilent, present) - 10 }) + 1)
         return min(max(share, 0), settings.maxRejection)
     }
 
-    private mutating func count(_ isAccepted: Bool) {
+    private func number(of end: End) -> Double { Double(counted.count { $0.end == end }) }
+
+    private mutating func count(_ end: End) {
         latest = tenth
-        calls.append((latest, isAccepted))
+        calls.append((latest, end))
     }
 
     private mutating func change(to rejects: Bool) -> AdaptiveThrottleStateMachine.Change? {

@@ -16,7 +16,7 @@ import Testing
         AdaptiveThrottleStateMachine(
             .init(
                 multiplier: multiplier, window: window, minimumCalls: minimumCalls, maxRejection: maxRejection,
-                failing: .transient))
+                failing: [.transient, .throttled]))
     }
 
     private let start = MonotonicInstant(nanoseconds: 0)
@@ -130,7 +130,7 @@ import Testing
                 var generator = generator
                 guard machine.admits(at: now, using: &generator).isAdmitted else { continue }
                 arrived += 1
-                _ = machine.ended(arrived <= capacity ? .success : .transient, at: now)
+                _ = machine.ended(arrived <= capacity ? .success : .throttled, at: now)
             }
             // The first window is for learning.
             if tick >= 200 {
@@ -159,7 +159,7 @@ import Testing
             let isWell = tick >= 300
             if isWell, machine.rejection(at: now) == 0 { return Double(tick - 300) / 100 }
             for number in 0..<100 where machine.admits(at: now, using: &generator).isAdmitted {
-                _ = machine.ended(isWell ? number % 5 < cancelled ? .cancelled : .success : .transient, at: now)
+                _ = machine.ended(isWell ? number % 5 < cancelled ? .cancelled : .success : .throttled, at: now)
             }
         }
         return 97

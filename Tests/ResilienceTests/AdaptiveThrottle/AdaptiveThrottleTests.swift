@@ -31,7 +31,7 @@ import Testing
             do {
                 try await throttle.run {
                     reached.count()
-                    throw HTTPFailure()
+                    throw TooMany()
                 }
             } catch let error as AdaptiveThrottleExceeded {
                 #expect(error.policy == "search" && error.rejection >= 0.8 && error.retryAfter == nil)
@@ -244,6 +244,10 @@ import Testing
 }
 
 private struct HTTPFailure: Error {}
+
+private struct TooMany: Error, VerdictConvertible {
+    var verdict: Verdict { .throttled }
+}
 
 private final class Reached: Sendable {
     private let calls = Locked(0)

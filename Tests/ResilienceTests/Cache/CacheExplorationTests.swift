@@ -18,12 +18,16 @@ private struct ListedValues: ExplorableMachine {
         case wait(Int64)
     }
 
-    enum Outcome: Hashable, CaseIterable { case value, outage, other, answer, keptAnswer }
+    enum Outcome: Hashable, CaseIterable { case value, outage, namedWait, other, answer, keptAnswer }
 
     private struct Known: Sendable {
         var value: Int?
         var since: MonotonicInstant
         var pausedUntil = MonotonicInstant.distantPast
+        /// How long a failure is kept.
+        var lasts: Int64 = 2
+        /// No load begins before this.
+        var heldUntil = MonotonicInstant.distantPast
     }
 
     private struct Call: Sendable {
@@ -76,6 +80,11 @@ private struct ListedValues: ExplorableMachine {
         known[key] = Known(value: value, since: now)
     }
 
+    private mutating func pause(_ key: Int, until end: MonotonicInstant) {
+        let present = known[key]?.pausedUntil ?? end
+        known[key]?.pausedUntil = max(present, end)
+    }
+
     private mutating func look(_ key: Int) throws {
         let wasLoading = isLoading(key)
         let found = machine.look(for: key, at: now)
@@ -89,9 +98,14 @@ private struct ListedValues: ExplorableMachine {
             try require(load != nil, is: !wasLoading && !isPaused, "whether to load")
             if let load { calls.append(Call(key: key, load: load)) }
         case (.failed, nil, let age?):
-            try require(age < 2, "a failure of \(age) ns is no longer kept")
+            try require(age < known[key]?.lasts ?? 0, "a failure of \(age) ns is no longer kept")
+        case (.failed, _?, let age?):
+            try require(known[key].map { now < $0.heldUntil } == true, "nothing holds a load")
+            try require(age >= (isPaused ? 7 : 5), "a value of \(age) ns is not returned")
         case (.missing(let load), let expected, let age):
-            let isOver = age.map { expected == nil ? $0 >= 2 : $0 >= (isPaused ? 7 : 5) } ?? true
+            let isHeld = known[key].map { now < $0.heldUntil } ?? false
+            let lasts = known[key]?.lasts ?? 0
+            let isOver = age.map { expected == nil ? $0 >= lasts : $0 >= (isPaused ? 7 : 5) && !isHeld } ?? true
             try require(isOver, "what is known is not found")
             let isNew = !calls.contains { $0.load == load && ($0.key != key || $0.isOutdated) }
             try require(isNew, "it joins a load of another key, or from before a write")
@@ -100,7 +114,7 @@ private struct ListedValues: ExplorableMachine {
             try require(
                 machine.afterError(key, pausing: true, at: now), is: mayFallBack ? expected : nil,
                 "the value from before")
-            if mayFallBack { known[key]?.pausedUntil = now + .nanoseconds(1) }
+            if mayFallBack { pause(key, until: now + .nanoseconds(1)) }
         default: throw BrokenInvariant("\(found) for \(known[key] as Any)")
         }
     }
@@ -111,10 +125,12 @@ private struct ListedValues: ExplorableMachine {
         let gone: CacheStateMachine<Int, Int>.Gone
         switch outcome {
         case .value: gone = machine.ended(load, of: key, with: next, cost: key, for: Self.lifetime, at: now)
-        case .outage, .other, .answer, .keptAnswer:
+        case .outage, .namedWait, .other, .answer, .keptAnswer:
             gone = machine.ended(
                 load, of: key, with: Down(), isAnswer: outcome == .answer || outcome == .keptAnswer,
-                isOutage: outcome == .outage, keepingFor: outcome == .answer ? .zero : .nanoseconds(2), at: now)
+                isOutage: outcome == .outage || outcome == .namedWait,
+                keepingFor: outcome == .answer ? .zero : .nanoseconds(2),
+                wait: outcome == .namedWait ? .nanoseconds(4) : .zero, at: now)
         }
         guard !call.isOutdated else {
             return try require(gone.entries.isEmpty, "a load from before a write changes something")
@@ -123,13 +139,20 @@ private struct ListedValues: ExplorableMachine {
         case .value: try keep(next, for: key, gone)
         case .outage:
             try require(gone.entries.isEmpty, "an outage removes something")
-            known[key]?.pausedUntil = now + .nanoseconds(1)
+            pause(key, until: now + .nanoseconds(1))
+        case .namedWait:
+            guard known[key]?.value != nil else {
+                try keep(nil, for: key, gone)
+                known[key]?.lasts = 4
+                return
+            }
+            try require(gone.entries.map(\.key), is: [key], "a wait removes something")
+            pause(key, until: now + .nanoseconds(4))
+            known[key]?.heldUntil = now + .nanoseconds(4)
         case .other:
             try require(gone.entries.isEmpty, "a failure removes something")
             guard let since = known[key]?.since else { return }
-            let end = min(now + .nanoseconds(1), since + .nanoseconds(5))
-            let present = known[key]?.pausedUntil ?? end
-            known[key]?.pausedUntil = max(present, end)
+            pause(key, until: min(now + .nanoseconds(1), since + .nanoseconds(5)))
         case .answer:
             try require(gone.entries.map(\.key), is: known[key] == nil ? [] : [key], "what an answer drops")
             known[key] = nil

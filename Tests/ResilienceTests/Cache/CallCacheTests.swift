@@ -218,6 +218,117 @@ import Testing
         }
     }
 
+    private struct Busy: Error, VerdictConvertible {
+        var verdict = Verdict.throttled(retryAfter: .seconds(60))
+    }
+
+    @Test("a wait that the other side names holds all loads of the key: the value from before is returned for it (P62)")
+    func namedWait() throws {
+        let cache = cache()
+        try clock.run { () async throws in
+            load.enqueue(.success(1))
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(100))
+            load.enqueue(.failure(Busy()))
+            for _ in 0..<60 {
+                #expect(try await ask(cache) == 1)
+                await clock.runUntilIdle()
+                clock.advance(by: .seconds(1))
+            }
+            #expect(load.callCount == 2)
+            load.enqueue(.success(2))
+            #expect(try await ask(cache) == 2)
+        }
+        // One before the value was to be loaded in the background at all.
+        #expect(events.filter { $0 == .hitStale }.count == 59)
+    }
+
+    @Test(
+        "without a value that may be returned, calls have the failure that named the wait, and nothing is loaded (P62)",
+        arguments: [true, false])
+    func namedWaitWithoutValue(hadValue: Bool) throws {
+        let cache = cache(lifetime: CacheLifetime(freshFor: .seconds(60), staleIfError: .seconds(10)))
+        try clock.run { () async throws in
+            if hadValue {
+                load.enqueue(.success(1))
+                #expect(try await ask(cache) == 1)
+                clock.advance(by: .seconds(65))
+            }
+            load.enqueue(.failure(Busy()))
+            for second in 0..<60 {
+                if hadValue, second < 5 {
+                    #expect(try await ask(cache) == 1)
+                } else {
+                    await #expect(throws: Busy.self) { try await ask(cache) }
+                }
+                clock.advance(by: .seconds(1))
+            }
+            #expect(load.callCount == (hadValue ? 2 : 1))
+            load.enqueue(.success(2))
+            #expect(try await ask(cache) == 2)
+            // A write ends the wait.
+            clock.advance(by: .seconds(1_000))
+            load.enqueue(.failure(Busy()), .success(3))
+            await #expect(throws: Busy.self) { try await ask(cache) }
+            cache.remove("a")
+            #expect(try await ask(cache) == 3)
+        }
+    }
+
+    @Test("a wait of years holds loads for an hour; one of nothing, or that of a policy's rejection, holds none")
+    func waitsThatHoldLittle() throws {
+        let cache = cache()
+        try clock.run { () async throws in
+            load.enqueue(.failure(Busy(verdict: .transient(retryAfter: .seconds(1_000_000_000)))))
+            await #expect(throws: Busy.self) { try await ask(cache) }
+            clock.advance(by: .seconds(3_599))
+            await #expect(throws: Busy.self) { try await ask(cache) }
+            clock.advance(by: .seconds(1))
+            load.enqueue(
+                .failure(Busy(verdict: .transient(retryAfter: .zero))),
+                .failure(NoEndpoint(policy: "pool", count: 2, retryAfter: .seconds(9))))
+            await #expect(throws: Busy.self) { try await ask(cache) }
+            await #expect(throws: NoEndpoint.self) { try await ask(cache) }
+            load.enqueue(.success(1))
+            #expect(try await ask(cache) == 1)
+        }
+    }
+
+    @Test("a value that came between the look and the load is returned, and nothing is loaded")
+    func cameMeanwhile() throws {
+        let cache = cache()
+        load.enqueue(.success(1), .success(2))
+        try clock.run { () async throws in
+            // Another call's flight ends while this one has found nothing, and before it begins its own.
+            let first = Task { try await ask(cache) }
+            let second = Task { try await ask(cache) }
+            #expect(try await first.value == 1)
+            #expect(try await second.value == 1)
+            #expect(load.callCount == 1)
+            clock.advance(by: .seconds(60))
+            // The load in the background begins after a value was stored without its number being outdated.
+            load.hold()
+            #expect(try await ask(cache) == 1)
+            cache.store(7, for: "a")
+            load.release()
+            await clock.runUntilIdle()
+            #expect(try await ask(cache) == 7)
+        }
+        #expect(load.callCount == 1)
+    }
+
+    @Test("a value that is replaced is not told as evicted")
+    func replaced() {
+        let cache = cache(maxCount: 2, maxCost: 100, costOf: { $0 })
+        for value in 1...5 { cache.store(value, for: "a") }
+        // The one that is replaced makes the room itself.
+        cache.store(99, for: "a")
+        cache.store(100, for: "a")
+        #expect(events.isEmpty && cache.status.cost == 100)
+        cache.store(1, for: "b")
+        #expect(events == [.evicted(1)])
+    }
+
     @Test("after a failure that is none of those in staleOn every call loads")
     func failureOfAnotherKind() throws {
         let cache = cache(staleOn: .uncertain)

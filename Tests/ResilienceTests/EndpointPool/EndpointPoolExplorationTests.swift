@@ -106,19 +106,19 @@ private struct ListedOutcomes: ExplorableMachine {
             let list = endpoints.map { (id: Optional($0.id), weight: 1.0) } + [(nil, 1)]
             let changes = machine.update(to: list, at: instant, using: &generator)
             endpoints.append(Endpoint(id: machine.members.last?.id ?? -1))
-            try require(changes, is: panic(), "what has changed")
+            try require(changes, is: bound() + panic(), "what has changed")
         case .removeFirst:
             endpoints.removeFirst()
             let changes = machine.update(
                 to: endpoints.map { (id: $0.id, weight: 1) }, at: instant, using: &generator)
-            try require(changes, is: panic(), "what has changed")
+            try require(changes, is: bound() + panic(), "what has changed")
         case .ejectFirst:
             let changes = machine.eject(endpoints[0].id, until: instant + .nanoseconds(12), at: instant)
             endpoints[0].isHeld = true
             takeOut(0, until: now.saturatingAdding(12))
             let length = now.saturatingAdding(12).saturatingSubtracting(now)
             let time = now.saturatingAdding(12) == .max ? Duration.infinite : .nanoseconds(length)
-            try require(changes, is: [.ejected(0, .byHand, for: time)] + panic(), "what has changed")
+            try require(changes, is: [.ejected(0, .byHand, for: time)] + bound() + panic(), "what has changed")
         case .restoreLast:
             let place = endpoints.count - 1
             let changes = machine.restore(endpoints[place].id, at: instant)
@@ -157,6 +157,19 @@ private struct ListedOutcomes: ExplorableMachine {
     private var present: [Int] { endpoints.indices.filter { !endpoints[$0].isHeld } }
     private var healthy: [Int] { present.filter { endpoints[$0].until == nil } }
     private var usable: [Int] { panics ? present : healthy }
+
+    /// Those that are out beyond half of them return, first the one whose time is over first.
+    private mutating func bound() -> [Change] {
+        var changes: [Change] = []
+        while true {
+            let out = present.filter { endpoints[$0].until != nil }
+            guard out.count > min(max(1, present.count / 2), present.count - 1) else { return changes }
+            guard let first = out.min(by: { (endpoints[$0].until ?? 0, $0) < (endpoints[$1].until ?? 0, $1) }) else {
+                return changes
+            }
+            changes.append(bringBack(first))
+        }
+    }
 
     private mutating func panic() -> [Change] {
         let panics = Double(healthy.count) < 0.6 * Double(present.count)

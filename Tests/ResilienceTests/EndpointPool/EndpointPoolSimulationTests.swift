@@ -126,4 +126,52 @@ private struct Simulated: CustomStringConvertible {
         let retriedEjected = run("dead, one retry, with ejection", 1, standard, retries: 1)
         #expect(retried.share < 0.001 && retriedEjected.share < 0.0001)
     }
+
+    /// 24 calls per second to six endpoints, for an hour.
+    /// - Returns: The share of calls that failed, and how many endpoints were ejected on average.
+    private func hour(failing shares: [Double], ejecting ejection: OutlierEjection?) -> (
+        failed: Double, ejected: Double
+    ) {
+        var generator = SeededGenerator(seed: 9)
+        var now = MonotonicInstant(nanoseconds: 0)
+        var machine = EndpointPoolStateMachine(
+            EndpointPoolStateMachine.Settings(
+                choice: .leastLoaded, ejection: ejection, slowStart: SlowStart(), panicThreshold: 0.5,
+                failing: [.transient]),
+            at: now)
+        _ = machine.update(to: shares.map { _ in (nil, 1) }, at: now, using: &generator)
+        var (failed, ejected, count) = (0, 0, 0)
+        for number in 0..<86_400 {
+            now = MonotonicInstant(nanoseconds: Int64(number) * 1_000_000_000 / 24)
+            var tried = TriedEndpoints()
+            guard let pick = machine.choose(&tried, at: now, using: &generator).pick else { continue }
+            count += 1
+            ejected += machine.members.count { $0.ejectedUntil != nil }
+            if Double.random(in: 0..<1, using: &generator) < shares[pick.place] {
+                failed += 1
+                _ = machine.failed(pick, at: now, using: &generator)
+            } else {
+                machine.succeeded(pick)
+            }
+        }
+        return (Double(failed) / Double(count), Double(ejected) / Double(count))
+    }
+
+    @Test(
+        "for hours with x % of one endpoint's calls failing, ejection by deviation never makes more calls fail (P59)",
+        arguments: [0.01, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6])
+    func lastingTrouble(share: Double) {
+        let rule = OutlierEjection(
+            deviation: OutlierEjection.Deviation(minimumCalls: 20), interval: .seconds(10), maxEjected: 0.34)
+        let one = [share] + Array(repeating: 0, count: 5)
+        let (without, with) = (hour(failing: one, ejecting: nil), hour(failing: one, ejecting: rule))
+        print(
+            "\(share * 100) % of one of six: \(without.failed) without ejection, \(with.failed) with, \(with.ejected) ejected"
+        )
+        #expect(with.failed <= without.failed * 1.1 + 0.0005)
+        // All alike: who is ejected is chance, and no more than two are.
+        let all = hour(failing: Array(repeating: share, count: 6), ejecting: rule)
+        print("\(share * 100) % of all: \(all.failed), \(all.ejected) ejected")
+        #expect(abs(all.failed - share) < 0.02 && all.ejected <= 2)
+    }
 }

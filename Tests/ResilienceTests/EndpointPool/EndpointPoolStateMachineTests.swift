@@ -583,3 +583,120 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.fail(0, times: 2).count == 1)
     }
 }
+
+/// After each change from outside, all that the settings promise holds.
+@Suite struct EndpointPoolBoundsTests {
+    private func bench(_ count: Int, maxEjected: Double) -> Bench {
+        var bench = Bench(
+            count, ejecting: OutlierEjection(afterConsecutive: 1, deviation: nil, jitter: 0, maxEjected: maxEjected))
+        for place in 0..<count {
+            _ = bench.fail(place)
+            bench.wait(.seconds(1))
+        }
+        return bench
+    }
+
+    @Test("of a list that shrinks no more are ejected than of a new one, and never all (P58, P60)", arguments: 1...20)
+    func shrinks(count: Int) {
+        var bench = bench(20, maxEjected: 0.1)
+        #expect(bench.ejected == [0, 1])
+        let changes = bench.machine.update(
+            to: bench.machine.members.prefix(count).map { (id: $0.id, weight: 1) }, at: bench.now,
+            using: &bench.generator)
+        let left = count == 20 ? 2 : count == 1 ? 0 : 1
+        #expect(bench.ejected.count == left && !bench.machine.usable.isEmpty)
+        // The one whose time is over first returns.
+        let returned = changes.filter { if case .returned = $0 { true } else { false } }
+        #expect(returned == (0..<min(count, 2) - left).map { EndpointPoolStateMachine.Change.returned($0) })
+    }
+
+    @Test("a lower share holds at once: those whose time is over first return (P60)")
+    func lowerShare() {
+        var bench = bench(20, maxEjected: 0.4)
+        #expect(bench.ejected == Array(0..<8))
+        var settings = bench.machine.settings
+        settings.ejection = OutlierEjection(afterConsecutive: 1, maxEjected: 0.1)
+        #expect(
+            bench.machine.change(to: settings, at: bench.now)
+                == (0..<6).map { EndpointPoolStateMachine.Change.returned($0) })
+        #expect(bench.ejected == [6, 7])
+        settings.ejection = OutlierEjection(maxEjected: 0)
+        #expect(bench.machine.change(to: settings, at: bench.now).count == 2 && bench.ejected.isEmpty)
+    }
+
+    @Test("a shorter longest time holds for those that are ejected (P60)")
+    func shorterTime() {
+        var bench = bench(4, maxEjected: 0.3)
+        #expect(bench.ejected == [0])
+        var settings = bench.machine.settings
+        settings.ejection = OutlierEjection(for: .seconds(2), upTo: .seconds(3), jitter: 0)
+        _ = bench.machine.change(to: settings, at: bench.now)
+        #expect(bench.machine.members[0].ejectedUntil == bench.now + .seconds(3))
+    }
+
+    @Test("what is taken out by hand makes those fewer that may be ejected: the last one returns (P58, P60)")
+    func byHand() {
+        var bench = bench(2, maxEjected: 0.5)
+        #expect(bench.ejected == [0])
+        let changes = bench.machine.eject(bench.machine.members[1].id, until: .distantFuture, at: bench.now)
+        #expect(changes.contains(.returned(0)) && bench.machine.usable == [0])
+    }
+
+    @Test(
+        "after any history of calls and changes no more are ejected than may be, one is left, and none is out too long (P58, P60)",
+        arguments: UInt64(1)...20)
+    func anyHistory(seed: UInt64) {
+        var chance = SeededGenerator(seed: seed)
+        var bench = Bench(6, .leastLoaded, panicThreshold: 0)
+        var open: [EndpointPoolStateMachine.Pick] = []
+        func ejection() -> OutlierEjection {
+            OutlierEjection(
+                afterConsecutive: Int.random(in: 1...3, using: &chance),
+                for: .seconds(Int.random(in: 1...30, using: &chance)),
+                upTo: .seconds(Int.random(in: 30...90, using: &chance)),
+                jitter: Double.random(in: 0...1, using: &chance),
+                maxEjected: Double.random(in: 0...1, using: &chance))
+        }
+        for step in 0..<3_000 {
+            let ids = bench.machine.members.map(\.id)
+            switch Int.random(in: 0..<20, using: &chance) {
+            case 0:
+                let count = Int.random(in: 0...ids.count, using: &chance)
+                var list = ids.shuffled(using: &chance).prefix(count).map { (id: Optional($0), weight: 1.0) }
+                for _ in 0..<Int.random(in: 0...3, using: &chance) { list.append((nil, 2)) }
+                _ = bench.machine.advance(to: bench.now, using: &bench.generator)
+                _ = bench.machine.update(to: list, at: bench.now, using: &bench.generator)
+            case 1:
+                var settings = bench.machine.settings
+                settings.ejection = Int.random(in: 0..<5, using: &chance) == 0 ? nil : ejection()
+                settings.slowStart = Bool.random(using: &chance) ? SlowStart() : nil
+                _ = bench.machine.change(to: settings, at: bench.now)
+            case 2:
+                if let id = ids.randomElement(using: &chance) {
+                    _ = bench.machine.eject(id, until: bench.now + .seconds(20), at: bench.now)
+                }
+            case 3: if let id = ids.randomElement(using: &chance) { _ = bench.machine.restore(id, at: bench.now) }
+            case 4: if step % 7 == 0 { _ = bench.machine.reset(at: bench.now) }
+            case 5..<8: bench.wait(.seconds(Int.random(in: 0...10, using: &chance)))
+            case 8..<13: if let pick = bench.choose().pick { open.append(pick) }
+            default:
+                guard !open.isEmpty else { continue }
+                let pick = open.remove(at: Int.random(in: open.indices, using: &chance))
+                if Int.random(in: 0..<3, using: &chance) == 0 {
+                    bench.machine.succeeded(pick)
+                } else {
+                    _ = bench.fail(pick)
+                }
+            }
+            let machine = bench.machine
+            let present = machine.members.filter { !$0.isHeldOut }
+            let ejected = present.compactMap(\.ejectedUntil)
+            let settings = machine.settings.ejection
+            #expect(ejected.count <= settings?.limit(of: present.count) ?? 0)
+            #expect(present.isEmpty || !machine.usable.isEmpty)
+            let longest = settings.map { $0.maxTime * (1 + $0.jitter) } ?? .zero
+            #expect(ejected.allSatisfy { bench.now.duration(to: $0) <= longest + .nanoseconds(1_000) })
+            #expect(machine.members.allSatisfy { $0.inFlight >= 0 && $0.inFlight <= open.count })
+        }
+    }
+}

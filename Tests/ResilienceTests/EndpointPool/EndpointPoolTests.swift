@@ -352,6 +352,72 @@ private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .tran
         #expect(pool.status.endpoints.map(\.failures).reduce(0, +) == 1)
     }
 
+    private struct Lost: Error, VerdictConvertible { var verdict: Verdict { .transient } }
+
+    @Test("a copy that has ended is no longer in flight: a later copy may go to its endpoint, and to no other")
+    func endedCopy() throws {
+        let clock = clock
+        let pool = pool(["a", "b", "c"], ejecting: nil)
+        let pipeline = Pipeline("search", timeBase: clock) {
+            Hedge(after: .constant(.seconds(1)), maxHedges: 3, on: .transient, timeBase: clock)
+        }
+        let tried = Locked<[String]>([])
+        try clock.run {
+            try await pipeline.runHedged(over: pool) { endpoint, attempt in
+                tried.withLock { $0.append(endpoint) }
+                switch attempt.hedge {
+                case 0: throw Lost()
+                case 1: try await clock.sleep(for: .seconds(100))
+                case 2:
+                    // Another call takes the turn of the first one.
+                    _ = try pool.pick()
+                    try await clock.sleep(for: .seconds(100))
+                default: break
+                }
+            }
+        }
+        let names = tried.withLock { $0 }
+        #expect(names.count == 4 && Set(names[..<3]).count == 3 && names[3] == names[0], "\(names)")
+    }
+
+    @Test("a hedged copy that is cancelled at its deadline is a failure of its endpoint; one that has lost is none")
+    func hedgedDeadline() throws {
+        let clock = clock
+        let pool = pool(ejecting: nil)
+        let pipeline = Pipeline("search", timeBase: clock) { Hedge(after: .never, timeBase: clock) }
+        _ = try clock.run {
+            await #expect(throws: TimedOut.self) {
+                try await pipeline.runHedged(
+                    over: pool, options: RunOptions(deadline: clock.now.advanced(by: .seconds(1)))
+                ) { _ in try await clock.sleep(for: .seconds(100)) }
+            }
+        }
+        #expect(pool.status.endpoints.map(\.failures).reduce(0, +) == 1)
+        #expect(pool.status.endpoints.allSatisfy { $0.inFlight == 0 })
+    }
+
+    @Test("a return that is due is told when the list changes, though no call came", arguments: [true, false])
+    func returnsWithList(staysInList: Bool) async {
+        let pool = pool()
+        while !pool.status.endpoints.contains(where: { $0.isEjected }) {
+            _ = try? await pool.run { endpoint in if endpoint == "b" { throw Lost() } }
+        }
+        clock.advance(by: .seconds(31))
+        pool.update(staysInList ? ["a", "b"] : ["a", "c"])
+        #expect(events.map(\.kind) == ["ejected", "returned"] && events.last == .returned("b"))
+    }
+
+    @Test("a pool that shrinks to one endpoint has that one, though it was ejected (P60)")
+    func shrinks() async throws {
+        let pool = pool(panicThreshold: 0)
+        while !pool.status.endpoints.contains(where: { $0.isEjected }) {
+            _ = try? await pool.run { endpoint in if endpoint == "b" { throw Lost() } }
+        }
+        pool.update(["b"])
+        #expect(try await pool.run { $0 } == "b")
+        #expect(pool.status.ejected == 0 && events.map(\.kind) == ["ejected", "returned"])
+    }
+
     @Test("the operation runs where its caller does")
     @MainActor func isolation() async throws {
         let pool = pool()

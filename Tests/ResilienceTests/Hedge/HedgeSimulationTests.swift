@@ -1,8 +1,9 @@
 import Foundation
-import Resilience
 import ResilienceTesting
 import TestSupport
 import Testing
+
+@testable import Resilience
 
 /// A service that answers after 10 ms and an exponential time of 5 ms on average; one answer in a hundred takes a second
 /// more. A copy is as likely to be slow as any other.
@@ -59,7 +60,147 @@ private struct Measured: CustomStringConvertible {
     }
 }
 
+/// Hours of calls, of which a lasting share is bad, and the percentile that a hedge learns from them.
+private struct LastingTrouble: CustomStringConvertible {
+    enum Bad: String, Sendable, CaseIterable {
+        /// The copy never answers: it ends by a timeout of a second.
+        case hang
+        /// The copy takes about as long as the timeout.
+        case slow
+    }
+
+    private(set) var longestDelay = 0.0
+    private(set) var delay = 0.0
+    private var due = 0
+    private var rescued = 0
+    private var bad = 0
+    private let calls: Int
+
+    /// The share of the calls that took longer than the delay.
+    var dueShare: Double { Double(due) / Double(calls) }
+    /// The share of the bad calls that ended in time.
+    var rescuedShare: Double { Double(rescued) / Double(max(1, bad)) }
+
+    var description: String {
+        String(
+            format: "delay %.0f ms, at most %.0f ms, %.1f %% due, %.0f %% rescued", delay, longestDelay, dueShare * 100,
+            rescuedShare * 100)
+    }
+
+    /// - Parameters:
+    ///   - share: That of bad copies, the hedges included.
+    ///   - usual: How long other copies take, in milliseconds.
+    init(
+        _ share: Double, _ kind: Bad = .hang, perSecond rate: Int, hours: Double, seed: UInt64,
+        usual: (inout SeededGenerator) -> Double
+    ) {
+        var generator = SeededGenerator(seed: seed)
+        var window = LatencyWindow(percentile: 0.95)
+        var budget = RatioBudget(share: 0.1, reserve: 100, window: 10_000_000_000)
+        calls = Int(hours * 3600) * rate
+        func copy() -> (time: Double, isBad: Bool) {
+            guard Double.random(in: 0..<1, using: &generator) < share else { return (usual(&generator), false) }
+            return (kind == .hang ? .infinity : Double.random(in: 900...1100, using: &generator), true)
+        }
+        func note(_ milliseconds: Double, isLost: Bool = false) {
+            if milliseconds <= 1000 { window.add(Int64(milliseconds * 1e6), isLost: isLost) }
+        }
+        for number in 0..<calls {
+            let now = MonotonicInstant(nanoseconds: Int64(number) * 1_000_000_000 / Int64(rate))
+            let first = copy()
+            budget.succeeded(after: .none, at: now)
+            if first.isBad { bad += 1 }
+            delay = window.count < 100 ? .infinity : max(1, Double(window.delay ?? .max) / 1e6)
+            if number > calls / 10 { longestDelay = max(longestDelay, delay) }
+            guard first.time > delay else {
+                note(first.time)
+                continue
+            }
+            due += 1
+            let hedge = budget.withdraw(.usual, at: now) ? delay + copy().time : .infinity
+            note(min(first.time, hedge), isLost: hedge < first.time)
+            if first.isBad, hedge < 500 { rescued += 1 }
+        }
+    }
+}
+
+/// One of twelve endpoints never answers.
+private struct OneHangs {
+    let clock = ManualClock()
+    let hedge: Hedge
+
+    init() { hedge = Hedge(timeBase: clock) }
+
+    /// The delay after each thousand of calls, and the longest time that a call took.
+    func run(calls: Int) throws -> (delays: [Duration], longest: Duration) {
+        let pool = EndpointPool("search", Array(0..<12), generator: SplitMix64(seed: 1), timeBase: clock)
+        let (hedge, clock) = (hedge, clock)
+        let pipeline = Pipeline(timeBase: clock) { hedge }
+        let generator = Locked(SeededGenerator(seed: 2))
+        return try clock.run {
+            var (delays, longest): ([Duration], Duration) = ([], .zero)
+            for number in 1...calls {
+                let began = clock.now
+                try await pipeline.runHedged(over: pool) { endpoint in
+                    let time = generator.withLock { Int.random(in: 5_000...10_000, using: &$0) }
+                    try await clock.sleep(for: endpoint == 7 ? .seconds(86_400) : .microseconds(time))
+                }
+                longest = max(longest, began.duration(to: clock.now))
+                if number % 1_000 == 0 { delays.append(hedge.status.delay ?? .zero) }
+            }
+            return (delays, longest)
+        }
+    }
+}
+
 @Suite(.heavy) struct HedgeSimulationTests {
+    @Test("while one of twelve endpoints hangs, the delay stays near the usual latency for 30 000 calls (P59)")
+    func oneHangs() throws {
+        let (delays, longest) = try OneHangs().run(calls: 30_000)
+        print("delays: \(delays.map(\.text).joined(separator: ", ")); the longest call: \(longest)")
+        #expect(delays.allSatisfy { $0 <= .milliseconds(25) })
+        // Before the hedge knows enough latencies, a call to that endpoint has no hedge: here none is sent there.
+        #expect(longest < .milliseconds(60))
+    }
+
+    @Test(
+        "for hours with x % of all copies bad, the delay has a bound, and the bad calls have a hedge in time (P59)",
+        arguments: [0.01, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6], LastingTrouble.Bad.allCases)
+    private func lastingTrouble(share: Double, bad: LastingTrouble.Bad) {
+        // Few enough calls for the reserve of the budget to pay for all hedges, and so many that it can't.
+        for rate in [5, 40] {
+            let trouble = LastingTrouble(share, bad, perSecond: rate, hours: rate == 5 ? 3 : 0.5, seed: 3) {
+                generator in
+                10 - 5 * log(Double.random(in: 0.000_001..<1, using: &generator))
+            }
+            print("\(share * 100) % \(bad.rawValue), \(rate) a second: \(trouble)")
+            #expect(trouble.longestDelay < 350)
+            if share <= 0.08 { #expect(trouble.longestDelay < 90) }
+            if rate == 5 || share <= 0.08 { #expect(trouble.rescuedShare > 0.95 * (1 - share)) }
+        }
+    }
+
+    @Test("without bad calls about 5 % have a hedge, however long the usual tail is (P59)", arguments: [0.3, 0.6, 1.0])
+    func usualTail(sigma: Double) {
+        let calm = LastingTrouble(0, perSecond: 20, hours: 1.5, seed: 4) { generator in
+            let (first, second) = (
+                Double.random(in: 0.000_001..<1, using: &generator), Double.random(in: 0..<1, using: &generator)
+            )
+            return 10 * exp(sigma * (-2 * log(first)).squareRoot() * cos(2 * .pi * second))
+        }
+        print("sigma \(sigma): \(calm)")
+        #expect((0.045...0.06).contains(calm.dueShare))
+    }
+
+    @Test("after a start with nothing but slow calls the delay finds back to the usual latency (P59)")
+    func coldStart() {
+        var window = LatencyWindow(percentile: 0.95)
+        for _ in 0..<1_000 { window.add(1_000_000_000) }
+        #expect(window.delay.map { $0 >= 1_000_000_000 } == true)
+        for number in 0..<1_000 { window.add(number % 12 == 0 ? 1_000_000_000 : 10_000_000) }
+        #expect(window.delay.map { $0 < 25_000_000 } == true)
+    }
+
     @Test(
         "with one straggler in a hundred, p99.9 falls to a twentieth for a load of 1.05", arguments: UInt64(1)...3)
     func stragglers(seed: UInt64) throws {

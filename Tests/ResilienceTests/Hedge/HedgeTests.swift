@@ -318,6 +318,41 @@ private final class Service: Sendable {
         #expect(hedge.status.hedgesLeft == 20)
     }
 
+    @Test(
+        "what a hedge that wins has cost comes back once, with a retry around it or inside of it, or without (P61)",
+        arguments: 0...2)
+    func refund(retries: Int) throws {
+        let budget = RetryBudget.tokens(capacity: 100)
+        let hedge = hedge(budget: budget)
+        let pipeline = Pipeline(timeBase: clock) {
+            if retries == 1 { Retry(budget: budget) }
+            hedge
+            if retries == 2 { Retry(budget: budget) }
+        }
+        // The first copies succeed, and bring back one token each.
+        for _ in 0..<3 { try run(pipeline, service(.answer(after: .seconds(1)), .answer(after: .seconds(9)))) }
+        #expect(budget.retriesLeft == (100 - 3 * 13) / 14)
+        for _ in 0..<20 {
+            #expect(try run(pipeline, service(.answer(after: .seconds(1)), .answer(after: .zero))).result == 1)
+        }
+        #expect(budget.retriesLeft == (100 - 3 * 13) / 14)
+        for _ in 0..<10 { try run(pipeline, service(.answer(after: .zero))) }
+        #expect(budget.retriesLeft == (100 - 3 * 13 + 10) / 14)
+    }
+
+    @Test("a budget that a retry shares inside of a hedge, too, counts each call once (P61)")
+    func sharedInside() throws {
+        let budget = RetryBudget.ratio(1, reserve: 0, timeBase: clock)
+        let hedge = hedge(budget: budget)
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(budget: budget)
+            hedge
+            Retry(budget: budget)
+        }
+        for _ in 0..<10 { try run(pipeline, service(.answer(after: .zero))) }
+        #expect(hedge.status.hedgesLeft == 10)
+    }
+
     @Test("a shared budget that counts failures sees that of a first copy, though a hedge hides it from the retry")
     func sharedBudgetOfFailures() throws {
         let budget = RetryBudget.throttling(maxTokens: 10, ratio: 0.001)

@@ -64,6 +64,40 @@ import Testing
         #expect(window.with(percentile: 0.5).count == 1_000)
     }
 
+    @Test("the delay is the percentile, or so many times a lower one as more calls take longer")
+    func delay() throws {
+        var window = LatencyWindow(percentile: 0.95)
+        #expect(window.delay == nil)
+        for _ in 0..<920 { window.add(1_000_000) }
+        #expect(window.delay == window.percentile)
+        for _ in 0..<80 { window.add(1_000_000_000) }
+        #expect(window.percentile.map { $0 > 1_000_000_000 } == true)
+        // Of two in twenty, instead of one: half as late.
+        #expect(window.delay.map { (2_000_000...2_130_000).contains($0) } == true)
+        for _ in 0..<200 { window.add(1_000_000_000) }
+        #expect(window.delay.map { (8_000_000...8_500_000).contains($0) } == true)
+        // Nothing but slow calls: then they are the usual ones.
+        for _ in 0..<1_000 { window.add(1_000_000_000) }
+        #expect(window.delay == window.percentile)
+    }
+
+    @Test(
+        "copies that lost are at most three quarters of what is known, so they alone never make the delay longer (P59)")
+    func lost() throws {
+        var window = LatencyWindow(percentile: 0.95)
+        window.add(1_000_000, isLost: true)
+        #expect(window.count == 0)
+        for _ in 0..<100 { window.add(10_000_000) }
+        for _ in 0..<100_000 { window.add((window.delay ?? 0) + 10_000_000, isLost: true) }
+        #expect(window.count == 400)
+        #expect(window.delay.map { $0 < 15 * 11_000_000 } == true)
+        for _ in 0..<10_000 {
+            window.add((window.delay ?? 0) + 10_000_000, isLost: true)
+            window.add(10_000_000)
+        }
+        #expect(window.count == 1_000 && window.delay.map { $0 < 15 * 11_000_000 } == true)
+    }
+
     @Test("what is older than the latest thousand is forgotten")
     func forgets() {
         var window = LatencyWindow(percentile: 0.5)

@@ -53,6 +53,60 @@ import Testing
         #expect(await attempts(self.pipeline(budget), failing: 9) == 3)
     }
 
+    /// A call pays and counts once, whichever of them repeats it.
+    private func nested(_ budget: RetryBudget, _ clock: ManualClock, between: Bool = false) -> Pipeline {
+        Pipeline(timeBase: clock) {
+            Retry(maxRetries: 1, backoff: .none, on: [.transient, .throttled], budget: budget)
+            if between { Timeout(limit: .seconds(1)) }
+            Retry(maxRetries: 1, backoff: .none, on: .transient, budget: budget)
+        }
+    }
+
+    @Test("two retries of one pipeline that share a budget count a call once (P61)", arguments: [false, true])
+    func nestedRatio(between: Bool) throws {
+        let clock = ManualClock()
+        let pipeline = nested(.ratio(0.2, reserve: 0, timeBase: clock), clock, between: between)
+        let count = try clock.run { () async throws in
+            var count = 0
+            for _ in 0..<1_000 { count += await attempts(pipeline, failing: .max) }
+            return count
+        }
+        #expect(count == 1_200)
+    }
+
+    @Test(
+        "what a repeated attempt cost comes back once when it succeeds, whichever retry paid (P61)", arguments: [1, 2])
+    func nestedTokens(failures: Int) throws {
+        let clock = ManualClock()
+        let budget = RetryBudget.tokens(capacity: 1_000)
+        let pipeline = nested(budget, clock)
+        // The second of two failures is repeated by the outer one.
+        let price = 14 * (failures - 1)
+        try clock.run { () async throws in
+            for _ in 0..<20 { _ = await attempts(pipeline, failing: .max) }
+            #expect(budget.retriesLeft == (1_000 - 20 * 3 * 14) / 14)
+            for _ in 0..<5 { #expect(await attempts(pipeline, failing: failures) == failures + 1) }
+            #expect(budget.retriesLeft == (1_000 - 20 * 3 * 14 - 5 * price) / 14)
+            for _ in 0..<14 { #expect(await attempts(pipeline, failing: 0) == 1) }
+            #expect(budget.retriesLeft == (1_000 - 20 * 3 * 14 - 5 * price) / 14 + 1)
+        }
+    }
+
+    @Test("a failure costs a budget of failures one token, also one that the inner retry does not repeat (P61)")
+    func nestedThrottling() throws {
+        let clock = ManualClock()
+        let budget = RetryBudget.throttling(maxTokens: 100, ratio: 0.001)
+        let pipeline = nested(budget, clock)
+        try clock.run { () async throws in
+            #expect(await attempts(pipeline, failing: .max) == 4)
+            #expect(budget.retriesLeft == 46)
+            #expect(await attempts(pipeline, failing: .max, with: .throttled) == 2)
+            #expect(budget.retriesLeft == 44)
+            #expect(await attempts(pipeline, failing: .max, with: .permanent) == 1)
+            #expect(budget.retriesLeft == 44)
+        }
+    }
+
     @Test("one budget is shared by several retries")
     func shared() async {
         let budget = RetryBudget.tokens(capacity: 28)

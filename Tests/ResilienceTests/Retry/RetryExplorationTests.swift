@@ -99,7 +99,7 @@ private struct RetriedCall: ExplorableMachine {
                 instant(least) <= next.nanoseconds && next.nanoseconds <= instant(greatest),
                 "the next attempt is at \(next.nanoseconds), and should be from \(instant(least)) to \(instant(greatest))"
             )
-            try require(next < deadline, "the next attempt is not before the deadline")
+            try require(next < deadline || deadline == .distantFuture, "the next attempt is not before the deadline")
             try require(next <= latest, "the next attempt is too long after the first")
             try require(
                 least <= Int128(machine.previousDelay) && Int128(machine.previousDelay) <= greatest,
@@ -107,7 +107,8 @@ private struct RetriedCall: ExplorableMachine {
             now = next
             machine = RetryStateMachine(attempts: machine.attempts + 1, previousDelay: machine.previousDelay)
         case .giveUp(.deadlineTooNear):
-            try require(instant(greatest) >= deadline.nanoseconds, "the deadline was not near")
+            try require(
+                deadline < .distantFuture && instant(greatest) >= deadline.nanoseconds, "the deadline was not near")
             try end(decision, is: .giveUp(.deadlineTooNear))
         case .giveUp(.elapsedTooLong):
             try require(instant(greatest) > latest.nanoseconds, "not so much time had passed")

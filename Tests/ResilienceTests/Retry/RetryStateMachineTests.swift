@@ -40,6 +40,15 @@ private func configured(
         #expect(decide(verdict) == decision)
     }
 
+    @Test("a call without a deadline is never given up for one, however long the wait is")
+    func noDeadline() {
+        for wait in [Duration.seconds(9_300_000_000), .seconds(Int64.max)] {
+            let limited = configured(backoff: .constant(wait), maxElapsed: .seconds(1))
+            #expect(decide(.transient, limited, since: now) == .giveUp(.elapsedTooLong))
+            #expect(decide(.transient, configured(backoff: .constant(wait))) == .retry(at: .distantFuture))
+        }
+    }
+
     @Test("where the caller retries, what would be retried is given up, unless a rule says otherwise")
     func callerRetries() {
         #expect(decide(.transient, callerRetries: true) == .giveUp(.callerRetries))
