@@ -94,7 +94,7 @@ private struct ProbedHold: ExplorableMachine {
         case .reject(let wait):
             guard let wait else { throw BrokenInvariant("never to come back") }
             try require(wait > .zero, "to come back at once")
-            let left = max(asked, byHand) - now
+            let left = max(asked, byHand, now) - now
             try require(wait <= .seconds(max(left, 60)), "to come back in \(wait), and the hold lasts \(left) s")
         case .wait: throw BrokenInvariant("it waits")
         }
