@@ -78,6 +78,7 @@
                         "holdBackoff", .group(.backoff), .any,
                         .value("baseSeconds 1, capSeconds 60, factor 2, jitter none, kind exponential")),
                     .init("maxHoldSeconds", .seconds, .atLeast(0), .value("3600")),
+                    .init("earlyProbeSeconds", .seconds, .atLeast(0), .value("300")),
                     .init("rampSeconds", .seconds, .atLeast(0), .value("0")),
                 ]
             case .bulkhead:

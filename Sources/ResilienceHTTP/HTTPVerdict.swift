@@ -18,8 +18,8 @@ extension Verdict {
     /// | 4xx or 5xx with ``ServerRemark/rateLimited``, or an AWS error code that means it | throttled |
     /// | 429 | throttled |
     /// | 403 with `Retry-After` or a limit of which nothing remains | throttled |
-    /// | 503 with `Retry-After`, or with a rate limit of which nothing is left and its reset | throttled |
-    /// | any other 503 | transient |
+    /// | 503 with a rate limit of which nothing is left and its reset | throttled |
+    /// | any other 503, with `Retry-After` too | transient |
     /// | 408, 425, 500, 502, 504 | transient if the request is repeatable, else uncertain |
     /// | 409 with ``ServerRemark/inFlight``, of a request with an idempotency key | transient |
     /// | other 4xx; 501, 505, 506, 507, 508, 510, 511 | permanent |
@@ -28,6 +28,10 @@ extension Verdict {
     /// The server may already have acted on a request although it answered with a failure. So a request that is not
     /// ``RequestSemantics/isRepeatable`` is transient or throttled only where the server says that it did not act: by
     /// 429, 503, or a rate limit.
+    ///
+    /// A 429 is about a limit that all calls share, so ``/Resilience/Throttle`` holds all of them for it. A 503 is about the
+    /// endpoint: its `Retry-After` holds the call itself, as the least wait of its retry, and the answer counts as a failure
+    /// for a circuit breaker, which finds out by probes when the endpoint is well again.
     ///
     /// The wait of any failure is the server's `Retry-After`, in the forms that the dialect has; else, if it is
     /// throttled, the time until the limit of which nothing remains is reset. What can't be read counts as missing.
@@ -104,7 +108,7 @@ extension Verdict {
         case 429: .throttled
         case 403 where fields.retryAfter != nil || fields.quotas.contains { $0.remaining == 0 }: .throttled
         // Any other 503 is transient for any request: the server did not act on it.
-        case 503: fields.retryAfter == nil && fields.quotaWait == nil ? .transient : .throttled
+        case 503: fields.quotaWait == nil ? .transient : .throttled
         case 408, 425: failed(request)
         case 409 where request.hasIdempotencyKey && remark == .inFlight: .transient
         case 400...499: .permanent

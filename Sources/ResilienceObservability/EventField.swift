@@ -93,6 +93,7 @@
             case .reopened(let length), .tripped(let length): [EventField("break", ifAny: length)].compactMap { $0 }
             case .late(let verdict): fields(of: verdict)
             case .modeChanged(let mode): [EventField("mode", "\(mode)")]
+            case .breakEndedByHand(let state): [EventField("state", state.rawValue)]
             case .waiting, .halfOpened, .recovered, .breakEnded, .reset, .wouldOpen: []
             }
         }
@@ -144,6 +145,7 @@
             switch event {
             case .rejected(let wait): [EventField("retry_after", ifAny: wait)].compactMap { $0 }
             case .held(let length): [EventField("wait", length)]
+            case .holdEnded: []
             }
         }
 

@@ -131,7 +131,7 @@ private struct OrderedCircuit: ExplorableMachine {
         case report
         case told(BreakerAnswer.State, wait: Int64, epoch: Int64)
         case away
-        case tripped, reset
+        case tripped, reset, endedByHand
     }
 
     private var circuit = FleetCircuit(
@@ -148,6 +148,7 @@ private struct OrderedCircuit: ExplorableMachine {
     var inputs: [Input] {
         var inputs: [Input] = [
             .call, .wait(milliseconds: 100), .wait(milliseconds: 1_100), .wait(milliseconds: 2_500), .tripped, .reset,
+            .endedByHand,
         ]
         if ticket != nil { inputs += [.ended(isWell: true), .ended(isWell: false), .cancelled] }
         inputs += report == nil ? [.report] : [.away]
@@ -198,6 +199,10 @@ private struct OrderedCircuit: ExplorableMachine {
         case .tripped:
             isTripped = circuit.trip(for: nil, at: now, using: SplitMix64(seed: 1))
         case .reset: circuit.reset(keepingGrowth: false)
+        case .endedByHand:
+            let isDone = circuit.endBreak(at: now)
+            try require(isDone == false || circuit.state == .halfOpen, "a break that was ended lets no call probe")
+            if isDone { ticket = nil }
         }
         // As the breaker does: calls of an earlier state do not count.
         if circuit.state != before { ticket = nil }

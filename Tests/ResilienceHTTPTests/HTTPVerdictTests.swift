@@ -33,7 +33,17 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
 
     // MARK: Retry-After
 
-    @Test("Retry-After makes 403, 429 and 503 throttled with that wait", arguments: [403, 429, 503])
+    @Test("a 503 is about the endpoint, not about a limit: a failure, with the wait that it names")
+    func unavailable() {
+        #expect(verdict(503, ["Retry-After": "86400"]) == .transient(retryAfter: .seconds(86_400)))
+        #expect(verdict(503, ["Retry-After": "0"]) == .transient(retryAfter: .zero))
+        // It says that it did not act on the request.
+        #expect(verdict(503, ["Retry-After": "7"], of: post) == .transient(retryAfter: .seconds(7)))
+        #expect(
+            Verdict(httpStatus: 503, for: get, remark: .rateLimited, fields: ["Retry-After": "7"]).kind == .throttled)
+    }
+
+    @Test("Retry-After makes 403 and 429 throttled with that wait", arguments: [403, 429])
     func retryAfter(status: Int) {
         #expect(verdict(status, ["Retry-After": "30"]) == .throttled(retryAfter: .seconds(30)))
         #expect(verdict(status, ["Retry-After": "0"]) == .throttled(retryAfter: .zero))
@@ -65,7 +75,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     @Test("Retry-After is the wait of every failure, and changes no other status", arguments: 400...599)
     func retryAfterOfFailures(status: Int) {
         let without = verdict(status, [:])
-        let kind = [403, 503].contains(status) ? .throttled : without.kind
+        let kind = status == 403 ? .throttled : without.kind
         #expect(verdict(status, ["Retry-After": "30"]) == Verdict(kind, retryAfter: .seconds(30)))
         #expect(without.retryAfter == nil)
     }
@@ -142,7 +152,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     func pushback() {
         for (value, wait) in [("250", 250), ("1.5", 2), ("0.0001", 1), (" 7 ", 7), ("2147483647", 2_147_483_647)] {
             let verdict = verdict(503, ["grpc-retry-pushback-ms": value])
-            #expect(verdict == .throttled(retryAfter: .milliseconds(wait)), "\(value)")
+            #expect(verdict == .transient(retryAfter: .milliseconds(wait)), "\(value)")
         }
         for value in ["-1", "soon", "", "1.", "1e3", "2147483647.1", "2147483648", "99999999999999999999"] {
             #expect(verdict(500, ["grpc-retry-pushback-ms": value]) == Verdict(.transient, shouldRetry: false))
@@ -189,7 +199,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         "fields are found whatever their case",
         arguments: ["Retry-After", "retry-after", "RETRY-AFTER", "rEtRy-aFtEr"])
     func caseOfNames(name: String) {
-        #expect(verdict(503, [name: "7"]) == .throttled(retryAfter: .seconds(7)))
+        #expect(verdict(503, [name: "7"]) == .transient(retryAfter: .seconds(7)))
     }
 
     @Test("a lookup is asked with lower-case names, and not at all for a success")

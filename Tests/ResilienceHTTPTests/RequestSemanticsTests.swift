@@ -38,7 +38,7 @@ private let post = RequestSemantics(method: "POST")
     func postRefused() {
         let wait = ["Retry-After": "3"]
         #expect(Verdict(httpStatus: 503, for: post, fields: [:]) == .transient)
-        #expect(Verdict(httpStatus: 503, for: post, fields: wait) == .throttled(retryAfter: .seconds(3)))
+        #expect(Verdict(httpStatus: 503, for: post, fields: wait) == .transient(retryAfter: .seconds(3)))
         #expect(Verdict(httpStatus: 429, for: post, fields: [:]) == .throttled)
         #expect(Verdict(httpStatus: 429, for: post, fields: wait) == .throttled(retryAfter: .seconds(3)))
         #expect(Verdict(httpStatus: 403, for: post, remark: .rateLimited, fields: [:]) == .throttled)

@@ -224,13 +224,15 @@ public final class Bulkhead: StatusReporting {
         let waitEnds = waitEnds(for: &call)
         let patience = patience(until: waitEnds, &call)
         let now = shedding == nil ? 0 : call.now.nanoseconds
+        var isFirst = false
         let (answer, waiter, losers, estimate, change) = ask {
             state -> (BulkheadStateMachine.Answer, PolicyWaiter?, [PolicyWaiter], Int64?, Event?) in
+            isFirst = state.machine.rejectsSince == nil
             let answer = state.machine.arrive(
                 priority: priority, patience: patience, mayDisplace: mayDisplace, at: now)
             var losers = state.takeShed()
             guard case .queue(let ticket, let displaced) = answer else {
-                return (answer, nil, losers, state.machine.estimatedWait, state.sheddingChange())
+                return (answer, nil, losers, state.machine.retryEstimate, state.sheddingChange())
             }
             let waiter = PolicyWaiter()
             state.waiters[ticket] = waiter
@@ -250,10 +252,19 @@ public final class Bulkhead: StatusReporting {
             // Never nil: `.queue` makes a waiter.
             return .park(waiter!, until: waitEnds)
         case .reject:
+            if isFirst { noteRejection(&call) }
             return reject(.full, estimate, &call)
         case .tooLate:
+            if isFirst { noteRejection(&call) }
             return reject(.turnTooLate, estimate, &call)
         }
+    }
+
+    /// The clock is read only for the first rejection since a permit came back.
+    private func noteRejection(_ call: inout PolicyCall) {
+        guard predictsWait else { return }
+        let now = call.now.nanoseconds
+        ask { $0.machine.rejects(at: now) }
     }
 
     private func waitEnds(for call: inout PolicyCall) -> MonotonicInstant {
@@ -270,10 +281,10 @@ public final class Bulkhead: StatusReporting {
         let (rejection, estimate, change) = ask { state -> (BulkheadFull.Reason?, Int64?, Event?) in
             if state.machine.leaveQueue(ticket) {
                 state.waiters[ticket] = nil
-                return (.waitedTooLong, state.machine.estimatedWait, state.sheddingChange())
+                return (.waitedTooLong, state.machine.retryEstimate, state.sheddingChange())
             }
             guard let reason = state.machine.learnsOfRemoval(ticket) else { return (nil, nil, nil) }
-            return (reason, state.machine.estimatedWait, nil)
+            return (reason, state.machine.retryEstimate, nil)
         }
         if let change { call.emit(change, from: name, to: lazyObservers.known) }
         if let rejection {
@@ -296,6 +307,7 @@ public final class Bulkhead: StatusReporting {
         if predictsWait, case .measured(let since) = own {
             serviceTime = call.now.nanoseconds.saturatingSubtracting(since.nanoseconds)
         }
+        let instant = predictsWait ? call.now.nanoseconds : nil
         let now = shedding == nil ? 0 : call.now.nanoseconds
         let (next, losers, change) = ask { state -> (PolicyWaiter?, [PolicyWaiter], Event?) in
             if case .queued(let ticket) = own {
@@ -305,7 +317,7 @@ public final class Bulkhead: StatusReporting {
                 }
                 if state.machine.learnsOfRemoval(ticket) != nil { return (nil, [], nil) }
             }
-            let next = state.machine.leave(after: serviceTime, at: now)
+            let next = state.machine.leave(after: serviceTime, measuredAt: instant, at: now)
             return (next.flatMap { state.waiters.removeValue(forKey: $0) }, state.takeShed(), state.sheddingChange())
         }
         next?.resume()
@@ -380,7 +392,7 @@ public final class Bulkhead: StatusReporting {
         return switch machine.arrive(priority: priority, patience: patience, at: now) {
         case .enter: .proceeds
         case .queue: .waits(ahead.flatMap { $0 > 0 ? .nanoseconds($0) : nil })
-        case .reject, .tooLate: .rejects(retryAfter: machine.estimatedWait.map { .nanoseconds($0) })
+        case .reject, .tooLate: .rejects(retryAfter: machine.retryEstimate.map { .nanoseconds($0) })
         }
     }
 

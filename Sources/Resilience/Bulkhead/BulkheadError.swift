@@ -19,8 +19,8 @@ public struct BulkheadFull: Rejection, Hashable {
     public let policy: String
     /// Why the call was rejected.
     public let reason: Reason
-    /// How long one more call at the end of the queue would wait, estimated from recent service times; nil if there are
-    /// none.
+    /// How long one more call at the end of the queue would wait, estimated from recent service times, or else from how soon
+    /// permits came back after earlier rejections; nil if nothing was measured yet.
     public let retryAfter: Duration?
 
     /// Creates an error for a rejected call.

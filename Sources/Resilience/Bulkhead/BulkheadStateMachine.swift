@@ -22,6 +22,12 @@ struct BulkheadStateMachine: Sendable {
     /// nil until the first such call has ended. Reset as soon as a permit is free, since an old average says nothing
     /// about the next busy period.
     private(set) var serviceTime: Int64?
+    /// How long it takes until the next permit comes back while all are in use, in nanoseconds: a moving average. nil if it was
+    /// never measured. It is kept when a permit is free, since it decides nothing: rejected calls are told by it when to come
+    /// again.
+    private(set) var turnover: Int64?
+    /// Since when calls have been rejected while no permit came back, in nanoseconds; nil if none was, or the time is unknown.
+    private(set) var rejectsSince: Int64?
     /// Tickets that have lost their place, and whose calls have not learned it yet.
     private(set) var removed: [UInt64: BulkheadFull.Reason] = [:]
     /// Since when some call has been waiting without a break, in nanoseconds; nil if none waits.
@@ -159,21 +165,34 @@ struct BulkheadStateMachine: Sendable {
     /// A permit comes back.
     /// - Parameters:
     ///   - serviceTime: How long it was in use, in nanoseconds, if that was measured.
+    ///   - instant: When it comes back, in nanoseconds; nil if waits are not predicted.
     ///   - now: In nanoseconds; it matters only with a ``LoadShedding``.
     /// - Returns: The ticket of the waiting call that gets the permit, and is inside from now on; nil if no call waits,
     ///   or if more calls are inside than the limit allows.
-    mutating func leave(after serviceTime: Int64? = nil, at now: Int64 = 0) -> UInt64? {
-        if let serviceTime {
-            let sample = max(0, serviceTime)
-            // The newest sample has weight 1/8, as TCP smooths its round-trip times: RFC 6298, 2.3.
-            self.serviceTime = self.serviceTime.map { $0 + (sample - $0) / 8 } ?? sample
+    mutating func leave(after serviceTime: Int64? = nil, measuredAt instant: Int64? = nil, at now: Int64 = 0) -> UInt64?
+    {
+        if let serviceTime { self.serviceTime = Self.average(self.serviceTime, serviceTime) }
+        if let instant, let rejectsSince {
+            turnover = Self.average(turnover, instant.saturatingSubtracting(rejectsSince))
         }
+        rejectsSince = nil
         lookForOverload(at: now)
         let next = inUse <= limit ? popFirst() : nil
         if next == nil { inUse -= 1 }
         forgetIfFree()
         shedExcess()
         return next
+    }
+
+    /// The newest sample has weight 1/8, as TCP smooths its round-trip times: RFC 6298, 2.3.
+    private static func average(_ old: Int64?, _ sample: Int64) -> Int64 {
+        let sample = max(0, sample)
+        return old.map { $0 + (sample - $0) / 8 } ?? sample
+    }
+
+    /// A call was rejected at this instant, in nanoseconds. Only the first since a permit came back is noted.
+    mutating func rejects(at instant: Int64) {
+        if rejectsSince == nil, inUse >= limit { rejectsSince = instant }
     }
 
     /// A waiting call leaves the queue.
@@ -216,6 +235,11 @@ struct BulkheadStateMachine: Sendable {
 
     /// How long one more call at the end of the queue would wait, in nanoseconds; nil without a measured service time.
     var estimatedWait: Int64? { wait(behind: queued + 1) }
+
+    /// After how long a rejected call should come again, in nanoseconds: when one more call at the end of the queue would
+    /// get a permit. Without a service time, by how often permits come back, which is the same in a steady state (Little's
+    /// law). nil if nothing was measured yet.
+    var retryEstimate: Int64? { estimatedWait ?? turnover.map { $0.saturatingMultiplied(by: Int64(queued + 1)) } }
 
     /// How long a new call of a priority would wait for its turn, in nanoseconds; nil without a measured service time.
     mutating func estimatedWait(of priority: CallPriority) -> Int64? {

@@ -70,6 +70,11 @@ public struct BackoffGate: CircuitStateMachine {
         return true
     }
 
+    public mutating func endBreak(at now: MonotonicInstant) -> Bool {
+        timePassed(at: now)
+        return shutUntil.take() != nil
+    }
+
     private mutating func shut(
         for length: Duration?, after verdict: Verdict?, at now: MonotonicInstant, using generator: SplitMix64
     ) {

@@ -92,7 +92,7 @@ struct Circuit: Sendable {
         if !needs.contains(.admissions) { return .allow(generation: generation, ticket: 0, nil) }
         if checksHealth, !asCheck, machine.wantsProbe(at: max(latest, now)) {
             latest = max(latest, now)
-            return .reject(retryAfter: nil, nil)
+            return .reject(retryAfter: machine.probesDecide(at: latest).map { latest.duration(to: $0) }, nil)
         }
         let (admission, transition) = change(at: now) { machine, now in machine.admit(at: now, using: generator) }
         return switch admission {
@@ -110,7 +110,8 @@ struct Circuit: Sendable {
     ) -> Admission {
         let latest = patience.latest ?? min(now + limit, patience.deadline)
         guard now < latest, patience.waiting < Self.maxWaiting else {
-            return .reject(retryAfter: now.duration(to: leaseEnds), nil)
+            let decided = machine.probesDecide(at: now) ?? now + ProbeWait.longest
+            return .reject(retryAfter: now.duration(to: min(leaseEnds, decided)), nil)
         }
         return .wait(until: latest, leaseEnds: leaseEnds)
     }
@@ -194,6 +195,18 @@ struct Circuit: Sendable {
         let before = self.mode
         _ = set(mode, at: now)
         return mode != before
+    }
+
+    /// Ends a break by hand.
+    /// - Returns: false if no calls were kept out, it can't be done by hand, or the mode is not automatic.
+    mutating func endBreak(at now: MonotonicInstant) -> (isDone: Bool, Transition?) {
+        guard mode == .automatic else { return (false, nil) }
+        _ = timePassed(at: now)
+        // Asked before: a circuit that is closed keeps its calls in flight.
+        var asked = machine
+        guard asked.endBreak(at: max(latest, now)) else { return (false, nil) }
+        let (isDone, transition) = change(at: now, beginsAnew: true) { machine, now in machine.endBreak(at: now) }
+        return (isDone, transition)
     }
 
     /// Sets the mode by hand. Calls that were admitted before no longer count.

@@ -80,6 +80,30 @@ extension CircuitBreaker {
         return true
     }
 
+    /// Ends a break now: the next call is a probe, and its end decides. For somebody who knows that the endpoint is well
+    /// again, and for a button "retry now".
+    ///
+    /// The circuit does not close by this: if the probe fails, it opens for as long as it would have after this break. With
+    /// a ``CircuitHealthCheck``, the check runs now. A half-open circuit begins a new round of probes, whatever became of
+    /// those in flight. A ``BackoffGate``, which has no probes, lets all calls in.
+    /// - Returns: false if nothing has changed: the circuit kept no calls out, the mode is not ``Mode/automatic``, or the
+    ///   circuit is of a kind whose breaks can't be ended by hand.
+    @discardableResult
+    public func endBreak() -> Bool {
+        let now = ownCore.timeBase.now
+        let (isDone, state) = change(at: now, afterTime: true) { state in
+            let (isDone, _) = state.circuit.endBreak(at: now)
+            if isDone { state.extras?.rejection = nil }
+            return (isDone, state.circuit.state)
+        }
+        guard isDone else { return false }
+        // Also of a circuit that was half-open, whose state is the same.
+        resumeParked()
+        plan(at: now)
+        tell(.breakEndedByHand(state))
+        return true
+    }
+
     /// Replaces all settings. The state, the counts and the time remaining stay.
     ///
     /// A half-open circuit begins a new round of probes. Calls in flight still count if the state stays and the new

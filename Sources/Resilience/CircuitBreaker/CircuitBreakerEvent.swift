@@ -24,6 +24,9 @@ extension CircuitBreaker {
         case reset
         /// The circuit was opened by hand, for this long.
         case tripped(for: Duration?)
+        /// The break was ended by hand: the circuit is half-open and the next call is a probe, or, if it has no probes, it
+        /// is closed.
+        case breakEndedByHand(CircuitState)
         /// A call that was admitted in an earlier state ended. It was not counted.
         case late(Verdict)
         /// The mode was set by hand.
@@ -58,6 +61,7 @@ extension CircuitBreaker {
             case .breakEnded: "breakEnded"
             case .reset: "reset"
             case .tripped: "tripped"
+            case .breakEndedByHand: "breakEndedByHand"
             case .late: "late"
             case .modeChanged: "modeChanged"
             case .wouldOpen: "wouldOpen"
@@ -70,7 +74,7 @@ extension CircuitBreaker {
             case .allowed: .trace
             case .failure, .rejected, .waiting, .late: .debug
             case .halfOpened: .info
-            case .recovered, .breakEnded, .reset, .modeChanged: .notice
+            case .recovered, .breakEnded, .breakEndedByHand, .reset, .modeChanged: .notice
             case .opened, .reopened, .tripped, .wouldOpen: .warning
             }
         }
@@ -83,6 +87,7 @@ extension CircuitBreaker {
             case .opened(let failures, let limit, let length):
                 "threshold reached (\(Self.count(failures, limit))) → open\(Self.lasting(length))"
             case .tripped(let length): "opened by hand\(Self.lasting(length))"
+            case .breakEndedByHand(let state): "break ended by hand → \(state == .halfOpen ? "half-open" : "\(state)")"
             case .rejected(let retryAfter?): "open, rejecting call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"
             case .rejected(nil): "open, rejecting call"
             case .waiting: "half-open, call waits for the probe"

@@ -39,6 +39,17 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Returns: false, the default, if it can't be opened by hand.
     mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool
 
+    /// Ends a break by hand: the next call is a probe, without a change to how long the next break is. While half-open,
+    /// a new round of probes begins. A machine without probes lets all calls in.
+    /// - Parameter now: The current time.
+    /// - Returns: Whether calls were kept out; false, the default, if it can't be done by hand.
+    mutating func endBreak(at now: MonotonicInstant) -> Bool
+
+    /// When a probe will probably have decided, for calls that are rejected because of it: as long as probes take, not as
+    /// long as their leases. nil, the default, if unknown.
+    /// - Parameter now: The current time.
+    func probesDecide(at now: MonotonicInstant) -> MonotonicInstant?
+
     /// Takes successes of calls that were admitted with ticket 0. By default records each of them.
     /// - Parameters:
     ///   - count: The number of successes.
@@ -122,6 +133,8 @@ extension CircuitStateMachine {
     public mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool {
         false
     }
+    public mutating func endBreak(at now: MonotonicInstant) -> Bool { false }
+    public func probesDecide(at now: MonotonicInstant) -> MonotonicInstant? { nil }
     public mutating func observe(beginAt now: MonotonicInstant) -> Bool { false }
     public mutating func forgetCalls() {}
     public mutating func takeCalls(from other: any CircuitStateMachine) -> Bool { !needs.contains(.calls) }

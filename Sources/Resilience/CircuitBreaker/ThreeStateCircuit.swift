@@ -26,6 +26,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     struct Probe: Sendable {
         let ticket: UInt64
+        let began: MonotonicInstant
         let leaseEnds: MonotonicInstant
     }
 
@@ -61,6 +62,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     let ramp: Int64
     private(set) var phase = Phase.closed
     private(set) var trips = 0
+    private var probeWait = ProbeWait()
     private var lastTicket: UInt64 = 0
 
     /// Creates a closed circuit.
@@ -132,20 +134,39 @@ public struct ThreeStateCircuit: CircuitStateMachine {
                 // Never nil: a round that is not decided and has no probe in flight has room.
                 let leaseEnds = round.probes.map(\.leaseEnds).min()!
                 return switch excess {
-                case .rejected: .reject(retryAfter: now.duration(to: leaseEnds))
+                case .rejected: .reject(retryAfter: now.duration(to: decision(of: round, at: now)))
                 case .waits(let limit): .wait(upTo: limit, leaseEnds: leaseEnds)
                 }
             }
             lastTicket &+= 1
-            round.probes.append(Probe(ticket: lastTicket, leaseEnds: now + probeLease))
+            round.probes.append(Probe(ticket: lastTicket, began: now, leaseEnds: now + probeLease))
             phase = .halfOpen(round)
             return .allow(ticket: lastTicket)
         case .ramp(let start, let credit):
             let elapsed = start.duration(to: now).saturatedNanoseconds
             let more = credit.saturatingAdding(max(ramp / 10, elapsed))
             phase = .ramp(since: start, credit: more < ramp ? more : more - ramp)
-            return more < ramp ? .reject(retryAfter: nil) : admitWatched(at: now, using: generator)
+            // The share grows, and the next call may get the turn: no call is told to wait for the end of a long ramp.
+            let rest = min(.nanoseconds(ramp - elapsed), ProbeWait.longest)
+            return more < ramp ? .reject(retryAfter: rest) : admitWatched(at: now, using: generator)
         }
+    }
+
+    public func probesDecide(at now: MonotonicInstant) -> MonotonicInstant? {
+        switch phase {
+        case .closed, .ramp: return nil
+        case .open(let until): return max(until, now) + probeWait.expected
+        case .halfOpen(var round):
+            round.probes.removeAll { $0.leaseEnds <= now }
+            return decision(of: round, at: now)
+        }
+    }
+
+    /// When a round has probably got its next result.
+    private func decision(of round: Round, at now: MonotonicInstant) -> MonotonicInstant {
+        // The oldest is the first.
+        round.probes.first.map { probeWait.end(ofProbeBegunAt: $0.began, leaseEnds: $0.leaseEnds, at: now) }
+            ?? now + probeWait.expected
     }
 
     /// Whether another probe may go: no more than the limit in flight, and no more than the round counts.
@@ -188,13 +209,14 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     ) -> Bool {
         var round = round
         guard let index = round.probes.firstIndex(where: { $0.ticket == ticket }) else { return false }
-        round.probes.remove(at: index)
+        let probe = round.probes.remove(at: index)
         let evidence = end.evidence ?? (end.verdict.saysNothing ? .inconclusive : rule.evidence(ofProbe: end))
         switch evidence {
         case .healthy: round.successes += 1
         case .failing: round.failures += 1
         case .inconclusive: break
         }
+        if evidence != .inconclusive { probeWait.probeTook(probe.began.duration(to: end.time)) }
         phase = .halfOpen(round)
         if round.failures == closing.failures {
             open(for: nil, after: end.verdict, at: end.time, using: generator)
@@ -222,6 +244,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     ) {
         let length = length ?? openFor.duration(of: CircuitTrip(earlier: trips, verdict: verdict), using: generator)
         phase = .open(until: now + max(.zero, length))
+        probeWait.breakLasts(length)
         trips = trips.saturatingAdding(1)
         rule.forgetCalls()
     }
@@ -229,6 +252,16 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     public mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool {
         open(for: length, after: nil, at: now, using: generator)
         return true
+    }
+
+    public mutating func endBreak(at now: MonotonicInstant) -> Bool {
+        timePassed(at: now)
+        switch phase {
+        case .closed, .ramp: return false
+        case .open, .halfOpen:
+            phase = .halfOpen(Round())
+            return true
+        }
     }
 
     private mutating func close() {

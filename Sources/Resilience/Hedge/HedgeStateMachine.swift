@@ -31,7 +31,8 @@ struct HedgeStateMachine: Sendable, Hashable {
                 case _ where verdict.saysNothing: .nothing
                 case _ where verdict.shouldRetry == false: .noRepetition
                 case .throttled: .fewerCalls
-                default: wait > .zero ? .wait : verdict.shouldRetry == true ? .repetition : .failure
+                case .success, .transient, .uncertain, .permanent, .rejected, .cancelled:
+                    wait > .zero ? .wait : verdict.shouldRetry == true ? .repetition : .failure
                 }
         }
 

@@ -62,6 +62,10 @@ public final class Throttle: StatusReporting {
     ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`. By default
     ///     not jittered, since one probe goes first.
     ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
+    ///   - earlyProbe: When the first call probes during a hold whose wait the other side has named, to see whether it is
+    ///     over sooner, or was a mistake; 0 or more, 0 for never. 5 minutes by default, so shorter waits are kept to the
+    ///     letter. Further ones follow at intervals that double, up to four times the first: after 5, 15, 35 and 55
+    ///     minutes. None during holds by hand or for a quota, and none in a fleet.
     ///   - ramp: How long after a hold calls are let in slowly; 0 or more, 0 for all at once. A rate grows from zero to the
     ///     full rate, in proportion to the time. A window, and no limit, let two calls go at first, and two more for each
     ///     call that ends.
@@ -71,12 +75,13 @@ public final class Throttle: StatusReporting {
         _ name: String = "throttle", limit: ThrottleLimit, maxWait: Duration = .zero, queue: Int = 10_000,
         holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        maxHold: Duration = .seconds(3600), ramp: Duration = .zero, timeBase: any TimeBase = .system,
-        observers: PolicyObservers? = nil
+        maxHold: Duration = .seconds(3600), earlyProbe: Duration = .seconds(300), ramp: Duration = .zero,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
         self.init(
             name, limit: limit, supply: nil, maxWait: maxWait, queue: queue, holdOnThrottled: holdOnThrottled,
-            holdBackoff: holdBackoff, maxHold: maxHold, ramp: ramp, timeBase: timeBase, observers: observers)
+            holdBackoff: holdBackoff, maxHold: maxHold, earlyProbe: earlyProbe, ramp: ramp, timeBase: timeBase,
+            observers: observers)
     }
 
     /// Creates a throttle whose permits somebody else may hand out.
@@ -84,7 +89,8 @@ public final class Throttle: StatusReporting {
     ///   throttle counts by itself.
     package init(
         _ name: String, limit: ThrottleLimit, supply: (supply: any PermitSupply, patience: Duration)?,
-        maxWait: Duration, queue: Int, holdOnThrottled: Bool, holdBackoff: Backoff, maxHold: Duration, ramp: Duration,
+        maxWait: Duration, queue: Int, holdOnThrottled: Bool, holdBackoff: Backoff, maxHold: Duration,
+        earlyProbe: Duration = .zero, ramp: Duration,
         timeBase: any TimeBase, observers: PolicyObservers?
     ) {
         let checks = Self.checks
@@ -95,7 +101,8 @@ public final class Throttle: StatusReporting {
                 ? checks.require(
                     !holdBackoff.isCustom, holdBackoff, "holdBackoff",
                     "must not be custom, since it is asked under the throttle's lock", else: .none) : nil,
-            maxHold: checks.notNegative(maxHold, "maxHold"))
+            maxHold: checks.notNegative(maxHold, "maxHold"),
+            earlyProbe: checks.notNegative(earlyProbe, "earlyProbe"))
         lazyObservers = LazyObservers(observers)
         base = timeBase
         let limiter = supply.map { Limiter(LeasedPermits(of: limit, patience: $0.patience)) } ?? Limiter(limit)
@@ -212,8 +219,17 @@ public final class Throttle: StatusReporting {
         change { state, now in state.machine.hold(until: now + duration, counts: false) }
     }
 
-    /// Ends a hold early: the first waiting call, or else the next call, is the probe.
-    public func endHold() { change { state, now in state.machine.endHold(at: now) } }
+    /// Ends a hold early: the first waiting call, or else the next call, is the probe, and all others follow if it goes
+    /// well. For somebody who knows that the other side takes calls again.
+    /// - Returns: false if nothing has changed, since no hold kept calls out.
+    @discardableResult
+    public func endHold() -> Bool {
+        let now = base.now
+        var isDone = false
+        change { state, now in isDone = state.machine.endHold(at: now) }
+        if isDone { lazyObservers.known?.send(Event.holdEnded, from: name, at: now) }
+        return isDone
+    }
 
     /// Changes the rate while calls go and wait. Traps if the throttle was made without a rate.
     ///

@@ -26,6 +26,8 @@ public struct ThrottleConfiguration: Sendable, Hashable {
     public let holdBackoff: Backoff
     /// The longest hold.
     public let maxHold: Duration
+    /// When the first call probes during a hold whose wait the other side has named; 0 for never.
+    public let earlyProbe: Duration
     /// How long after a hold calls are let in slowly.
     public let ramp: Duration
 
@@ -37,6 +39,7 @@ public struct ThrottleConfiguration: Sendable, Hashable {
     ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for the wait that it names.
     ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`.
     ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
+    ///   - earlyProbe: When the first call probes during a hold whose wait the other side has named; 0 or more.
     ///   - ramp: How long after a hold calls are let in slowly; 0 or more.
     /// - Throws: ``InvalidSettings``, with everything that is invalid. Settings of a limit or a backoff that is made in
     ///   the call are among it.
@@ -44,8 +47,7 @@ public struct ThrottleConfiguration: Sendable, Hashable {
         limit: @autoclosure () -> ThrottleLimit, maxWait: Duration? = nil, queue: Int? = nil,
         holdOnThrottled: Bool? = nil,
         holdBackoff: @autoclosure () -> Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
-        maxHold: Duration? = nil,
-        ramp: Duration? = nil
+        maxHold: Duration? = nil, earlyProbe: Duration? = nil, ramp: Duration? = nil
     ) throws(InvalidSettings) {
         // With the hold, which is checked then even if it is not wanted.
         let (throttle, holds) = try PolicySettings.valid {
@@ -55,7 +57,8 @@ public struct ThrottleConfiguration: Sendable, Hashable {
                 limit: limit, maxWait: maxWait ?? standard.settings.maxWait,
                 queue: queue ?? standard.settings.queue, holdOnThrottled: true,
                 holdBackoff: holdBackoff(),
-                maxHold: maxHold ?? standard.settings.maxHold, ramp: ramp ?? standard.ramp)
+                maxHold: maxHold ?? standard.settings.maxHold,
+                earlyProbe: earlyProbe ?? standard.settings.earlyProbe, ramp: ramp ?? standard.ramp)
             return (own, holdOnThrottled ?? (Throttle(limit: .unlimited).settings.holdBackoff != nil))
         }
         self.limit = throttle.limit
@@ -64,6 +67,7 @@ public struct ThrottleConfiguration: Sendable, Hashable {
         self.holdOnThrottled = holds
         self.holdBackoff = throttle.settings.holdBackoff ?? .none
         self.maxHold = throttle.settings.maxHold.inNanoseconds
+        self.earlyProbe = throttle.settings.earlyProbe.inNanoseconds
         self.ramp = throttle.ramp
     }
 }
@@ -73,6 +77,7 @@ extension ThrottleConfiguration: Codable {
         case limit, queue, holdOnThrottled, holdBackoff
         case maxWait = "maxWaitSeconds"
         case maxHold = "maxHoldSeconds"
+        case earlyProbe = "earlyProbeSeconds"
         case ramp = "rampSeconds"
     }
 
@@ -84,7 +89,8 @@ extension ThrottleConfiguration: Codable {
             return try ThrottleConfiguration(
                 limit: limit, maxWait: reader.duration(.maxWait), queue: reader.value(.queue),
                 holdOnThrottled: reader.value(.holdOnThrottled), holdBackoff: holdBackoff,
-                maxHold: reader.duration(.maxHold), ramp: reader.duration(.ramp))
+                maxHold: reader.duration(.maxHold), earlyProbe: reader.duration(.earlyProbe),
+                ramp: reader.duration(.ramp))
         }
     }
 }
@@ -147,7 +153,7 @@ extension ThrottleLimit: Codable {
 
 extension Throttle {
     /// Creates a throttle with the settings of a configuration; see
-    /// ``init(_:limit:maxWait:queue:holdOnThrottled:holdBackoff:maxHold:ramp:timeBase:observers:)``.
+    /// ``init(_:limit:maxWait:queue:holdOnThrottled:holdBackoff:maxHold:earlyProbe:ramp:timeBase:observers:)``.
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - configuration: The settings.
@@ -160,7 +166,8 @@ extension Throttle {
         self.init(
             name, limit: configuration.limit, maxWait: configuration.maxWait, queue: configuration.queue,
             holdOnThrottled: configuration.holdOnThrottled, holdBackoff: configuration.holdBackoff,
-            maxHold: configuration.maxHold, ramp: configuration.ramp, timeBase: timeBase, observers: observers)
+            maxHold: configuration.maxHold, earlyProbe: configuration.earlyProbe, ramp: configuration.ramp,
+            timeBase: timeBase, observers: observers)
     }
 
     fileprivate var limit: ThrottleLimit { state.withLock { $0.limit } }

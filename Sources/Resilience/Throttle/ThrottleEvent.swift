@@ -5,18 +5,21 @@ extension Throttle {
         case rejected(retryAfter: Duration?)
         /// The other side asked for fewer calls: all calls are held for this time.
         case held(for: Duration)
+        /// The hold was ended by hand: the next call is a probe.
+        case holdEnded
 
         public var kind: String {
             switch self {
             case .rejected: "rejected"
             case .held: "held"
+            case .holdEnded: "holdEnded"
             }
         }
 
         public var severity: PolicyEventSeverity {
             switch self {
             case .rejected: .debug
-            case .held: .notice
+            case .held, .holdEnded: .notice
             }
         }
 
@@ -25,6 +28,7 @@ extension Throttle {
             case .rejected(let retryAfter?): "rejecting call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"
             case .rejected(nil): "rejecting call"
             case .held(let length): "rate limited → holding all calls for \(length.text)"
+            case .holdEnded: "hold ended by hand → the next call probes"
             }
         }
     }

@@ -5,4 +5,6 @@ struct ThrottleSettings: Sendable, Equatable {
     /// nil if a 429 does not hold calls.
     let holdBackoff: Backoff?
     let maxHold: Duration
+    /// How long after the beginning of a hold that the other side has named the first call probes; 0 if none does.
+    var earlyProbe = Duration.zero
 }

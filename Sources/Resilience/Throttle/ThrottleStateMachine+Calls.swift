@@ -27,7 +27,8 @@ extension ThrottleStateMachine {
         guard comesInTime(answer, at: now, last, deadline), hasRoom || waitsToKnow else {
             if isInLine { _ = leave(slot.ticket) }
             limiter.changeLeased { $0.missed(cost) }
-            return .reject(retryAfter: answer == .never ? nil : now.duration(to: max(now, answer.instant)))
+            return .reject(
+                retryAfter: answer == .never ? nil : now.duration(to: max(now, comesAgain(answer, cost: cost))))
         }
         let ticket = isInLine ? slot.ticket : join(cost: cost, patientUntil: patientUntil, at: now)
         let until = min(asksAgain(ticket, told: answer), latest, deadline)
@@ -77,12 +78,13 @@ extension ThrottleStateMachine {
             _ = leave(slot.ticket)
             return nil
         }
+        if slot.stage == .probe, !verdict.saysNothing { noteTime(ofProbeIn: slot.generation, endedAt: now) }
         if verdict.kind == .throttled, let backoff = settings.holdBackoff {
             guard minds(throttledInGeneration: slot.generation, wasProbe: slot.stage == .probe) else { return nil }
             var generator = generator
             let delay = verdict.namedWait ?? backoff.delay(beforeRetry: holdsBefore, using: &generator)
             let until = now + min(max(delay, .zero), settings.maxHold)
-            hold(until: until)
+            hold(until: until, probingAfter: verdict.namedWait == nil ? .zero : settings.earlyProbe, at: now)
             return until
         }
         switch slot.stage {

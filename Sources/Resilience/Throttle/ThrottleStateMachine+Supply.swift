@@ -34,6 +34,7 @@ extension ThrottleStateMachine {
         if limiter.leased == nil {
             standIn?.limiter = [limiter]
             limiter = Limiter(make())
+            early = nil
         }
         // What a call has found here since is newer.
         let isNewer = limiter.leased?.hasGateNews != true

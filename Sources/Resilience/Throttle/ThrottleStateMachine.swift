@@ -55,6 +55,35 @@ struct ThrottleStateMachine: Sendable, Equatable {
         var credit = 2
     }
 
+    /// The early probes of a hold that the other side has named: it may be over sooner, or have been a mistake.
+    struct EarlyProbes: Sendable, Equatable {
+        /// When the next may go.
+        private(set) var next: MonotonicInstant
+        /// How long after the one before; in nanoseconds.
+        private var interval: Int64
+        private let longest: Int64
+        /// When the hold ends during which the probe in flight went; the distant past if none is.
+        var heldUntil = MonotonicInstant.distantPast
+
+        init(after first: Duration, at now: MonotonicInstant) {
+            interval = first.saturatedNanoseconds
+            longest = interval.saturatingMultiplied(by: Self.growth)
+            next = now + first
+        }
+
+        /// How many times the first interval the longest is.
+        static let growth: Int64 = 4
+
+        mutating func probeBegins(at now: MonotonicInstant, heldUntil: MonotonicInstant) {
+            interval = min(interval.saturatingMultiplied(by: 2), longest)
+            next = now + .nanoseconds(interval)
+            self.heldUntil = heldUntil
+        }
+
+        /// Another 429 has come: none goes before the interval is over again.
+        mutating func heldAgain(at now: MonotonicInstant) { next = max(next, now + .nanoseconds(interval)) }
+    }
+
     /// A call in line whose turn has come but that has not, and since when that is known.
     private struct Absent: Equatable {
         let ticket: UInt64
@@ -69,6 +98,10 @@ struct ThrottleStateMachine: Sendable, Equatable {
     let ramp: Int64
     var gate = Gate.open
     private var slowStart: SlowStartRamp?
+    /// nil if the last hold has none.
+    var early: EarlyProbes?
+    private var probeWait = ProbeWait()
+    private var probeBegan = MonotonicInstant.distantPast
     /// Counts the holds, the resets, and the probes that lost their place. The end of a call that was admitted in an
     /// earlier generation does not count.
     var generation: UInt64 = 0
@@ -122,7 +155,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     private func behindLine(cost: Int) -> Answer {
         switch gate {
         case .held(let until): return held(until: until)
-        case .probing(let leaseEnds): return .probing(until: leaseEnds)
+        case .probing(let leaseEnds): return probing(until: leaseEnds)
         case .open: return cost <= 0 ? .go : wait(for: cost, behind: line.cost)
         }
     }
@@ -165,7 +198,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     private func notYet(_ cost: Int) -> Answer {
         switch gate {
         case .held(let until): held(until: until)
-        case .probing(let leaseEnds): .probing(until: leaseEnds)
+        case .probing(let leaseEnds): probing(until: leaseEnds)
         case .open: .probing(until: turn(of: cost, behind: line.cost - cost, at: latest))
         }
     }
@@ -204,8 +237,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
     var head: (ticket: UInt64, answer: Answer)? {
         guard let (ticket, member) = line.head else { return nil }
         switch gate {
-        case .held(let until): return (ticket, held(until: until))
-        case .probing(let leaseEnds): return (ticket, .probing(until: leaseEnds))
+        case .held(let until): return (ticket, heldForNext(until: until))
+        case .probing(let leaseEnds): return (ticket, probingForNext(until: leaseEnds))
         case .open:
             let isFree = member.cost <= 0 || !limiter.allows(member.cost)
             return (ticket, isFree ? .go : wait(for: member.cost, behind: 0))
@@ -253,25 +286,56 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return leased.isUnknown(at: latest.nanoseconds) ? .probing(until: known) : .held(until: known)
     }
 
-    /// The answer of a shut gate; nil if it is open. The first call after the hold is the probe.
+    /// The answer to the call that is next: it may be an early probe.
+    private func heldForNext(until: MonotonicInstant) -> Answer {
+        guard let early, latest < until, early.next < until else { return held(until: until) }
+        return .held(until: early.next)
+    }
+
+    /// The answer of a gate whose probe is in flight. If that came early, all others are held as before.
+    private func probing(until leaseEnds: MonotonicInstant) -> Answer {
+        early.flatMap { latest < $0.heldUntil ? .held(until: $0.heldUntil) : nil } ?? .probing(until: leaseEnds)
+    }
+
+    private func probingForNext(until leaseEnds: MonotonicInstant) -> Answer {
+        guard let early, latest < early.heldUntil else { return .probing(until: leaseEnds) }
+        return .held(until: min(early.heldUntil, max(early.next, leaseEnds)))
+    }
+
+    /// The answer of a shut gate; nil if it is open. The first call after the hold is the probe, and now and then one
+    /// during a hold that the other side has named.
     private mutating func passGate(cost: Int) -> Answer? {
         switch gate {
         case .open:
             return nil
         case .held(let until):
-            guard until <= latest else { return .held(until: until) }
-            guard limiter.mayProbe(at: latest.nanoseconds) else {
-                limiter.changeLeased { [latest] in $0.wantsProbe(at: latest.nanoseconds) }
-                return held(until: until)
-            }
+            if let answer = passHold(until: until) { return answer }
         case .probing(let leaseEnds):
-            guard leaseEnds <= latest else { return .probing(until: leaseEnds) }
+            guard leaseEnds <= latest else { return probingForNext(until: leaseEnds) }
             // However the probe that has lost its place ends, it decides nothing for the next one.
             generation &+= 1
+            if let early, latest < early.heldUntil {
+                gate = .held(until: early.heldUntil)
+                if let answer = passHold(until: early.heldUntil) { return answer }
+            }
         }
         gate = .probing(leaseEnds: latest + Self.probeLease)
+        probeBegan = latest
         limiter.count(max(0, cost), at: latest.nanoseconds)
         return .probe
+    }
+
+    /// - Returns: nil if the call is a probe.
+    private mutating func passHold(until: MonotonicInstant) -> Answer? {
+        guard until <= latest else {
+            guard let early, early.next <= latest else { return heldForNext(until: until) }
+            self.early?.probeBegins(at: latest, heldUntil: until)
+            return nil
+        }
+        early?.heldUntil = .distantPast
+        guard !limiter.mayProbe(at: latest.nanoseconds) else { return nil }
+        limiter.changeLeased { [latest] in $0.wantsProbe(at: latest.nanoseconds) }
+        return held(until: until)
     }
 
     /// Shuts the gate until an instant, or for longer if it is already shut for longer.
@@ -279,7 +343,9 @@ struct ThrottleStateMachine: Sendable, Equatable {
     mutating func hold(until: MonotonicInstant, counts: Bool = true) {
         switch gate {
         case .open, .probing:
-            gate = .held(until: until)
+            // A probe that came early does not end the hold during which it went.
+            gate = .held(until: max(until, early?.heldUntil ?? until))
+            early?.heldUntil = .distantPast
             generation &+= 1
             isHoldCounted = false
         case .held(let present):
@@ -287,21 +353,58 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
         limiter.changeLeased { $0.held(.until(until, counts: counts)) }
         standIn?.hasEndedHold = false
+        if !counts { early = nil }
         guard counts, !isHoldCounted else { return }
         isHoldCounted = true
         holds = holds.saturatingAdding(1)
     }
 
+    /// Shuts the gate because of a 429, and lets calls probe early if the other side has named the wait.
+    /// - Parameter probe: After how long the first call probes; 0 if none does.
+    mutating func hold(until: MonotonicInstant, probingAfter probe: Duration, at now: MonotonicInstant) {
+        let isNamed = probe > .zero && limiter.leased == nil
+        var heldUntil = early?.heldUntil ?? .distantPast
+        if case .held(let until) = gate { heldUntil = until }
+        let wasHeld = max(latest, now) < heldUntil
+        // What the other side says to an early probe is newer than what it said before.
+        if isNamed { early?.heldUntil = .distantPast }
+        hold(until: until)
+        probeWait.breakLasts(now.duration(to: until))
+        if early != nil, wasHeld || isNamed {
+            early?.heldAgain(at: now)
+        } else if !wasHeld {
+            early = isNamed ? EarlyProbes(after: probe, at: now) : nil
+        }
+    }
+
     /// Ends a hold early.
-    mutating func endHold(at now: MonotonicInstant) {
+    /// - Returns: false if none kept calls out.
+    @discardableResult
+    mutating func endHold(at now: MonotonicInstant) -> Bool {
         latest = max(latest, now)
-        guard case .held(let until) = gate else { return }
-        gate = .held(until: min(until, latest))
-        tellHoldHasEnded()
+        switch gate {
+        case .open:
+            return false
+        case .held(let until):
+            gate = .held(until: min(until, latest))
+            tellHoldHasEnded()
+            return latest < until
+        case .probing:
+            // A probe that came early goes on as one that came in time.
+            guard let early, latest < early.heldUntil else { return false }
+            self.early?.heldUntil = .distantPast
+            return true
+        }
     }
 
     private mutating func tellHoldHasEnded() {
         if limiter.changeLeased({ $0.held(.ended) }) == nil { standIn?.hasEndedHold = true }
+    }
+
+    /// The end of a probe says how long the next one takes.
+    mutating func noteTime(ofProbeIn admitted: UInt64, endedAt now: MonotonicInstant) {
+        guard case .probing = gate, admitted == generation else { return }
+        probeWait.probeTook(probeBegan.duration(to: max(latest, now)))
     }
 
     /// The other side asked for fewer calls.
@@ -322,10 +425,11 @@ struct ThrottleStateMachine: Sendable, Equatable {
         guard case .probing = gate, admitted == generation else { return }
         limiter.changeLeased { $0.probeEnded(decided ? .well : .unclear) }
         guard decided else {
-            gate = .held(until: latest)
+            gate = .held(until: max(latest, early?.heldUntil ?? latest))
             return
         }
         gate = .open
+        early = nil
         holds = 0
         let ramps = limiter.recover(at: latest.nanoseconds, rampingOver: ramp)
         slowStart = ramps ? nil : SlowStartRamp(ends: latest + .nanoseconds(ramp))
@@ -362,6 +466,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         limiter.reset(at: latest.nanoseconds)
         if gate != .open { tellHoldHasEnded() }
         gate = .open
+        early = nil
         slowStart = nil
         holds = 0
         generation &+= 1
@@ -380,17 +485,51 @@ struct ThrottleStateMachine: Sendable, Equatable {
         line.isEmpty && slowStart.map { $0.ends <= now } ?? true && limiter.isFull(at: now.nanoseconds)
     }
 
-    /// How long until a new call of cost 1 could go, if no call in line gives up. While a probe is in flight, the
-    /// latest time.
+    /// When a call that is not let in should come again: when one like it may go, as far as that can be expected. While
+    /// other calls decide about that, it is their time that counts, not the latest time at which they lose their place.
+    func comesAgain(_ answer: Answer, cost: Int) -> MonotonicInstant {
+        switch answer {
+        case .go, .pace, .probe, .notBefore, .never: answer.instant
+        case .held(let until): min(until, nextProbe(at: latest) ?? until)
+        case .probing(let until):
+            switch gate {
+            case .open where pauseEnds(at: latest) != nil:
+                min(until, max(turn(of: cost, behind: line.cost, at: latest), latest + probeWait.expected))
+            case .open, .held: until
+            case .probing(let leaseEnds): min(until, probeEnds(leaseEnds, at: latest))
+            }
+        }
+    }
+
+    /// When the next call may be an early probe; nil if none may.
+    private func nextProbe(at now: MonotonicInstant) -> MonotonicInstant? {
+        switch gate {
+        case .open: nil
+        case .held: early?.next
+        case .probing(let leaseEnds): early.flatMap { now < $0.heldUntil ? max($0.next, leaseEnds) : nil }
+        }
+    }
+
+    /// When the probe in flight has probably ended, or the hold during which it went.
+    func probeEnds(_ leaseEnds: MonotonicInstant, at now: MonotonicInstant) -> MonotonicInstant {
+        if let early, now < early.heldUntil { return early.heldUntil }
+        return now < leaseEnds ? probeWait.end(ofProbeBegunAt: probeBegan, leaseEnds: leaseEnds, at: now) : leaseEnds
+    }
+
+    /// How long until a new call of cost 1 could go, if no call in line gives up, as far as that can be expected.
     func timeUntilNext(at now: MonotonicInstant) -> Duration {
         let now = max(latest, now)
         // Nobody has said that there are none.
         if gate == .open, line.isEmpty, limiter.isUnknown(at: now.nanoseconds) { return .zero }
         let turn =
             switch gate {
-            case .held(let until): until
-            case .probing(let leaseEnds): leaseEnds
-            case .open: max(self.turn(of: 1, behind: line.cost, at: now), pauseEnds(at: now) ?? now)
+            case .held(let until): min(until, nextProbe(at: now) ?? until)
+            case .probing(let leaseEnds):
+                min(probeEnds(leaseEnds, at: now), nextProbe(at: now) ?? .distantFuture)
+            case .open:
+                max(
+                    self.turn(of: 1, behind: line.cost, at: now),
+                    pauseEnds(at: now).map { min($0, now + probeWait.expected) } ?? now)
             }
         return max(.zero, now.duration(to: turn))
     }
@@ -400,8 +539,9 @@ struct ThrottleStateMachine: Sendable, Equatable {
         let now = max(latest, now)
         guard line.head == nil else { return 0 }
         switch gate {
-        case .held(let until): return until <= now && limiter.mayProbe(at: now.nanoseconds) ? 1 : 0
-        case .probing(let leaseEnds): return leaseEnds <= now ? 1 : 0
+        case .held(let until) where now < until: return early.map { $0.next <= now } ?? false ? 1 : 0
+        case .held: return limiter.mayProbe(at: now.nanoseconds) ? 1 : 0
+        case .probing(let leaseEnds): return leaseEnds <= now && nextProbe(at: now) ?? now <= now ? 1 : 0
         case .open:
             let paced = slowStart.flatMap { now < $0.ends ? $0.credit : nil } ?? .max
             return min(paced, limiter.available(at: now.nanoseconds))

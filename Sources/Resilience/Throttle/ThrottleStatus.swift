@@ -2,10 +2,10 @@
 public struct ThrottleStatus: PolicyStatusDetail {
     /// How many calls of cost 1 could go now; `Int.max` at an open gate without a rate.
     public let available: Int
-    /// How long until a new call of cost 1 could go; zero if at once. While a probe is in flight, this is the latest
-    /// time.
+    /// How long until a new call of cost 1 could go, as far as that can be expected; zero if at once.
     public let timeUntilNext: Duration
-    /// When the gate lets the next call through, at the latest; nil if it is open.
+    /// When the gate opens, as far as that can be expected: at the end of the hold, or when the probe in flight has
+    /// probably ended; nil if it is open. An early probe may open it before.
     public let heldUntil: MonotonicInstant?
     /// Whether a probe is in flight, which decides whether all calls may go.
     public let isProbing: Bool
@@ -16,7 +16,7 @@ public struct ThrottleStatus: PolicyStatusDetail {
     /// - Parameters:
     ///   - available: How many calls of cost 1 could go now.
     ///   - timeUntilNext: How long until a new call of cost 1 could go.
-    ///   - heldUntil: When the gate lets the next call through, at the latest; nil if it is open.
+    ///   - heldUntil: When the gate opens, as far as that can be expected; nil if it is open.
     ///   - isProbing: Whether a probe is in flight.
     ///   - queued: The number of calls that wait for their turn.
     public init(
@@ -43,6 +43,7 @@ public struct ThrottleStatus: PolicyStatusDetail {
 }
 
 extension ThrottleStateMachine {
+    /// When the gate lets the next call through, at the latest; nil if it is open.
     var heldUntil: MonotonicInstant? {
         switch gate {
         case .open: nil
@@ -52,10 +53,10 @@ extension ThrottleStateMachine {
     }
 
     func status(at now: MonotonicInstant) -> ThrottleStatus {
-        let isProbing = if case .probing = gate { true } else { false }
+        var (heldUntil, isProbing) = (heldUntil, false)
+        if case .probing(let leaseEnds) = gate { (heldUntil, isProbing) = (probeEnds(leaseEnds, at: now), true) }
         return ThrottleStatus(
             available: available(at: now), timeUntilNext: timeUntilNext(at: now), heldUntil: heldUntil,
-            isProbing: isProbing,
-            queued: line.count)
+            isProbing: isProbing, queued: line.count)
     }
 }

@@ -2,7 +2,7 @@ import Resilience
 
 /// A circuit that decides for itself, and obeys the fleet: it is open while either says so.
 ///
-/// While the fleet's circuit is open, calls are rejected. After the break, one member probes with its own circuit, and
+/// While the fleet's circuit is open, calls are rejected, unless its break was ended here by hand. After the break, one member probes with its own circuit, and
 /// its result decides for all.
 struct FleetCircuit: SharedCircuit {
     /// What the fleet has said last.
@@ -44,6 +44,8 @@ struct FleetCircuit: SharedCircuit {
     private var window: any TripRule
     private(set) var order = Order.none
     private var epoch: Int64 = 0
+    /// The epoch of the break that was ended here by hand.
+    private var endedByHand: Int64?
     /// The epoch in which the order was given.
     private var orderEpoch: Int64 = 0
     /// Whether the circuit finds out by itself whether a break of the fleet may end.
@@ -117,7 +119,9 @@ struct FleetCircuit: SharedCircuit {
                 wantsProbe = true
                 ring()
             }
-            return .reject(retryAfter: until <= now ? grace / 10 : now.duration(to: until))
+            let wait = until <= now ? grace / 10 : now.duration(to: until)
+            // After the break somebody probes. Its right to do so is a lease, and says nothing of how long it takes.
+            return .reject(retryAfter: wantsProbe ? min(wait, ProbeWait.longest) : wait)
         }
         let admission = own.admit(at: now, using: generator)
         if case .probe = order, case .allow = admission { isProbing = true }
@@ -203,6 +207,7 @@ struct FleetCircuit: SharedCircuit {
             if answer.state != .closed, own.state == .halfOpen { _ = own.trip(for: .zero, at: now, using: .shared) }
         }
         (epoch, trips) = (answer.epoch, answer.trips)
+        if answer.epoch != endedByHand { endedByHand = nil }
         switch answer.state {
         case .closed:
             // An engine that has lost what it knew ends no break.
@@ -216,7 +221,7 @@ struct FleetCircuit: SharedCircuit {
             let isOver = answer.wait <= lease
             orderEpoch = answer.epoch
             // It is finding out, and probes that are in flight shall count.
-            if isOver, isAlone { return }
+            if isOver && isAlone || answer.epoch == endedByHand { return }
             (isProbing, isAlone) = (false, false)
             if isOver, case .probe = order {
                 // The right to probe has ended without a call.
@@ -252,6 +257,13 @@ struct FleetCircuit: SharedCircuit {
         own.trip(for: length, at: now, using: generator)
     }
 
+    mutating func endBreak(at now: MonotonicInstant) -> Bool {
+        guard case .open = order else { return own.endBreak(at: now) }
+        endedByHand = orderEpoch
+        decideAlone(at: now)
+        return true
+    }
+
     mutating func reset(keepingGrowth: Bool) {
         (order, isAlone) = (.none, false)
         (wantsProbe, isProbing, result) = (false, false, nil)
@@ -282,6 +294,7 @@ struct FleetCircuit: SharedCircuit {
     func wantsProbe(at now: MonotonicInstant) -> Bool {
         if case .open = order { false } else { own.wantsProbe(at: now) }
     }
+    func probesDecide(at now: MonotonicInstant) -> MonotonicInstant? { own.probesDecide(at: now) }
     var makesCallsWait: Bool { own.makesCallsWait }
     mutating func observe(_ end: CallEnd) -> Bool { own.observe(end) }
     mutating func observe(beginAt now: MonotonicInstant) -> Bool { own.observe(beginAt: now) }

@@ -8,7 +8,7 @@ extension Pipeline {
     /// | ``/Resilience/Timeout`` "total" | 30 s | the call with all its attempts and waits: nobody waits longer |
     /// | ``/Resilience/Retry`` | 3 retries, from 50 ms doubling, full jitter; after a 429 from 1 s; `Retry-After` is a floor | around all that follows, so that each attempt is admitted and counted anew |
     /// | ``/Resilience/RetryBudget`` of the retry | `.tokens()` | in an outage the retries end, and the load stays that of the first attempts |
-    /// | ``/Resilience/CircuitBreaker``, by the pipeline's name | opens at 10 % failures of at least 100 calls in 30 s, or at 5 in a row; for 5 s, doubling up to 60 s | the share is for a server's traffic; an app that makes few calls has only the row. Before throttle and bulkhead, so that a rejected call takes nothing of them |
+    /// | ``/Resilience/CircuitBreaker``, by the pipeline's name | opens at 50 % failures of at least 100 attempts in 30 s, or at 9 in a row; for 5 s, doubling up to 60 s | the share is for a server's traffic; an app that makes few calls has only the row: two calls of 4 attempts each, and one more. See below. Before throttle and bulkhead, so that a rejected call takes nothing of them |
     /// | ``/Resilience/Throttle`` | no rate of its own; a 429 holds all calls, then one goes first | one 429 is enough for all calls, and `Pipeline.note(_:)` has something to hold |
     /// | ``/Resilience/Bulkhead`` | 1,000 at a time, no queue | a limit on what can pile up, not a tuned one |
     /// | ``/Resilience/Timeout`` "attempt" | 10 s | one attempt that hangs leaves time for two more |
@@ -17,10 +17,27 @@ extension Pipeline {
     /// let session = URLSession.shared.resilient(.http("catalog"))
     /// ```
     ///
-    /// The order and the figures are those of .NET's standard resilience handler, but for these: the limit of calls is
+    /// The breaker counts attempts, and a call has up to `1 + maxRetries` of them. So the row is that of two calls and one
+    /// attempt more: `2 × (1 + maxRetries) + 1`, and at least 5. A simulation with the defaults, in which each attempt takes
+    /// 100 ms and fails by chance:
+    ///
+    /// | service | calls | failing | circuit |
+    /// |---|---|---|---|
+    /// | quiet | 1 a minute | all attempts of two calls | stays closed |
+    /// | quiet, down | 1 a minute | all | opens in the 3rd call, after 2 minutes |
+    /// | busy, down | 50 a second | all | opens after 9 attempts, within 0.3 s |
+    /// | busy | 50 a second, for a day | 10 % of the attempts | never opens |
+    /// | busy | 50 a second, for an hour | 20 % of the attempts | never opens |
+    ///
+    /// A 429 holds all calls of the pipeline, since the limit is theirs together; if it asks for long, one call goes ahead
+    /// after 5 minutes, and then now and then. A 503, with `Retry-After` or without, counts as a failure and holds only the
+    /// call that got it: one path that is down stops the others only if there are so many failures that the circuit opens.
+    /// With an ``HTTPEndpointRegistry``, each path has a circuit and a throttle of its own.
+    ///
+    /// The order and most figures are those of .NET's standard resilience handler, but for these: the limit of calls is
     /// inside of the retry, so that a call holds no permit while it waits; the first wait is 50 ms instead of 2 s, as
-    /// in the AWS SDKs, since the budget already limits the retries; a 429 holds all calls; and the circuit opens for
-    /// few calls, too.
+    /// in the AWS SDKs, since the budget already limits the retries; a 429 holds all calls; the circuit opens at 50 %
+    /// instead of 10 %, which retries make good; and it opens for few calls, too.
     ///
     /// Make one for each service, or for each endpoint with an ``HTTPEndpointRegistry``, and share it.
     ///
@@ -54,11 +71,17 @@ extension Pipeline {
             CircuitBreaker(
                 name,
                 tripping: .anyOf(
-                    .failureRatio(0.1, over: .time(.seconds(30)), minimumCalls: 100), .consecutiveFailures(5)),
+                    .failureRatio(0.5, over: .time(.seconds(30)), minimumCalls: 100),
+                    .consecutiveFailures(row(maxRetries: maxRetries))),
                 openFor: .exponential(from: .seconds(5), maxMultiplier: 12, cap: .seconds(60)), timeBase: timeBase)
             Throttle(limit: rate, maxWait: max(.zero, total), holdOnThrottled: true, timeBase: timeBase)
             Bulkhead(limit: concurrency, timeBase: timeBase)
             enforcement.timeout("attempt", limit: attempt)
         }
+    }
+
+    /// How many attempts in a row open the circuit: more than two calls that fail with all their retries.
+    private static func row(maxRetries: Int) -> Int {
+        max(5, max(0, maxRetries).saturatingAdding(1).saturatingMultiplied(by: 2).saturatingAdding(1))
     }
 }

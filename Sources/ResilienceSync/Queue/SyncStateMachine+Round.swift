@@ -290,7 +290,9 @@ extension SyncStateMachine {
         case .died:
             counts.died += 1
             for case .failed in settlement.changes { counts.failed += 1 }
-        default: break
+        case .enqueued, .coalesced, .dropped, .attempted, .paused, .offline, .lockedOut, .drained, .cleared, .revived,
+            .discarded, .storeFailed:
+            break
         }
     }
 }

@@ -22,7 +22,7 @@
 
         @Test("a response is judged by its status and fields, whatever their case")
         func verdicts() throws {
-            #expect(try response(503, ["retry-AFTER": "12"]).verdict(for: get) == .throttled(retryAfter: .seconds(12)))
+            #expect(try response(503, ["retry-AFTER": "12"]).verdict(for: get) == .transient(retryAfter: .seconds(12)))
             #expect(try response(500).verdict(for: get) == .transient)
             #expect(try response(500).verdict(for: RequestSemantics(method: "POST")) == .uncertain)
             #expect(try response(204).verdict(for: get) == .success)

@@ -70,7 +70,7 @@ private struct Down: Error, VerdictConvertible { var verdict: Verdict { .transie
     }
 
     @Test(
-        "a tenth of a hundred calls opens the circuit, and a twentieth does not", arguments: [(10, true), (5, false)])
+        "half of a hundred calls opens the circuit, and a quarter does not", arguments: [(50, true), (25, false)])
     func share(failures: Int, opens: Bool) throws {
         let clock = ManualClock()
         let pipeline = Pipeline.http(maxRetries: 0, timeBase: clock)

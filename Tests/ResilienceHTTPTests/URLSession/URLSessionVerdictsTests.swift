@@ -55,7 +55,7 @@
         @Test("a response is judged by its status and fields, whatever their case")
         func response() throws {
             let response = try makeResponse(503, ["retry-AFTER": "12"])
-            #expect(response.verdict(for: post) == .throttled(retryAfter: .seconds(12)))
+            #expect(response.verdict(for: post) == .transient(retryAfter: .seconds(12)))
             #expect(try makeResponse(500, [:]).verdict(for: get) == .transient)
             #expect(try makeResponse(500, [:]).verdict(for: post) == .uncertain)
             #expect(try makeResponse(403, [:]).verdict(for: get, remark: .rateLimited) == .throttled)

@@ -120,4 +120,52 @@ import Testing
         _ = machine.leave(after: serviceTime)
         return machine
     }
+
+    // MARK: What rejected calls are told
+
+    @Test("without a queue, a rejected call is told how soon permits came back after earlier rejections")
+    func turnover() {
+        var machine = busy(limit: 2, queue: 0, waiting: 0)
+        #expect(machine.arrive() == .reject && machine.retryEstimate == nil)
+        machine.rejects(at: 1_000)
+        // Only the first counts: the next permit is what all of them need.
+        machine.rejects(at: 1_900)
+        _ = machine.leave(measuredAt: 2_000)
+        #expect(machine.retryEstimate == 1_000 && machine.estimatedWait == nil)
+        #expect(machine.arrive() == .enter && machine.arrive() == .reject)
+        machine.rejects(at: 5_000)
+        _ = machine.leave(measuredAt: 5_200)
+        #expect(machine.retryEstimate == 900)
+    }
+
+    @Test(
+        "calls in the queue come first, each as soon as a permit comes back, and a service time is told if there is one"
+    )
+    func turnoverOfAQueue() {
+        var machine = busy(limit: 1, queue: 3, waiting: 3)
+        machine.rejects(at: 0)
+        _ = machine.leave(measuredAt: 100)
+        #expect(machine.queued == 2 && machine.retryEstimate == 300)
+        _ = machine.leave(after: 50, measuredAt: 200)
+        #expect(machine.queued == 1 && machine.retryEstimate == 100)
+    }
+
+    @Test("a rejection that is noted when a permit is free, or whose time is unknown, measures nothing")
+    func noTurnover() {
+        var machine = busy(limit: 1, queue: 0, waiting: 0)
+        _ = machine.leave(measuredAt: 100)
+        machine.rejects(at: 200)
+        #expect(machine.arrive() == .enter)
+        _ = machine.leave(measuredAt: 300)
+        #expect(machine.retryEstimate == nil)
+        #expect(machine.arrive() == .enter)
+        machine.rejects(at: 400)
+        _ = machine.leave()
+        #expect(machine.retryEstimate == nil && machine.rejectsSince == nil)
+        #expect(machine.arrive() == .enter)
+        // A clock that was read late.
+        machine.rejects(at: 900)
+        _ = machine.leave(measuredAt: 800)
+        #expect(machine.retryEstimate == 0)
+    }
 }

@@ -15,6 +15,7 @@ private struct RecordedGate: ExplorableMachine {
         case endLong(Verdict)
         case wait(Int64)
         case reset(keepingGrowth: Bool)
+        case endBreak
     }
 
     private enum Event {
@@ -53,7 +54,7 @@ private struct RecordedGate: ExplorableMachine {
     var inputs: [Input] {
         waits.map { .wait($0) } + [
             .admit, .end(.success), .end(.throttled), .end(.transient), .reset(keepingGrowth: true),
-            .reset(keepingGrowth: false),
+            .reset(keepingGrowth: false), .endBreak,
         ] + (long.count < 3 ? [.beginLong] : [])
             + (long.isEmpty ? [] : [.endLong(.throttled), .endLong(.success), .endLong(.transient)])
     }
@@ -152,6 +153,9 @@ private struct RecordedGate: ExplorableMachine {
         case .reset(let keepingGrowth):
             machine.reset(keepingGrowth: keepingGrowth)
             events.append(.reset(keepingGrowth: keepingGrowth))
+        case .endBreak:
+            try require(machine.endBreak(at: now), is: isShut, "whether a break was ended")
+            if shutUntil != nil { events.append(.opened) }
         case .admit: _ = try admit()
         case .end(let verdict):
             // While it is shut such a call is of before.

@@ -129,6 +129,8 @@ import Testing
             (.opened(3, of: 3, for: nil), "threshold reached (3/3) → open"),
             (.reopened(for: nil), "probe failed → open"),
             (.breakEnded, "break over → closed"), (.late(.success), "late success from an earlier state, not counted"),
+            (.breakEndedByHand(.halfOpen), "break ended by hand → half-open"),
+            (.breakEndedByHand(.closed), "break ended by hand → closed"),
             (.rejected(retryAfter: .milliseconds(1)), "open, rejecting call (retry in 1 s)"),
         ] as [(CircuitBreaker.Event, String)])
     func texts(event: CircuitBreaker.Event, text: String) {

@@ -11,6 +11,7 @@ extension Linearizability {
             case acquire(thread: Int, at: Int)
             case complete(thread: Int, Verdict, at: Int)
             case reset(keepingGrowth: Bool, at: Int)
+            case endBreak(at: Int)
             case status(at: Int)
         }
 
@@ -19,6 +20,7 @@ extension Linearizability {
             case rejected(retryAfter: Duration?)
             case done
             case waits
+            case endedBreak(Bool)
             case status(CircuitBreakerStatus)
         }
 
@@ -65,6 +67,8 @@ extension Linearizability {
                 case .reset(let keepingGrowth, let now):
                     _ = circuit.value.reset(keepingGrowth: keepingGrowth, at: .second(Int64(now)))
                     return .done
+                case .endBreak(let now):
+                    return .endedBreak(circuit.value.endBreak(at: .second(Int64(now))).isDone)
                 case .status(let now):
                     return .status(circuit.value.status(at: .second(Int64(now))))
                 }
@@ -98,7 +102,9 @@ extension Linearizability {
                                 breaker.reset(keepingGrowth: keepingGrowth)
                                 return .done
                             }
-                        case 1..<4:
+                        case 1:
+                            history.record(.endBreak(at: now), onThread: thread) { .endedBreak(breaker.endBreak()) }
+                        case 2..<5:
                             history.record(.status(at: now), onThread: thread) { .status(breaker.status) }
                         case _ where permit != nil:
                             complete(at: now)

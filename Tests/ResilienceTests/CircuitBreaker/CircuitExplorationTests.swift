@@ -16,6 +16,7 @@ private struct WitnessedCircuit: ExplorableMachine {
         /// Two successes counted beside the lock.
         case tally
         case set(CircuitBreaker.Mode)
+        case endBreak
     }
 
     private struct Admitted {
@@ -40,7 +41,7 @@ private struct WitnessedCircuit: ExplorableMachine {
     }
 
     var inputs: [Input] {
-        var inputs: [Input] = [.wait, .reset(keepingGrowth: true), .reset(keepingGrowth: false)]
+        var inputs: [Input] = [.wait, .reset(keepingGrowth: true), .reset(keepingGrowth: false), .endBreak]
         inputs += [.set(.automatic), .set(.isolated), .set(.disabled), .set(.observing)].filter {
             $0 != .set(circuit.mode)
         }
@@ -108,6 +109,12 @@ private struct WitnessedCircuit: ExplorableMachine {
             let transition = before == witness.state ? nil : Circuit.Transition(from: before, to: witness.state)
             changes.append(nil)
             try require(circuit.set(mode), is: transition, "what a mode set by hand tells")
+        case .endBreak:
+            let isDone = circuit.mode == .automatic && witness.endBreak(at: circuit.latest)
+            let transition = before == witness.state ? nil : Circuit.Transition(from: before, to: witness.state)
+            if isDone { changes.append(nil) }
+            let ended = circuit.endBreak(at: circuit.latest)
+            try require(ended.isDone && ended.1 == transition || !ended.isDone && !isDone, "what ending a break tells")
         case .admit where circuit.mode == .isolated:
             try require(circuit.admit(at: now), is: .reject(retryAfter: nil, nil), "an isolated circuit")
         case .admit where circuit.mode != .automatic:

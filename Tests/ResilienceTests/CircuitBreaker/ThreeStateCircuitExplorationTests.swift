@@ -9,9 +9,11 @@ private struct CircuitHistory {
     enum Event {
         /// A call ended while the circuit was closed.
         case ended(Verdict)
-        case tripped(until: MonotonicInstant)
+        case tripped(until: MonotonicInstant, after: Int64)
+        /// The break, or a round of probes, was ended by hand: the next call is a probe.
+        case endedByHand
         case probeBegan(ticket: UInt64, at: MonotonicInstant)
-        case probeEnded(ticket: UInt64, Verdict)
+        case probeEnded(ticket: UInt64, Verdict, at: MonotonicInstant)
         /// Enough probes succeeded, or the ramp after them is over.
         case recovered
         case rampBegan(at: MonotonicInstant)
@@ -30,7 +32,7 @@ private struct CircuitHistory {
         for event in events.reversed() {
             switch event {
             case .tripped: return .open
-            case .probeBegan, .rampBegan: return .halfOpen
+            case .probeBegan, .rampBegan, .endedByHand: return .halfOpen
             case .recovered, .reset: return .closed
             case .ended, .probeEnded, .rampAsked, .rampEnded: continue
             }
@@ -90,21 +92,26 @@ private struct CircuitHistory {
     }
 
     var openUntil: MonotonicInstant {
-        for case .tripped(let until) in events.reversed() { return until }
+        for case .tripped(let until, _) in events.reversed() { return until }
         return .distantPast
     }
 
     /// The events of the present half-open time.
     private var trial: ArraySlice<Event> {
-        let start = events.lastIndex { if case .tripped = $0 { true } else { false } } ?? 0
-        return events[start...]
+        let start = events.lastIndex { event in
+            switch event {
+            case .tripped, .endedByHand: true
+            default: false
+            }
+        }
+        return events[(start ?? 0)...]
     }
 
     /// Of the probes of the present half-open time.
     var successes: Int {
         trial.count { event in
             switch event {
-            case .probeEnded(_, .success), .probeEnded(_, .permanent): true
+            case .probeEnded(_, .success, _), .probeEnded(_, .permanent, _): true
             default: false
             }
         }
@@ -113,14 +120,31 @@ private struct CircuitHistory {
     var failedProbes: Int {
         trial.count { event in
             switch event {
-            case .probeEnded(_, .transient), .probeEnded(_, .uncertain): true
+            case .probeEnded(_, .transient, _), .probeEnded(_, .uncertain, _): true
             default: false
             }
         }
     }
 
+    /// How long a probe is expected to take: as the last one that said something, or as the last break, if that is shorter.
+    var expected: Int64 {
+        var (took, breakLasts): (Int64?, Int64?)
+        for event in events {
+            switch event {
+            case .tripped(_, let length): breakLasts = length > 0 ? length : nil
+            case .probeEnded(let ticket, let verdict, let end) where verdict != .throttled && !verdict.saysNothing:
+                for case .probeBegan(ticket, let start) in events {
+                    took = Int64(clamping: Int128(end.nanoseconds) - Int128(start.nanoseconds))
+                }
+            default: continue
+            }
+        }
+        return max(1_000_000, min(1_000_000_000, took ?? .max, breakLasts ?? .max))
+    }
+
     struct Probe {
         let ticket: UInt64
+        let began: MonotonicInstant
         let leaseEnds: MonotonicInstant
     }
 
@@ -133,8 +157,9 @@ private struct CircuitHistory {
             case .probeBegan(let ticket, let start):
                 probes.removeAll { $0.leaseEnds <= start }
                 let end = Int128(start.nanoseconds) + Int128(lease)
-                probes.append(Probe(ticket: ticket, leaseEnds: MonotonicInstant(nanoseconds: Int64(clamping: end))))
-            case .probeEnded(let ticket, _):
+                let leaseEnds = MonotonicInstant(nanoseconds: Int64(clamping: end))
+                probes.append(Probe(ticket: ticket, began: start, leaseEnds: leaseEnds))
+            case .probeEnded(let ticket, _, _):
                 probes.removeAll { $0.ticket == ticket }
             default: continue
             }
@@ -152,6 +177,7 @@ private struct RecordedCircuit: ExplorableMachine {
         case lose(Int)
         case wait(Int64)
         case reset(keepingGrowth: Bool)
+        case endBreak
     }
 
     private(set) var machine: ThreeStateCircuit
@@ -189,7 +215,7 @@ private struct RecordedCircuit: ExplorableMachine {
 
     var inputs: [Input] {
         var inputs: [Input] = waits.map { .wait($0) }
-        inputs += [.reset(keepingGrowth: true), .reset(keepingGrowth: false)]
+        inputs += [.reset(keepingGrowth: true), .reset(keepingGrowth: false), .endBreak]
         if outside.count < maxOutside { inputs.append(.admit) }
         for (index, ticket) in outside.enumerated() {
             inputs += [.end(index, .success), .end(index, .transient), .end(index, .throttled)]
@@ -247,6 +273,14 @@ private struct RecordedCircuit: ExplorableMachine {
             machine.reset(keepingGrowth: keepingGrowth)
             history.events.append(.reset(keepingGrowth: keepingGrowth))
             outside = []
+        case .endBreak:
+            if let start = history.rampStart, since(start) >= ramp { history.events.append(.recovered) }
+            let isShut = history.state == .open || history.state == .halfOpen && history.rampStart == nil
+            try require(machine.endBreak(at: now), is: isShut, "whether a break was ended")
+            if isShut {
+                history.events.append(.endedByHand)
+                outside = []
+            }
         case .lose(let index):
             outside.remove(at: index)
         case .admit:
@@ -276,13 +310,14 @@ private struct RecordedCircuit: ExplorableMachine {
                 }
                 let before = history.rampCredit
                 history.events.append(.rampAsked(after: since(start)))
-                return before + max(ramp / 10, since(start)) >= ramp ? .allow(ticket: 0) : .reject(retryAfter: nil)
+                let rest = Duration.nanoseconds(min(1_000_000_000, ramp - since(start)))
+                return before + max(ramp / 10, since(start)) >= ramp ? .allow(ticket: 0) : .reject(retryAfter: rest)
             }
             let alive = history.probes.filter { now < $0.leaseEnds }
             let room = self.room
             if let next = alive.map(\.leaseEnds).min(), alive.count >= room {
                 return switch excess {
-                case .rejected: .reject(retryAfter: .nanoseconds(left(next)))
+                case .rejected: .reject(retryAfter: .nanoseconds(min(left(next), untilProbeEnds(alive[0]))))
                 case .waits(let limit): .wait(upTo: limit, leaseEnds: next)
                 }
             }
@@ -290,6 +325,12 @@ private struct RecordedCircuit: ExplorableMachine {
         lastTicket += 1
         history.events.append(.probeBegan(ticket: lastTicket, at: now))
         return .allow(ticket: lastTicket)
+    }
+
+    /// As long again as is expected, if it has taken longer.
+    private func untilProbeEnds(_ probe: CircuitHistory.Probe) -> Int64 {
+        let elapsed = Int128(now.nanoseconds) - Int128(probe.began.nanoseconds)
+        return Int64(Int128(history.expected) - elapsed % Int128(history.expected))
     }
 
     private mutating func ended(_ ticket: UInt64, _ verdict: Verdict) {
@@ -304,7 +345,7 @@ private struct RecordedCircuit: ExplorableMachine {
             if verdict == .transient, history.failures >= history.limit { trip() }
         case .halfOpen:
             guard history.probes.contains(where: { $0.ticket == ticket }) else { return }
-            history.events.append(.probeEnded(ticket: ticket, verdict))
+            history.events.append(.probeEnded(ticket: ticket, verdict, at: now))
             if history.failedProbes > closing.probes - closing.successes {
                 trip()
             } else if history.successes >= closing.successes {
@@ -321,7 +362,9 @@ private struct RecordedCircuit: ExplorableMachine {
         for _ in 0..<min(history.trips, 2) { length *= 2 }
         length = min(length, Int128(openFor.cap.saturatedNanoseconds))
         history.events.append(
-            .tripped(until: MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + length))))
+            .tripped(
+                until: MonotonicInstant(nanoseconds: Int64(clamping: Int128(now.nanoseconds) + length)),
+                after: Int64(length)))
     }
 
     private func check() throws {
@@ -349,7 +392,7 @@ private struct RecordedCircuit: ExplorableMachine {
             try require(isAllowed && (ticket == 0 || ticket > lastTicket), "let in, or under a ticket used before")
         case .reject(let retryAfter):
             try require(
-                inRamp || !isAllowed && (retryAfter ?? .zero) > .zero,
+                (inRamp || !isAllowed) && (retryAfter ?? .zero) > .zero,
                 "rejected, to come back after \(retryAfter ?? .zero)")
             try require(history.state != .open || retryAfter == expected.timeRemaining, "the rejection's wait")
         case .wait(_, let leaseEnds):

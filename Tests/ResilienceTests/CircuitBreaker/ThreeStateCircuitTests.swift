@@ -31,7 +31,7 @@ private let now = MonotonicInstant.second(100)
         arguments: [
             (.closed, .allow(ticket: 0), .closed), (.oneShort, .allow(ticket: 0), .closed),
             (.open, .reject(retryAfter: .seconds(30)), .open), (.breakOver, .allow(ticket: 1), .halfOpen),
-            (.halfOpen, .reject(retryAfter: .seconds(50)), .halfOpen),
+            (.halfOpen, .reject(retryAfter: .seconds(1)), .halfOpen),
         ] as [(CircuitStart, CircuitAdmission, CircuitState)])
     func admission(start: CircuitStart, admission: CircuitAdmission, state: CircuitState) {
         var circuit = start.circuit

@@ -14,6 +14,7 @@ private struct WatchedCircuit: ExplorableMachine {
         case set(CircuitBreaker.Mode)
         case reset
         case trip
+        case endBreak
         /// Its own memory, as after a restart, but with the calls still in flight.
         case restore
         /// Settings in its place: with the same limit, or another.
@@ -92,7 +93,7 @@ private struct WatchedCircuit: ExplorableMachine {
         if isLeftAlone {
             if circuit.state == .closed { inputs.append(.trip) }
         } else {
-            inputs += [.reset, .trip, .restore, .replace(slowness: 3), .replace(slowness: 5)]
+            inputs += [.reset, .trip, .endBreak, .restore, .replace(slowness: 3), .replace(slowness: 5)]
             inputs += [.set(.automatic), .set(.isolated), .set(.disabled), .set(.observing)].filter {
                 $0 != .set(circuit.mode)
             }
@@ -110,6 +111,7 @@ private struct WatchedCircuit: ExplorableMachine {
         case .set(let mode): _ = circuit.set(mode, at: now)
         case .reset: _ = circuit.reset(keepingGrowth: false, at: now)
         case .trip: _ = circuit.trip(for: nil, at: now)
+        case .endBreak: _ = circuit.endBreak(at: now)
         case .timePasses: _ = circuit.timePassed(at: now)
         case .restore:
             let memory = try #require(circuit.memory(at: now))

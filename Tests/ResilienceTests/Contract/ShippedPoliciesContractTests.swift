@@ -68,6 +68,13 @@ import Testing
                     return breaker
                 })
         }
+        await expect(
+            PolicyContract { clock in
+                let breaker = CircuitBreaker(openFor: .seconds(1), timeBase: clock)
+                breaker.trip(for: .seconds(3600))
+                breaker.endBreak()
+                return breaker
+            }, calls: 10_000)
     }
 
     @Test("a circuit breaker that is a backoff gate keeps the contract")
@@ -202,6 +209,13 @@ import Testing
         ) {
             $0.queued
         }
+        await expect(
+            PolicyContract {
+                Throttle(
+                    limit: .unlimited, maxWait: .milliseconds(5), holdOnThrottled: true, earlyProbe: .milliseconds(1),
+                    timeBase: $0)
+            }
+        ) { $0.queued }
     }
 
     @Test("a timeout keeps the contract")

@@ -69,6 +69,8 @@ import Testing
         search.trip()  // open, as if its rule were met
         search.trip(for: .seconds(300))  // open for this time, then a probe
         #expect(!search.status.isAllowed)
+        search.endBreak()  // the next call is the probe, now
+        #expect(search.status.isAllowed)
     }
 
     @Test("every event of a breaker has its log line in the guide")
@@ -78,7 +80,7 @@ import Testing
             .allowed(.closed), .allowed(.halfOpen), .failure(3, of: 5), .opened(5, of: 5, for: .seconds(60)),
             .rejected(retryAfter: .seconds(42)), .halfOpened, .waiting, .recovered, .reopened(for: .seconds(60)),
             .breakEnded, .late(.success), .modeChanged(.isolated), .reset, .wouldOpen,
-            .tripped(for: .seconds(60)),
+            .tripped(for: .seconds(60)), .breakEndedByHand(.halfOpen),
         ]
         for event in events { #expect(guide.logs(event), "\(event)") }
     }

@@ -72,6 +72,15 @@ import Testing
         for machine in machines { #expect(explorations.contains(machine), "\(machine) has no exploration") }
     }
 
+    @Test("no machine switches with a default: a case that is added later has to be decided in each of them (C1)")
+    func exhaustive() throws {
+        let machine =
+            /(?:struct|enum|extension) \w+StateMachine\b|struct \w+: (?:CircuitStateMachine|SharedCircuit|RetryBudgetStateMachine)/
+        let files = try Self.files(in: "Sources").filter { $0.text.contains(machine) || $0.name == "Circuit" }
+        #expect(files.count >= 25)
+        for file in files { #expect(!file.text.contains(/(?m)^ *default:/), "\(file.path)") }
+    }
+
     /// A file of the core that names a type of another folder.
     private struct Mention: Hashable, CustomStringConvertible {
         let room: String

@@ -31,6 +31,7 @@ import Testing
 
         throttle.setRate(.perSecond(5), burst: 10)  // those who wait keep their places, their turns move
         throttle.hold(for: .seconds(30))  // everybody waits, then one probes
+        throttle.endHold()  // the next call probes, now
         throttle.reset()  // as new; those who wait go on
         let status = throttle.status  // what is free, when the next may go, who waits
         #expect(status.available == 10)
@@ -39,7 +40,7 @@ import Testing
     @Test("every event of a throttle has its log line in the guide")
     func logLines() throws {
         let guide = try Guide("ThrottleGuide")
-        for event in [Throttle.Event.rejected(retryAfter: .seconds(3)), .held(for: .seconds(30))] {
+        for event in [Throttle.Event.rejected(retryAfter: .seconds(3)), .held(for: .seconds(30)), .holdEnded] {
             #expect(guide.logs(event), "\(event)")
         }
     }

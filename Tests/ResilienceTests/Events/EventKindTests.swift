@@ -20,6 +20,7 @@ import Testing
                 (CircuitBreaker.Event.breakEnded, "breakEnded"),
                 (CircuitBreaker.Event.reset, "reset"),
                 (CircuitBreaker.Event.tripped(for: nil), "tripped"),
+                (CircuitBreaker.Event.breakEndedByHand(.halfOpen), "breakEndedByHand"),
                 (CircuitBreaker.Event.late(.success), "late"),
                 (CircuitBreaker.Event.modeChanged(.isolated), "modeChanged"),
                 (CircuitBreaker.Event.wouldOpen, "wouldOpen"),
@@ -41,7 +42,10 @@ import Testing
         ),
         (
             "Throttle",
-            [(Throttle.Event.rejected(retryAfter: nil), "rejected"), (Throttle.Event.held(for: .zero), "held")]
+            [
+                (Throttle.Event.rejected(retryAfter: nil), "rejected"), (Throttle.Event.held(for: .zero), "held"),
+                (Throttle.Event.holdEnded, "holdEnded"),
+            ]
         ),
         (
             "AdaptiveThrottle",

@@ -191,7 +191,8 @@ import Testing
         let waiting = Task { try await gate.run { try await operation(1) } }
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(30))
-        await #expect(throws: ThrottleExceeded(policy: "gate", retryAfter: .seconds(30))) { try await waiting.value }
+        // The probe holds its place for 30 s more, but may end at any moment (P64).
+        await #expect(throws: ThrottleExceeded(policy: "gate", retryAfter: .seconds(1))) { try await waiting.value }
         #expect(gate.queued == 0 && operation.callCount == 0)
         probe.complete(.success)
     }
@@ -290,5 +291,75 @@ import Testing
         await #expect(throws: Judged.self) {
             try await throttle.run { throw Judged(verdict: .throttled(retryAfter: wait)) }
         }
+    }
+
+    @Test("a call that a gate's probe keeps out is told of a second at most, never of the probe's lease (P64)")
+    func rejectedByProbe() throws {
+        let throttle = Throttle("gate", limit: .unlimited, holdOnThrottled: true, timeBase: clock)
+        func told() -> Duration? {
+            let error = #expect(throws: ThrottleExceeded.self) { _ = try throttle.acquire() }
+            #expect(throttle.forecast().outcome == .isRejected(retryAfter: error?.retryAfter))
+            #expect(throttle.status.timeUntilNext == error?.retryAfter)
+            return error?.retryAfter
+        }
+        try throttle.acquire().complete(.throttled(retryAfter: .seconds(7)))
+        clock.advance(by: .seconds(7))
+        var probe = try throttle.acquire()
+        #expect(told() == .seconds(1))
+        clock.advance(by: .milliseconds(1_200))
+        #expect(told() == .milliseconds(800))
+        // A probe's 429 says how long a probe takes, as its success does.
+        clock.advance(by: .milliseconds(50))
+        probe.complete(.success)
+        try throttle.acquire().complete(.throttled(retryAfter: .milliseconds(300)))
+        clock.advance(by: .milliseconds(300))
+        probe = try throttle.acquire()
+        #expect(told() == .milliseconds(300))
+        clock.advance(by: .milliseconds(20))
+        probe.complete(.throttled(retryAfter: .seconds(5)))
+        clock.advance(by: .seconds(5))
+        probe = try throttle.acquire()
+        #expect(told() == .milliseconds(20))
+        probe.complete(.success)
+    }
+
+    @Test(
+        "a call that waited in line for a probe in vain, and one that a slow start keeps out, are told no more either")
+    func lineAndSlowStart() throws {
+        let clock = clock
+        try clock.run {
+            let gate = Throttle(
+                limit: .unlimited, maxWait: .milliseconds(2_500), holdOnThrottled: true, timeBase: clock)
+            gate.hold(for: .seconds(1))
+            clock.advance(by: .seconds(1))
+            let probe = try gate.acquire()
+            let late = await #expect(throws: ThrottleExceeded.self) { try await gate.run {} }
+            #expect(late?.retryAfter == .milliseconds(500))
+            probe.complete(.success)
+
+            let ramp = Throttle(limit: .unlimited, holdOnThrottled: true, ramp: .seconds(30), timeBase: clock)
+            ramp.hold(for: .seconds(1))
+            clock.advance(by: .seconds(1))
+            try ramp.acquire().complete(.success)
+            let first = try ramp.acquire()
+            let second = try ramp.acquire()
+            let third = #expect(throws: ThrottleExceeded.self) { _ = try ramp.acquire() }
+            // The probe took no time.
+            #expect(third?.retryAfter == .milliseconds(1))
+            #expect(ramp.status.timeUntilNext == .milliseconds(1))
+            first.complete(.success)
+            second.complete(.success)
+        }
+    }
+
+    @Test("a hold that is ended by hand is told, and only if there was one")
+    func holdEnded() {
+        let recorder = EventRecorder()
+        let throttle = Throttle(limit: .unlimited, timeBase: clock, observers: PolicyObservers(recorder))
+        #expect(!throttle.endHold())
+        throttle.hold(for: .seconds(60))
+        let ended = [throttle.endHold(), throttle.endHold()]
+        #expect(ended == [true, false])
+        #expect(recorder.events(of: Throttle.Event.self) == [.holdEnded])
     }
 }

@@ -45,7 +45,8 @@ extension Linearizability {
                 switch input {
                 case .enter(let thread, let cost, let now): return enter(thread, cost, at: .second(Int64(now)))
                 case .exit(let thread, let verdict, let now): exit(thread, verdict, at: .second(Int64(now)))
-                case .hold(let length, let now): machine.value.hold(until: .second(Int64(now + length)))
+                case .hold(let length, let now):
+                    machine.value.hold(until: .second(Int64(now + length)), counts: false)
                 case .endHold(let now): machine.value.endHold(at: .second(Int64(now)))
                 case .setRate(let rate, let burst, let now):
                     machine.value.setRate(rate, burst: burst, at: .second(Int64(now)))
@@ -84,7 +85,8 @@ extension Linearizability {
                     let isFull = waiting == nil && machine.value.line.count >= queue
                     guard mayWait(for: answer, at: now, latest), !isFull else {
                         if let waiting { _ = machine.value.leave(waiting) }
-                        return .rejected(retryAfter: now.duration(to: max(now, answer.instant)))
+                        return .rejected(
+                            retryAfter: now.duration(to: max(now, machine.value.comesAgain(answer, cost: cost))))
                     }
                 }
                 let ticket = waiting ?? machine.value.join(cost: cost, at: now)
@@ -120,9 +122,13 @@ extension Linearizability {
             private mutating func ended(
                 _ verdict: Verdict, _ generation: UInt64, wasProbe: Bool, at now: MonotonicInstant
             ) {
+                if wasProbe, !verdict.saysNothing {
+                    machine.value.noteTime(ofProbeIn: generation, endedAt: now)
+                }
                 if verdict.kind == .throttled, let hold {
                     if machine.value.minds(throttledInGeneration: generation, wasProbe: wasProbe) {
-                        machine.value.hold(until: now + (verdict.retryAfter ?? hold))
+                        let probe: Duration = verdict.retryAfter == nil ? .zero : .seconds(300)
+                        machine.value.hold(until: now + (verdict.retryAfter ?? hold), probingAfter: probe, at: now)
                     }
                 } else if wasProbe {
                     machine.value.probeEnded(decided: !verdict.saysNothing, inGeneration: generation, at: now)

@@ -358,7 +358,7 @@ import Testing
         #expect(
             machine.status(at: at(9))
                 == ThrottleStatus(
-                    available: 0, timeUntilNext: .seconds(60), heldUntil: at(69), isProbing: true, queued: 0))
+                    available: 0, timeUntilNext: .seconds(1), heldUntil: at(10), isProbing: true, queued: 0))
         #expect(machine.status(at: at(69)).available == 1)
         #expect(ThrottleStateMachine(rate: nil, burst: 1).status(at: at(0)).available == .max)
     }

@@ -1,0 +1,43 @@
+/// What a call is told that a probe in flight keeps out: when the probe has probably ended.
+///
+/// That is as long as the last probe took, or as the last break lasted, if that is shorter, and never more than a second.
+/// It is never the end of the probe's lease, which is a bound for probes that are lost: most answer long before.
+package struct ProbeWait: Sendable, Equatable {
+    /// The longest time that a probe is expected to take, and what is expected of one if nothing is known.
+    package static let longest = Duration.seconds(1)
+    /// The shortest, so that no call is told to come back at once.
+    static let shortest = Duration.milliseconds(1)
+
+    /// Both in nanoseconds.
+    private var probeTook = Self.bounded(.infinite)
+    private var breakLasted = Self.bounded(.infinite)
+
+    package init() {}
+
+    /// A probe has ended, and its end says something.
+    mutating func probeTook(_ time: Duration) { probeTook = Self.bounded(time) }
+
+    /// Calls are kept out for this long; zero says nothing.
+    mutating func breakLasts(_ time: Duration) { breakLasted = Self.bounded(time > .zero ? time : .infinite) }
+
+    private static func bounded(_ time: Duration) -> UInt32 {
+        UInt32(clamping: max(shortest, min(time, longest)).saturatedNanoseconds)
+    }
+
+    /// How long a probe is expected to take.
+    var expected: Duration { .nanoseconds(Int64(min(probeTook, breakLasted))) }
+
+    /// When a probe in flight has probably ended. One that should have ended is expected to take as long again.
+    /// - Parameters:
+    ///   - start: When it began.
+    ///   - leaseEnds: When another call may go in its place; after `now`.
+    func end(ofProbeBegunAt start: MonotonicInstant, leaseEnds: MonotonicInstant, at now: MonotonicInstant)
+        -> MonotonicInstant
+    {
+        let step = expected.saturatedNanoseconds
+        let elapsed = max(0, start.duration(to: now).saturatedNanoseconds)
+        let end = start + .nanoseconds((elapsed / step + 1).saturatingMultiplied(by: step))
+        // Far from the beginning, the time saturates.
+        return min(leaseEnds, end > now ? end : now + expected)
+    }
+}

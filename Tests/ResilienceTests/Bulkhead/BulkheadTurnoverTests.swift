@@ -1,0 +1,48 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// What rejected calls are told where no call waits.
+@Suite struct BulkheadTurnoverTests {
+    let clock = ManualClock()
+
+    @Test("a bulkhead without a queue tells a wait, once a permit has come back after a rejection")
+    func rejectionsTellAWait() throws {
+        let bulkhead = Bulkhead(limit: 2, timeBase: clock)
+        func rejected() -> Duration? {
+            let error = #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+            #expect(bulkhead.forecast().outcome == .isRejected(retryAfter: error?.retryAfter))
+            return error?.retryAfter
+        }
+        let first = try bulkhead.acquire()
+        let second = try bulkhead.acquire()
+        // Nothing is known yet.
+        #expect(rejected() == nil)
+        clock.advance(by: .milliseconds(400))
+        first.complete(.success)
+        let third = try bulkhead.acquire()
+        #expect(rejected() == .milliseconds(400))
+        #expect(bulkhead.status.estimatedWait == nil)
+        clock.advance(by: .milliseconds(1200))
+        second.complete(.success)
+        third.complete(.success)
+        let fourth = try bulkhead.acquire()
+        let fifth = try bulkhead.acquire()
+        #expect(rejected() == .milliseconds(500))
+        fourth.complete(.success)
+        fifth.complete(.success)
+    }
+
+    @Test("a bulkhead that does not predict waits reads no clock, and tells none")
+    func predictsNothing() throws {
+        let bulkhead = Bulkhead(limit: 1, predictsWait: false, timeBase: clock)
+        for _ in 0..<2 {
+            let call = try bulkhead.acquire()
+            let error = #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+            #expect(error?.retryAfter == nil)
+            clock.advance(by: .seconds(1))
+            call.complete(.success)
+        }
+    }
+}

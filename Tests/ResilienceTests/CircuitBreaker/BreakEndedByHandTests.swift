@@ -1,0 +1,137 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// "Retry now", for a person.
+@Suite struct BreakEndedByHandTests {
+    let clock = ManualClock()
+    let recorder = EventRecorder()
+    let breaker: CircuitBreaker
+
+    init() {
+        breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(30)), timeBase: clock,
+            observers: PolicyObservers(recorder))
+    }
+
+    @Test("a break ended by hand lets the next call probe at once, and does not close the circuit")
+    func probes() throws {
+        try breaker.acquire().complete(.transient)
+        clock.advance(by: .seconds(1))
+        #expect(breaker.endBreak())
+        #expect(breaker.state == .halfOpen && breaker.status.isAllowed)
+        let probe = try breaker.acquire()
+        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        probe.complete(.success)
+        #expect(breaker.state == .closed)
+        #expect(
+            recorder.contains(inOrder: [
+                CircuitBreaker.Event.breakEndedByHand(.halfOpen), .allowed(.halfOpen), .recovered,
+            ])
+        )
+        #expect(recorder.count { $0 == CircuitBreaker.Event.halfOpened } == 0)
+    }
+
+    @Test("if that probe fails, the next break is as long as it would have been after this one")
+    func growth() throws {
+        try breaker.acquire().complete(.transient)
+        breaker.endBreak()
+        try breaker.acquire().complete(.transient)
+        #expect(breaker.status.timeRemaining == .seconds(60))
+    }
+
+    @Test("a probe that hangs is replaced: the next call probes, and the old one decides nothing")
+    func hangingProbe() throws {
+        try breaker.acquire().complete(.transient)
+        clock.advance(by: .seconds(30))
+        let hangs = try breaker.acquire()
+        #expect(breaker.endBreak())
+        let next = try breaker.acquire()
+        hangs.complete(.transient)
+        #expect(breaker.state == .halfOpen)
+        next.complete(.success)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test("where no call is kept out nothing changes: calls in flight still count")
+    func closed() throws {
+        let call = try breaker.acquire()
+        #expect(!breaker.endBreak())
+        call.complete(.transient)
+        #expect(breaker.state == .open)
+        let ramping = CircuitBreaker(
+            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .seconds(5), ramp: .seconds(10)),
+            timeBase: clock)
+        ramping.trip()
+        clock.advance(by: .seconds(5))
+        try ramping.acquire().complete(.success)
+        #expect(ramping.state == .halfOpen && !ramping.endBreak())
+    }
+
+    @Test(
+        "in a mode set by hand nothing changes", arguments: [CircuitBreaker.Mode.isolated, .disabled, .observing])
+    func modes(mode: CircuitBreaker.Mode) {
+        breaker.trip()
+        breaker.setMode(mode)
+        #expect(!breaker.endBreak() && breaker.mode == mode)
+    }
+
+    @Test("a gate has no probes: it lets all calls in, and the next failure shuts it for longer")
+    func gate() throws {
+        let gate = CircuitBreaker(
+            circuit: BackoffGate(tripping: .consecutiveThrottles(1)), timeBase: clock,
+            observers: PolicyObservers(recorder))
+        try gate.acquire().complete(.throttled)
+        #expect(gate.endBreak() && gate.state == .closed && !gate.endBreak())
+        try gate.acquire().complete(.throttled)
+        #expect(gate.status.timeRemaining == .seconds(60))
+        #expect(recorder.count { $0 == CircuitBreaker.Event.breakEndedByHand(.closed) } == 1)
+    }
+
+    @Test("a machine of one's own that can't do it says so")
+    func plain() throws {
+        let breaker = CircuitBreaker(circuit: PlainCircuit(), timeBase: clock)
+        try breaker.acquire().complete(.transient)
+        #expect(!breaker.endBreak() && breaker.state == .open)
+    }
+
+    @Test("a health check runs at once, and a watcher is told of the change")
+    func healthCheck() throws {
+        let clock = clock
+        let check = ScriptedOperation<Void, Void>(fallback: .success(()))
+        try clock.run {
+            let breaker = CircuitBreaker(
+                tripping: .consecutiveFailures(1), healthCheck: CircuitHealthCheck { try await check() },
+                timeBase: clock)
+            let transitions = breaker.transitions()
+            breaker.trip(for: .seconds(600))
+            breaker.endBreak()
+            let start = clock.now
+            var states: [CircuitState] = []
+            for await transition in transitions.prefix(3) { states.append(transition.to) }
+            #expect(states == [.open, .halfOpen, .closed])
+            #expect(check.callCount == 1 && clock.now == start)
+        }
+    }
+
+    @Test("calls that wait for a probe that hangs ask again, and one of them probes")
+    func parked() throws {
+        let clock = clock
+        try clock.run {
+            let breaker = CircuitBreaker(
+                circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), excess: .waits(upTo: .seconds(100))),
+                timeBase: clock)
+            breaker.trip(for: .seconds(1))
+            clock.advance(by: .seconds(1))
+            let hangs = try breaker.acquire()
+            let waiting = Task(executorPreference: clock.taskExecutor) { try await breaker.run { 7 } }
+            await clock.runUntilIdle()
+            let start = clock.now
+            breaker.endBreak()
+            #expect(try await waiting.value == 7)
+            #expect(clock.now == start && breaker.state == .closed)
+            hangs.complete(.transient)
+        }
+    }
+}

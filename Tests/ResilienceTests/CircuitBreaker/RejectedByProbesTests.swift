@@ -1,0 +1,150 @@
+import ResilienceTesting
+import Testing
+
+@testable import Resilience
+
+/// What calls are told that a probe in flight keeps out.
+@Suite struct RejectedByProbesTests {
+    let clock = ManualClock()
+
+    private func wait(_ breaker: CircuitBreaker) -> Duration? {
+        let error = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(error?.reason == .probing)
+        #expect(breaker.forecast().outcome == .isRejected(retryAfter: error?.retryAfter))
+        return error?.retryAfter
+    }
+
+    private func open(_ breaker: CircuitBreaker, for length: Duration = .seconds(5)) throws {
+        try breaker.acquire().complete(.transient)
+        clock.advance(by: length)
+    }
+
+    @Test("a call that a probe keeps out is told of a second at most, never of the probe's lease (P64)")
+    func lease() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(5), timeBase: clock)
+        try open(breaker)
+        let probe = try breaker.acquire()
+        #expect(wait(breaker) == .seconds(1))
+        clock.advance(by: .milliseconds(300))
+        #expect(wait(breaker) == .milliseconds(700))
+        // It should have ended: as long again.
+        clock.advance(by: .milliseconds(800))
+        #expect(wait(breaker) == .milliseconds(900))
+        probe.complete(.success)
+        #expect(breaker.state == .closed)
+    }
+
+    @Test("the wait is what the last probe took, or the last break, if that is shorter, and never nothing")
+    func measured() throws {
+        let breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(1), openFor: .exponential(from: .milliseconds(400)), timeBase: clock)
+        try open(breaker, for: .milliseconds(400))
+        var probe = try breaker.acquire()
+        #expect(wait(breaker) == .milliseconds(400))
+        clock.advance(by: .milliseconds(50))
+        probe.complete(.transient)
+        clock.advance(by: .milliseconds(800))
+        probe = try breaker.acquire()
+        #expect(wait(breaker) == .milliseconds(50))
+        // One whose end says nothing says nothing of the time either.
+        clock.advance(by: .milliseconds(20))
+        probe.complete(.cancelled)
+        probe = try breaker.acquire()
+        #expect(wait(breaker) == .milliseconds(50))
+        probe.complete(.transient)
+        clock.advance(by: .seconds(2))
+        probe = try breaker.acquire()
+        #expect(wait(breaker) == .milliseconds(1))
+        probe.complete(.success)
+    }
+
+    @Test("a lease that ends sooner is waited for")
+    func shortLease() throws {
+        let machine = ThreeStateCircuit(
+            tripping: .consecutiveFailures(1), openFor: .seconds(5), probeLease: .milliseconds(10))
+        let breaker = CircuitBreaker(circuit: machine, timeBase: clock)
+        try open(breaker)
+        let probe = try breaker.acquire()
+        #expect(wait(breaker) == .milliseconds(10))
+        probe.complete(.success)
+    }
+
+    @Test("while a probe is in flight, all calls are told the same instant")
+    func oneError() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(5), timeBase: clock)
+        try open(breaker)
+        let probe = try breaker.acquire()
+        let until = (0..<10).map { _ in
+            clock.advance(by: .milliseconds(50))
+            return wait(breaker).map { clock.now + $0 }
+        }
+        #expect(Set(until).count == 1)
+        probe.complete(.success)
+    }
+
+    @Test("calls that a health check keeps out are told, too, and so are those that have waited for a probe in vain")
+    func checkAndExcess() throws {
+        let clock = clock
+        let check = ScriptedOperation<Void, Void>(fallback: .success(()))
+        check.hold()
+        try clock.run {
+            let breaker = CircuitBreaker(
+                tripping: .consecutiveFailures(1), openFor: .seconds(5),
+                healthCheck: CircuitHealthCheck { try await check() }, timeBase: clock)
+            try breaker.acquire().complete(.transient)
+            clock.advance(by: .seconds(5))
+            await clock.runUntilIdle()
+            let error = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+            #expect(error?.retryAfter == .seconds(1) && check.callCount == 1)
+            check.release()
+            await clock.runUntilIdle()
+
+            let machine = ThreeStateCircuit(
+                tripping: .consecutiveFailures(1), openFor: .seconds(5), excess: .waits(upTo: .milliseconds(1_700)))
+            let waits = CircuitBreaker(circuit: machine, timeBase: clock)
+            try waits.acquire().complete(.transient)
+            clock.advance(by: .seconds(5))
+            let probe = try waits.acquire()
+            let late = await #expect(throws: CircuitOpen.self) { try await waits.run {} }
+            #expect(late?.retryAfter == .milliseconds(300))
+            probe.complete(.success)
+        }
+    }
+
+    @Test("a call that a ramp keeps out is told of the ramp's rest, and of a second at most")
+    func ramp() {
+        var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .seconds(5), ramp: .seconds(30))
+        circuit.record(.transient, at: .second(0))
+        _ = circuit.admit(at: .second(5))
+        circuit.record(.success, ticket: 1, at: .second(5))
+        #expect(circuit.admit(at: .second(6)) == .reject(retryAfter: .seconds(1)))
+        let late = MonotonicInstant.second(34) + .milliseconds(800)
+        var admission = circuit.admit(at: late)
+        // Its share is nearly all: every call adds a little less than one that is let in takes.
+        while case .allow = admission { admission = circuit.admit(at: late) }
+        #expect(admission == .reject(retryAfter: .milliseconds(200)))
+    }
+
+    @Test("a machine of one's own that makes calls wait tells of a second, or of the lease if that ends sooner")
+    func ownMachine() {
+        struct Waiting: CircuitStateMachine {
+            var description: String { "waiting" }
+            let state = CircuitState.halfOpen
+            let leaseEnds: MonotonicInstant
+            mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
+                .wait(upTo: .seconds(5), leaseEnds: leaseEnds)
+            }
+            mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool { false }
+            mutating func reset(keepingGrowth: Bool) {}
+            func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
+                CircuitBreakerStatus(state: .halfOpen, failureCount: 0)
+            }
+        }
+        for (lease, told) in [(60, 1_000), (0, 500)] as [(Int64, Int64)] {
+            let now = MonotonicInstant.second(100)
+            var circuit = Circuit(Waiting(leaseEnds: now + .seconds(lease) + .milliseconds(500)))
+            let patience = Circuit.Patience(latest: now)
+            #expect(circuit.admit(at: now, patience) == .reject(retryAfter: .milliseconds(told), nil))
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import Testing
+
+@testable import Resilience
+
+private func at(_ second: Int64) -> MonotonicInstant { .second(second) }
+
+/// A gate that a 429 holds for an hour, which is probed after 5, 15, 35 and 55 minutes.
+private final class HeldGate {
+    var machine = ThrottleStateMachine(rate: nil, burst: 1)
+    let settings: ThrottleSettings
+
+    init(maxWait: Duration = .zero) {
+        settings = ThrottleSettings(
+            maxWait: maxWait, queue: 10, holdBackoff: .constant(.seconds(1), jitter: .none), maxHold: .seconds(3600),
+            earlyProbe: .seconds(300))
+        throttled(come(at: 0), .seconds(86_400), at: 0)
+    }
+
+    func asks(_ slot: ThrottleSlot = ThrottleSlot(PolicySlot()), at second: Int64) -> ThrottleStateMachine.Admission {
+        machine.admit(slot, cost: 1, deadline: .distantFuture, settings, at: at(second))
+    }
+
+    func come(at second: Int64) -> ThrottleSlot? {
+        guard case .enter(let slot) = asks(at: second) else { return nil }
+        return slot
+    }
+
+    func told(at second: Int64) -> Duration? {
+        guard case .reject(let wait) = asks(at: second) else { return nil }
+        return wait
+    }
+
+    func throttled(_ slot: ThrottleSlot?, _ wait: Duration? = nil, at second: Int64) {
+        ended(slot, .throttled(retryAfter: wait), at: second)
+    }
+
+    func ended(_ slot: ThrottleSlot?, _ verdict: Verdict, at second: Int64) {
+        guard let slot else {
+            Issue.record("no call at \(second)")
+            return
+        }
+        _ = machine.end(slot, cost: 1, verdict, settings, at: at(second))
+    }
+}
+
+@Suite struct EarlyProbeStateMachineTests {
+    @Test("during a long hold one call goes now and then, at intervals that double up to four times the first")
+    func intervals() {
+        let gate = HeldGate()
+        var probes: [Int64] = []
+        for second in stride(from: Int64(0), through: 3_600, by: 10) {
+            guard let slot = gate.come(at: second) else { continue }
+            #expect(slot.stage == .probe && gate.come(at: second) == nil)
+            probes.append(second / 60)
+            gate.throttled(slot, .seconds(86_400), at: second)
+        }
+        #expect(probes == [5, 15, 35, 55])
+    }
+
+    @Test("an early probe that goes well opens the gate for all")
+    func opens() {
+        let gate = HeldGate()
+        let probe = gate.come(at: 300)
+        gate.ended(probe, .success, at: 301)
+        #expect(gate.machine.gate == .open && gate.come(at: 301)?.stage == .admitted && gate.machine.holds == 0)
+    }
+
+    @Test("one that is cancelled or that an inner policy rejected opens nothing: the hold goes on as it was")
+    func undecided() {
+        for verdict in [Verdict.cancelled, .rejected] {
+            let gate = HeldGate()
+            gate.ended(gate.come(at: 300), verdict, at: 310)
+            #expect(gate.machine.gate == .held(until: at(3600)) && gate.come(at: 310) == nil)
+            #expect(gate.come(at: 900)?.stage == .probe)
+        }
+    }
+
+    @Test("one that never ends loses its place, and the hold goes on")
+    func lost() {
+        let gate = HeldGate()
+        let lost = gate.come(at: 300)
+        #expect(gate.come(at: 360) == nil && gate.come(at: 899) == nil)
+        let next = gate.come(at: 900)
+        gate.ended(lost, .success, at: 901)
+        #expect(gate.machine.gate != .open)
+        gate.ended(next, .success, at: 902)
+        #expect(gate.machine.gate == .open)
+    }
+
+    @Test(
+        "calls are told when one may go next, not when the whole hold ends, and a 429 of an earlier call adds to that")
+    func told() {
+        let gate = HeldGate()
+        #expect(gate.told(at: 10) == .seconds(290))
+        let probe = gate.come(at: 300)
+        // The early probe is none of the others' business.
+        #expect(gate.told(at: 301) == .seconds(599) && gate.machine.status(at: at(301)).timeUntilNext == .seconds(599))
+        #expect(gate.machine.status(at: at(301)).heldUntil == at(3600))
+        gate.throttled(probe, .seconds(86_400), at: 302)
+        #expect(gate.told(at: 302) == .seconds(600))
+    }
+
+    @Test("a hold that is no longer than the first interval is kept to the letter")
+    func short() {
+        var machine = ThrottleStateMachine(rate: nil, burst: 1)
+        machine.hold(until: at(300), probingAfter: .seconds(300), at: at(0))
+        #expect(machine.ask(at: at(299)) == .held(until: at(300)))
+        #expect(machine.ask(at: at(300)) == .probe)
+    }
+
+    @Test("none goes early during a hold by hand or for a quota, by a backoff of our own, or if that is turned off")
+    func never() {
+        let gate = HeldGate()
+        gate.machine.hold(until: at(3_600), counts: false)
+        let early = (1..<360).filter { gate.come(at: Int64(10 * $0)) != nil }
+        #expect(early == [] && gate.come(at: 3_600)?.stage == .probe)
+
+        // A hold by hand that a 429 makes longer is still one.
+        for (byHand, first) in [(Int64?.none, Duration.zero), (1_000, .seconds(300))] {
+            var machine = ThrottleStateMachine(rate: nil, burst: 1)
+            if let byHand { machine.hold(until: at(byHand), counts: false) }
+            machine.hold(until: at(3_600), probingAfter: first, at: at(0))
+            let early = (1..<360).filter { machine.ask(at: at(Int64(10 * $0))).lets }
+            #expect(early == [])
+        }
+    }
+
+    @Test("a good probe, and a reset, forget how long the intervals had become")
+    func forgets() {
+        let gate = HeldGate()
+        gate.throttled(gate.come(at: 300), .seconds(86_400), at: 300)
+        gate.ended(gate.come(at: 900), .success, at: 900)
+        gate.throttled(gate.come(at: 1_000), .seconds(86_400), at: 1_000)
+        #expect(gate.come(at: 1_299) == nil && gate.come(at: 1_300)?.stage == .probe)
+        gate.machine.reset(at: at(1_310))
+        gate.throttled(gate.come(at: 1_320), .seconds(86_400), at: 1_320)
+        #expect(gate.told(at: 1_320) == .seconds(300))
+    }
+
+    @Test("who is first in line probes, and those behind it wait no longer than for the hold")
+    func line() {
+        let gate = HeldGate(maxWait: .seconds(30))
+        #expect(gate.told(at: 200) == .seconds(100))
+        guard case .wait(let first, let turn, let until) = gate.asks(at: 280) else {
+            Issue.record("the first does not wait for the early probe")
+            return
+        }
+        #expect(turn == at(300) && until == at(300))
+        #expect(gate.told(at: 280) == .seconds(20))
+        guard case .enter(let probe) = gate.asks(first, at: 300), probe.stage == .probe else {
+            Issue.record("the first is no probe")
+            return
+        }
+        #expect(gate.told(at: 300) == .seconds(600))
+    }
+
+    @Test("a hold that is ended by hand lets the next call probe; an early probe in flight goes on as one in time")
+    func endedByHand() {
+        let other = HeldGate()
+        let ended = (1...2).map { _ in other.machine.endHold(at: at(5)) }
+        #expect(ended == [true, false] && other.come(at: 5)?.stage == .probe)
+        let gate = HeldGate()
+        let probe = gate.come(at: 300)
+        let isEnded = gate.machine.endHold(at: at(301))
+        #expect(isEnded)
+        gate.ended(probe, .cancelled, at: 302)
+        #expect(gate.come(at: 302)?.stage == .probe)
+    }
+
+    @Test("at the ends of time, and for intervals that nobody lives through, it neither traps nor goes early")
+    func extremes() {
+        for start in [MonotonicInstant.distantPast, .distantFuture + .seconds(-5)] {
+            for first in [Duration.nanoseconds(1), .seconds(Int64.max)] {
+                var machine = ThrottleStateMachine(rate: nil, burst: 1)
+                machine.hold(until: .distantFuture, probingAfter: first, at: start)
+                for step in [Duration.zero, .nanoseconds(1), .seconds(1), .seconds(Int64.max)] {
+                    _ = machine.ask(at: start + step)
+                    _ = machine.status(at: start + step)
+                }
+            }
+        }
+    }
+}
