@@ -6,6 +6,8 @@
     /// A response whose head has come, and what has been read of its body.
     struct Exchange {
         private(set) var response: HTTPClientResponse
+        /// The URL that was asked for.
+        let url: String
         /// What the response means.
         var verdict = Verdict.success
         /// What has been read of the body.
@@ -15,10 +17,11 @@
         private let timer: BodyTimer
 
         init(
-            _ response: HTTPClientResponse, _ attempt: CallAttempt, _ timer: BodyTimer, hasNoBody: Bool,
-            isUploading: Bool
+            _ response: HTTPClientResponse, to url: String, _ attempt: CallAttempt, _ timer: BodyTimer,
+            hasNoBody: Bool, isUploading: Bool
         ) {
             self.response = response
+            self.url = url
             self.attempt = attempt
             self.timer = timer
             rest = hasNoBody ? .ended : .untouched(response.body, isUploading: isUploading)

@@ -29,14 +29,15 @@
 
         /// Judges a response whose head has come, and reads as much of its body as the settings say.
         nonisolated(nonsending) func exchange(
-            _ response: HTTPClientResponse, _ attempt: CallAttempt, _ reading: BodyTimer, isUploading: Bool
+            _ response: HTTPClientResponse, to url: String, _ attempt: CallAttempt, _ reading: BodyTimer,
+            isUploading: Bool
         ) async throws -> Exchange {
             if settings.notesQuotas {
                 let fields = RateLimitFields(dialect: settings.dialect) { response.headers.joined($0) }
                 for quota in fields.quotas { pipeline.note(quota) }
             }
             var exchange = Exchange(
-                response, attempt, reading, hasNoBody: response.hasNoBody(to: semantics.method),
+                response, to: url, attempt, reading, hasNoBody: response.hasNoBody(to: semantics.method),
                 isUploading: isUploading)
             exchange.verdict = response.verdict(for: semantics, dialect: settings.dialect)
             if exchange.verdict.kind == .success {

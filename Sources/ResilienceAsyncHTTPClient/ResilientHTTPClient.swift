@@ -127,7 +127,8 @@
             var current = request
             var reauthorize = settings.reauthorize
             let exchange = try await pipeline.open(
-                options: options, judging: \.verdict, judgingErrors: { sent.advise(judge.verdict(for: $0)) }
+                options: options, judging: \.verdict, judgingErrors: { sent.advise(judge.verdict(for: $0)) },
+                describing: { FailureDetail(of: $0).at(HTTPClientRequest.host(of: request.url)) }
             ) { attempt in
                 // A second time only with new credentials.
                 while true {
@@ -149,7 +150,7 @@
                     }
                     sent.noteResponse()
                     var exchange = try await judge.exchange(
-                        response, attempt, reading, isUploading: !request.body.canBeReadAgain)
+                        response, to: request.url, attempt, reading, isUploading: !request.body.canBeReadAgain)
                     if response.status == .unauthorized, !sent.isGone, let renew = reauthorize,
                         let renewed = try await reading.renew(current, until: attempt.deadline, renew)
                     {

@@ -119,7 +119,8 @@
         func failed(_ error: any Error) -> any Error {
             let verdict = Task.isCancelled ? .cancelled : Verdict(judge.verdict(for: error).kind, shouldRetry: false)
             // The error tells a client timeout that it was the cause, if the time is over.
-            take()?.complete(verdict, error: deadline == .distantFuture ? nil : error)
+            take()?.complete(
+                verdict, error: deadline == .distantFuture ? nil : error, failure: FailureDetail(of: error))
             return error
         }
 

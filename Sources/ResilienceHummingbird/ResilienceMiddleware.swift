@@ -116,11 +116,13 @@
                     try await next(request, context)
                 }
                 let verdict = judge(response)
+                let failure = verdict.kind == .success ? nil : response.failureDetail
                 if request.method == .head || response.body.contentLength == 0 {
-                    stay.end(verdict)
+                    stay.end(verdict, failure: failure)
                 } else {
                     let limit = bodyLimit.map { serving.limit(ofBody: $0) }
-                    response.body = response.body.holding(stay, verdict: verdict, in: serving.pipeline, limit: limit)
+                    response.body = response.body.holding(
+                        stay, verdict: verdict, failure: failure, in: serving.pipeline, limit: limit)
                 }
                 return response
             } catch let error as HandlerError {

@@ -20,10 +20,10 @@
             state.withLock { $0.permit = permit.take() }
         }
 
-        func end(_ verdict: Verdict, error: (any Error)? = nil) {
+        func end(_ verdict: Verdict, error: (any Error)? = nil, failure: FailureDetail? = nil) {
             // Reported outside of the lock: policies and observers may do anything.
             let permit = state.withLock { $0.permit.take() }
-            permit?.complete(verdict, error: error)
+            permit?.complete(verdict, error: error, failure: failure)
         }
 
         /// Whether the connection did not take what was written to it.
@@ -37,13 +37,16 @@
         /// Returns the same body, which ends a stay when it has been written, could not be written, or is dropped.
         /// - Parameters:
         ///   - verdict: What the stay ends with if the body was written.
+        ///   - failure: What the observers are told then; nil if the verdict is a success.
         ///   - limit: Ends the writing if it takes too long.
-        func holding(_ stay: Stay, verdict: Verdict, in pipeline: Pipeline, limit: Pipeline?) -> ResponseBody {
+        func holding(
+            _ stay: Stay, verdict: Verdict, failure: FailureDetail?, in pipeline: Pipeline, limit: Pipeline?
+        ) -> ResponseBody {
             ResponseBody(contentLength: contentLength) { writer in
                 let watched = WatchedWriter(base: writer, stay: stay)
                 do {
                     try await write(watched, within: limit)
-                    stay.end(verdict)
+                    stay.end(verdict, failure: failure)
                 } catch {
                     let isCancelled = stay.isClientGone || Task.isCancelled
                     stay.end(isCancelled ? .cancelled : pipeline.verdict(for: error), error: error)

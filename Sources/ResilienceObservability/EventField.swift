@@ -37,6 +37,21 @@
     }
 
     extension EventField {
+        /// Returns the details of an event, and of what failed.
+        static func fields(of event: PolicyEvent) -> [EventField] {
+            fields(of: event.detail) + (event.failure.map { fields(of: $0) } ?? [])
+        }
+
+        /// Returns what something failed with: as one text, and in its parts.
+        static func fields(of failure: FailureDetail) -> [EventField] {
+            let parts: [(key: String, text: String?)] = [
+                ("failure", failure.description), ("error_type", failure.type), ("error_code", failure.code),
+                ("host", failure.host), ("failed_by", failure.policy),
+            ]
+            return parts.compactMap { part in part.text.map { EventField(part.key, $0) } }
+                + [EventField("status", ifAny: failure.status)].compactMap { $0 }
+        }
+
         /// Returns the details of an event; none of an event of a policy that this package does not know.
         static func fields(of detail: any PolicyEventDetail) -> [EventField] {
             switch detail {

@@ -1,51 +1,41 @@
-#if Logging || Metrics || Tracing
-    extension String {
-        /// The text as a log line or an attribute can hold it: names of endpoints and texts of errors may come from
-        /// outside.
-        ///
-        /// Characters that break a line or change its direction are written as escapes, such as `\n` and `\u{1B}`. What
-        /// comes after the first 1 000 characters is left out.
-        var onOneLine: String {
-            if utf8.count <= Self.longest, unicodeScalars.allSatisfy(\.isHarmless) { return self }
-            var text = ""
-            var length = 0
-            for scalar in unicodeScalars {
-                length += 1
-                if length > Self.longest { return text + "…" }
-                switch scalar {
-                case _ where scalar.isHarmless: text.unicodeScalars.append(scalar)
-                case "\n": text += "\\n"
-                case "\r": text += "\\r"
-                case "\t": text += "\\t"
-                default: text += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
-                }
-            }
-            return text
-        }
+import Resilience
 
-        /// The text as the value of a metric's label: not every exporter escapes quotation marks and backslashes, so
-        /// these and all characters that ``onOneLine`` escapes become `_`. At most 128 characters.
-        var asLabel: String {
-            let isHarmless = { (scalar: Unicode.Scalar) in scalar.isHarmless && scalar != "\"" && scalar != "\\" }
-            if utf8.count <= Self.longestLabel, unicodeScalars.allSatisfy(isHarmless) { return self }
-            var text = ""
-            for scalar in unicodeScalars.prefix(Self.longestLabel) {
-                text.unicodeScalars.append(isHarmless(scalar) ? scalar : "_")
+extension String {
+    /// The text as a log line or an attribute can hold it: names of endpoints and texts of errors may come from
+    /// outside.
+    ///
+    /// Characters that break a line or change its direction are written as escapes, such as `\n` and `\u{1B}`. What
+    /// comes after the first 1 000 characters is left out.
+    var onOneLine: String {
+        if utf8.count <= Self.longest, unicodeScalars.allSatisfy(\.isHarmless) { return self }
+        var text = ""
+        var length = 0
+        for scalar in unicodeScalars {
+            length += 1
+            if length > Self.longest { return text + "…" }
+            switch scalar {
+            case _ where scalar.isHarmless: text.unicodeScalars.append(scalar)
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            default: text += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
             }
-            return text
         }
-
-        private static var longest: Int { 1_000 }
-        private static var longestLabel: Int { 128 }
+        return text
     }
 
-    extension Unicode.Scalar {
-        /// Whether the scalar neither controls a terminal, nor ends a line, nor changes the direction of what follows.
-        fileprivate var isHarmless: Bool {
-            switch value {
-            case 0..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: false
-            default: true
-            }
+    /// The text as the value of a metric's label: not every exporter escapes quotation marks and backslashes, so
+    /// these and all characters that ``onOneLine`` escapes become `_`. At most 128 characters.
+    var asLabel: String {
+        let isHarmless = { (scalar: Unicode.Scalar) in scalar.isHarmless && scalar != "\"" && scalar != "\\" }
+        if utf8.count <= Self.longestLabel, unicodeScalars.allSatisfy(isHarmless) { return self }
+        var text = ""
+        for scalar in unicodeScalars.prefix(Self.longestLabel) {
+            text.unicodeScalars.append(isHarmless(scalar) ? scalar : "_")
         }
+        return text
     }
-#endif
+
+    private static var longest: Int { 1_000 }
+    private static var longestLabel: Int { 128 }
+}

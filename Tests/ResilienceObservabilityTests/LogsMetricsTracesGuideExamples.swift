@@ -12,6 +12,12 @@
     import Testing
     import Tracing
 
+    private struct StoreError: Error { let number = 7 }
+
+    extension StoreError: FailureDescribing {
+        var failureDetail: FailureDetail { FailureDetail("StoreError", code: "\(number)") }
+    }
+
     /// The code of the guide and of the module's landing page.
     @Suite struct LogsMetricsTracesGuideExamples {
         private let breaker = CircuitBreaker("breaker")
@@ -26,6 +32,10 @@
             }
             try await pipeline.run {}
             #expect(handler.entries.isEmpty)
+        }
+
+        @Test("why a call failed") func failures() {
+            #expect("\(FailureDetail(of: StoreError()))" == "StoreError 7")
         }
 
         @Test("levels") func levels() {

@@ -2,7 +2,7 @@
 public struct AdaptiveLimitStatus: Sendable, Hashable, Codable {
     /// The lowest limit.
     public let lowest: Int
-    /// The highest limit.
+    /// The highest limit. `Int.max` is written as null.
     public let highest: Int
     /// The mean latency of the last window; nil before the first is over.
     public let latency: Duration?
@@ -31,5 +31,23 @@ public struct AdaptiveLimitStatus: Sendable, Hashable, Codable {
         case lowest, highest, isSearching
         case latency = "latencySeconds"
         case baseline = "baselineSeconds"
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        lowest = try container.decode(unlimited: Int.self, forKey: .lowest)
+        highest = try container.decode(unlimited: Int.self, forKey: .highest)
+        latency = try container.decodeIfPresent(Duration.self, forKey: .latency)
+        baseline = try container.decodeIfPresent(Duration.self, forKey: .baseline)
+        isSearching = try container.decode(Bool.self, forKey: .isSearching)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(unlimited: lowest, forKey: .lowest)
+        try container.encode(unlimited: highest, forKey: .highest)
+        try container.encodeIfPresent(latency, forKey: .latency)
+        try container.encodeIfPresent(baseline, forKey: .baseline)
+        try container.encode(isSearching, forKey: .isSearching)
     }
 }

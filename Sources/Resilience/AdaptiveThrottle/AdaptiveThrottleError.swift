@@ -18,3 +18,7 @@ public struct AdaptiveThrottleExceeded: Rejection, Hashable {
 
     public var description: String { "The service accepts too few calls (\(policy)). \(retryAdvice)" }
 }
+
+extension AdaptiveThrottleExceeded: FailureDescribing {
+    public var failureDetail: FailureDetail { FailureDetail("AdaptiveThrottleExceeded", policy: policy) }
+}

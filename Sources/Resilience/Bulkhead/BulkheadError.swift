@@ -36,3 +36,7 @@ public struct BulkheadFull: Rejection, Hashable {
 
     public var description: String { "Too many calls at the same time (\(policy)). \(retryAdvice)" }
 }
+
+extension BulkheadFull: FailureDescribing {
+    public var failureDetail: FailureDetail { FailureDetail("BulkheadFull", code: reason.rawValue, policy: policy) }
+}

@@ -67,3 +67,7 @@ public struct CircuitOpen: Rejection, Hashable {
         hasher.combine(reason)
     }
 }
+
+extension CircuitOpen: FailureDescribing {
+    public var failureDetail: FailureDetail { FailureDetail("CircuitOpen", code: reason.rawValue, policy: policy) }
+}

@@ -23,3 +23,7 @@ public struct NoEndpoint: Rejection, Hashable {
         return "No endpoint is available (\(policy)): \(reason). \(retryAdvice)"
     }
 }
+
+extension NoEndpoint: FailureDescribing {
+    public var failureDetail: FailureDetail { FailureDetail("NoEndpoint", policy: policy) }
+}

@@ -1,4 +1,5 @@
-/// An observer that counts events by pipeline, policy and kind: for a metrics exporter or a status page.
+/// An observer that counts events by pipeline, policy and kind, and calls by how they ended and how long they took: for
+/// a metrics exporter or a status page.
 ///
 /// ```swift
 /// let counter = EventCounter()
@@ -25,9 +26,10 @@ public final class EventCounter: PolicyObserver {
     }
 
     public func receive(_ event: PolicyEvent) {
-        // Made before the lock is taken: `kind` is user code.
+        // Asked for before the lock is taken: they are user code.
         let key = EventCounts.Key(pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
-        state.withLock { $0.add(key) }
+        let measure = event.detail.measure
+        state.withLock { $0.add(key, measure) }
     }
 
     /// The events counted so far.
@@ -44,7 +46,7 @@ public final class EventCounter: PolicyObserver {
     }
 }
 
-/// How many events there were, by pipeline, policy and kind.
+/// How many events there were, by pipeline, policy and kind, and how the calls ended.
 public struct EventCounts: Sendable, Hashable {
     /// What is counted separately: one kind of event of one policy, in one pipeline.
     public struct Key: Sendable, Hashable, CustomStringConvertible {
@@ -69,11 +71,46 @@ public struct EventCounts: Sendable, Hashable {
         public var description: String { "\(pipeline.map { "\($0)/" } ?? "")\(policy).\(kind)" }
     }
 
+    /// What calls and attempts are counted by.
+    public struct CallKey: Sendable, Hashable {
+        /// The pipeline's name; nil for calls of a policy that is used without one.
+        public let pipeline: String?
+        /// How they ended.
+        public let outcome: CallOutcome
+
+        /// Creates a key.
+        /// - Parameters:
+        ///   - pipeline: The pipeline's name; nil for calls of a policy that is used without one.
+        ///   - outcome: How they ended.
+        public init(pipeline: String?, outcome: CallOutcome) {
+            self.pipeline = pipeline
+            self.outcome = outcome
+        }
+    }
+
+    /// What waits are counted by.
+    public struct WaitKey: Sendable, Hashable {
+        /// The pipeline's name; nil for calls of a policy that is used without one.
+        public let pipeline: String?
+        /// The name of the policy that calls waited for.
+        public let policy: String
+    }
+
     let limit: Int
-    /// The number of events of each key.
+    /// The number of events of each key; of a sync queue's, the number of mutations that they are about.
     public private(set) var byKey: [Key: Int] = [:]
     /// The number of events whose key came after as many other keys as are counted.
     public private(set) var others = 0
+    /// Those keys of ``byKey`` whose events are the ends of calls and attempts.
+    package private(set) var measured: Set<Key> = []
+    /// How long calls took that ended in the same way, in seconds, with all attempts and waits.
+    public private(set) var calls: [CallKey: CountedValues] = [:]
+    /// How many attempts those calls had.
+    public private(set) var callAttempts: [CallKey: CountedValues] = [:]
+    /// How long attempts took that ended in the same way, in seconds.
+    public private(set) var attempts: [CallKey: CountedValues] = [:]
+    /// How long calls waited for a policy, in seconds, if they did.
+    public private(set) var waits: [WaitKey: CountedValues] = [:]
 
     init(limit: Int) { self.limit = limit }
 
@@ -87,11 +124,69 @@ public struct EventCounts: Sendable, Hashable {
         }
     }
 
-    mutating func add(_ key: Key) {
-        if byKey[key] == nil, byKey.count >= limit {
-            others = others.saturatingAdding(1)
+    mutating func add(_ key: Key, _ measure: EventMeasure) {
+        let amount = if case .count(let amount) = measure { max(0, amount) } else { 1 }
+        if let index = byKey.index(forKey: key) {
+            byKey.values[index] = byKey.values[index].saturatingAdding(amount)
+        } else if byKey.count < limit {
+            byKey[key] = amount
+            if case .count = measure {} else { measured.insert(key) }
         } else {
-            byKey[key] = (byKey[key] ?? 0).saturatingAdding(1)
+            others = others.saturatingAdding(amount)
+            return
+        }
+        switch measure {
+        case .count: break
+        case .attempt(let outcome, let took):
+            let key = CallKey(pipeline: key.pipeline, outcome: outcome)
+            attempts[key, default: .seconds].add(took.inSeconds)
+        case .call(let outcome, let took, let count, let waits):
+            let ended = CallKey(pipeline: key.pipeline, outcome: outcome)
+            calls[ended, default: .seconds].add(took.inSeconds)
+            callAttempts[ended, default: .attempts].add(Double(count))
+            for wait in waits {
+                let key = WaitKey(pipeline: key.pipeline, policy: wait.policy)
+                guard self.waits[key] != nil || self.waits.count < limit else { continue }
+                self.waits[key, default: .seconds].add(wait.duration.inSeconds)
+            }
         }
     }
+}
+
+/// Values of one kind, counted by their size: what Prometheus calls a histogram.
+public struct CountedValues: Sendable, Hashable {
+    /// The upper bounds of the sizes that are told apart, rising; a value that equals one belongs to it. Greater values
+    /// are counted, too.
+    public let bounds: [Double]
+    /// How many values each bound has that are above the one before, and at the end how many are above all.
+    public private(set) var counts: [Int]
+    /// The sum of all values.
+    public private(set) var sum = 0.0
+
+    private init(_ bounds: [Double]) {
+        self.bounds = bounds
+        counts = Array(repeating: 0, count: bounds.count + 1)
+    }
+
+    /// How many values there are.
+    public var count: Int { counts.reduce(0) { $0.saturatingAdding($1) } }
+
+    /// Adds the values of another that tells the same sizes apart.
+    package mutating func add(_ other: CountedValues) {
+        for (index, count) in zip(counts.indices, other.counts) {
+            counts[index] = counts[index].saturatingAdding(count)
+        }
+        sum += other.sum
+    }
+
+    mutating func add(_ value: Double) {
+        let index = bounds.firstIndex { value <= $0 } ?? bounds.count
+        counts[index] = counts[index].saturatingAdding(1)
+        sum += value
+    }
+
+    static let seconds = CountedValues([
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+    ])
+    static let attempts = CountedValues([1, 2, 3, 4, 5, 7, 10])
 }

@@ -11,11 +11,14 @@ public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
     /// How much the event matters to whoever watches the service: the level at which it is logged. By default
     /// ``/Resilience/PolicyEventSeverity/debug``.
     var severity: PolicyEventSeverity { get }
+    /// What metrics count of the event. By default one event of its kind.
+    var measure: EventMeasure { get }
 }
 
 extension PolicyEventDetail {
     public var kind: String { "\(Self.self)" }
     public var severity: PolicyEventSeverity { .debug }
+    public var measure: EventMeasure { .count(1) }
 }
 
 /// How much an event matters.
@@ -36,8 +39,8 @@ public enum PolicyEventSeverity: Sendable, Hashable, CaseIterable {
 
 /// An event, and where and when it happened.
 ///
-/// It is written as an object of `timeNanoseconds`, `pipeline` if there is one, `policy`, `kind` and `message`,
-/// which is the detail's description.
+/// It is written as an object of `timeNanoseconds`, `pipeline` if there is one, `policy`, `kind`, `message`, which is
+/// the detail's description, and `failure`, the failure's description, if there is one.
 public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     /// The policy's name.
     public let policy: String
@@ -47,6 +50,12 @@ public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     public let time: MonotonicInstant
     /// What happened.
     public let detail: any PolicyEventDetail
+    /// What the attempt failed with that the event is about, or what the call did; nil if none failed, or if it is not
+    /// known.
+    ///
+    /// It is known in calls of a pipeline that has observers, for all events there that follow from the failure: that a
+    /// breaker opens, that a retry waits, that the call has failed.
+    public let failure: FailureDetail?
 
     /// Creates an event.
     /// - Parameters:
@@ -54,17 +63,26 @@ public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     ///   - pipeline: The pipeline's name; nil if the event belongs to no call of a pipeline.
     ///   - time: When it happened, on the policy's time base.
     ///   - detail: What happened.
-    public init(policy: String, pipeline: String?, time: MonotonicInstant, detail: any PolicyEventDetail) {
+    ///   - failure: What the attempt failed with that the event is about. nil, the default, if none failed.
+    public init(
+        policy: String, pipeline: String?, time: MonotonicInstant, detail: any PolicyEventDetail,
+        failure: FailureDetail? = nil
+    ) {
         self.policy = policy
         self.pipeline = pipeline
         self.time = time
         self.detail = detail
+        self.failure = failure
     }
 
-    public var description: String { "[\(pipeline.map { "\($0)/" } ?? "")\(policy)] \(detail)" }
+    /// Where and what, and after a colon the failure: `[prices/call] failed after 20 ms, 1 attempt (transient): HTTP
+    /// 503`.
+    public var description: String {
+        "[\(pipeline.map { "\($0)/" } ?? "")\(policy)] \(detail)\(failure.map { ": \($0)" } ?? "")"
+    }
 
     private enum CodingKeys: String, CodingKey {
-        case pipeline, policy, kind, message
+        case pipeline, policy, kind, message, failure
         case time = "timeNanoseconds"
     }
 
@@ -75,6 +93,7 @@ public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
         try container.encode(policy, forKey: .policy)
         try container.encode(detail.kind, forKey: .kind)
         try container.encode("\(detail)", forKey: .message)
+        try container.encodeIfPresent(failure?.description, forKey: .failure)
     }
 }
 

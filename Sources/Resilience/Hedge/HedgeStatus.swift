@@ -5,7 +5,8 @@ public struct HedgeStatus: PolicyStatusDetail {
     public let delay: Duration?
     /// The number of latencies that are known, up to 1000; 0 if the delay is no percentile.
     public let samples: Int
-    /// How many more hedges the budget would allow now, if no call ended meanwhile.
+    /// How many more hedges the budget would allow now, if no call ended meanwhile. `Int.max`, which is written
+    /// as null, for any number.
     public let hedgesLeft: Int
 
     /// Creates a status, for tests and previews.
@@ -27,5 +28,19 @@ public struct HedgeStatus: PolicyStatusDetail {
     private enum CodingKeys: String, CodingKey {
         case delay = "delaySeconds"
         case samples, hedgesLeft
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        delay = try container.decodeIfPresent(Duration.self, forKey: .delay)
+        samples = try container.decode(Int.self, forKey: .samples)
+        hedgesLeft = try container.decode(unlimited: Int.self, forKey: .hedgesLeft)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(delay, forKey: .delay)
+        try container.encode(samples, forKey: .samples)
+        try container.encode(unlimited: hedgesLeft, forKey: .hedgesLeft)
     }
 }

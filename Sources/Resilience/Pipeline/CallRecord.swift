@@ -11,12 +11,31 @@
 
     @usableFromInline mutating func attemptBegan(_ call: inout PolicyCall) -> MonotonicInstant {
         attempts += 1
+        call.waits?.goOn()
         return call.now
     }
 
-    @usableFromInline func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict) {
+    /// The operation has returned.
+    @usableFromInline func attemptEnded<R>(
+        _ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict, result: R
+    ) {
+        if verdict.kind != .success, !Task.isCancelled { call.failed(verdict) { FailureDetail(ofResult: result) } }
+        attemptEnded(&call, since: began, verdict: verdict)
+    }
+
+    /// The operation has thrown.
+    /// - Parameter failure: What it threw, if the caller knows more of it than the error does.
+    func attemptEnded(
+        _ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict, error: (any Error)?,
+        failure: FailureDetail? = nil
+    ) {
+        if !Task.isCancelled { call.failed(verdict) { failure ?? error.map { FailureDetail(of: $0) } } }
+        attemptEnded(&call, since: began, verdict: verdict)
+    }
+
+    private func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict) {
         let number = call.attempt
-        tell(&call, since: began) { length in
+        tell(&call, since: began, failure: call.waits?.failure) { length in
             verdict.kind == .success
                 ? .attemptSucceeded(number, took: length)
                 : .attemptFailed(number, Task.isCancelled ? .cancelled : verdict, took: length)
@@ -32,47 +51,74 @@
             call.hasRun = true
             return
         }
-        attemptEnded(&call, since: began, verdict: call.settled ?? call.core.classifier.verdict(for: error))
+        attemptEnded(
+            &call, since: began, verdict: call.settled ?? call.core.classifier.verdict(for: error), error: error)
     }
 
     @usableFromInline func ended(_ call: inout PolicyCall, _ verdict: Verdict) {
-        ended(&call, verdict, isCancelled: Task.isCancelled)
+        ended(&call, verdict, error: nil, isCancelled: Task.isCancelled)
     }
 
-    private func ended(_ call: inout PolicyCall, _ verdict: Verdict, isCancelled: Bool) {
+    @usableFromInline func ended(_ call: inout PolicyCall, error: any Error) {
+        ended(&call, call.settled ?? call.core.classifier.verdict(for: error), error: error)
+    }
+
+    func ended(_ call: inout PolicyCall, _ verdict: Verdict, error: any Error) {
+        ended(&call, verdict, error: error, isCancelled: Task.isCancelled)
+    }
+
+    private func ended(_ call: inout PolicyCall, _ verdict: Verdict, error: (any Error)?, isCancelled: Bool) {
         let waits = waits.waits
-        tell(&call, since: began) { length in
+        let isOver = verdict.kind == .success || verdict.kind == .cancelled || isCancelled
+        tell(&call, since: began, failure: isOver ? nil : failure(of: call, error)) { length in
             switch verdict.kind {
             case .success: .succeeded(took: length, attempts: attempts, waits: waits)
             case _ where isCancelled, .cancelled: .cancelled(took: length, attempts: attempts, waits: waits)
-            case .rejected: .rejected(took: length, attempts: attempts, waits: waits)
-            case .transient, .throttled, .uncertain, .permanent:
+            case .rejected where attempts == 0: .rejected(took: length, attempts: attempts, waits: waits)
+            case .rejected, .transient, .throttled, .uncertain, .permanent:
                 .failed(verdict, took: length, attempts: attempts, waits: waits)
             }
         }
     }
 
-    @usableFromInline func ended(_ call: inout PolicyCall, error: any Error) {
-        ended(&call, call.settled ?? call.core.classifier.verdict(for: error))
+    /// What the call failed with: a time limit or a rejection is an end of its own; otherwise it is the last attempt's.
+    private func failure(of call: borrowing PolicyCall, _ error: (any Error)?) -> FailureDetail? {
+        guard call.isObserved() else { return nil }
+        if let error, attempts == 0 || error is any TimeLimitError { return FailureDetail(of: error) }
+        return call.waits?.lastFailure ?? error.map { FailureDetail(of: $0) }
     }
 
     /// The work of a ``PipelinePermit`` has ended, which is the end of its one attempt and of the call.
-    func permitEnded(_ call: inout PolicyCall, since began: MonotonicInstant, _ verdict: Verdict) {
-        let number = call.attempt
-        tell(&call, since: began) { length in
+    func permitEnded(
+        _ call: inout PolicyCall, since began: MonotonicInstant, _ outcome: PolicyOutcome, _ failure: FailureDetail?
+    ) {
+        let (number, verdict) = (call.attempt, outcome.verdict)
+        if verdict.kind != .success {
+            call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
+        }
+        tell(&call, since: began, failure: call.waits?.failure) { length in
             verdict.kind == .success
                 ? .attemptSucceeded(number, took: length) : .attemptFailed(number, verdict, took: length)
         }
-        ended(&call, verdict, isCancelled: false)
+        ended(&call, verdict, error: outcome.error, isCancelled: false)
     }
 
     private func tell(
-        _ call: inout PolicyCall, since began: MonotonicInstant, _ event: (_ took: Duration) -> Pipeline.Event
+        _ call: inout PolicyCall, since began: MonotonicInstant, failure: FailureDetail?,
+        _ event: (_ took: Duration) -> Pipeline.Event
     ) {
         guard call.isObserved() else { return }
         call.reading = nil
         let event = event(began.duration(to: call.now))
-        call.emit(event, from: Pipeline.Event.source)
+        call.emit(event, from: Pipeline.Event.source, failure: failure)
+    }
+}
+
+extension PolicyCall {
+    /// Notes what the attempt has failed with, if somebody observes the call.
+    @inline(__always) func failed(_ verdict: Verdict, with failure: () -> FailureDetail?) {
+        guard let waits, verdict.kind != .cancelled else { return }
+        waits.failed(with: failure())
     }
 }
 
@@ -93,8 +139,9 @@ extension Pipeline {
         /// The call failed with this verdict: it threw, or returned a result that means failure. The rest is as for
         /// ``succeeded(took:attempts:waits:)``.
         case failed(Verdict, took: Duration, attempts: Int, waits: [PolicyWait] = [])
-        /// The call ended with the verdict ``Verdict/rejected``: a policy rejected it, its deadline passed before the
-        /// operation could begin, or the operation's own error or result has that verdict. The rest is as for
+        /// The call was rejected before its first attempt: by a policy of the pipeline, or since its deadline passed. A
+        /// call whose operation ends with the verdict ``Verdict/rejected``, as one does that a policy of another
+        /// pipeline rejects inside of it, has ``failed(_:took:attempts:waits:)``. The rest is as for
         /// ``succeeded(took:attempts:waits:)``.
         case rejected(took: Duration, attempts: Int, waits: [PolicyWait] = [])
         /// The call did not succeed, and its task was cancelled or its verdict is ``Verdict/cancelled``. The rest is as
@@ -119,6 +166,21 @@ extension Pipeline {
             case .attemptSucceeded: .trace
             case .attemptFailed, .succeeded, .rejected, .cancelled: .debug
             case .failed: .info
+            }
+        }
+
+        public var measure: EventMeasure {
+            switch self {
+            case .attemptSucceeded(_, let length): .attempt(.success, took: length)
+            case .attemptFailed(_, let verdict, let length): .attempt(CallOutcome(ofOperation: verdict), took: length)
+            case .succeeded(let length, let attempts, let waits):
+                .call(.success, took: length, attempts: attempts, waits: waits)
+            case .failed(let verdict, let length, let attempts, let waits):
+                .call(CallOutcome(ofOperation: verdict), took: length, attempts: attempts, waits: waits)
+            case .rejected(let length, let attempts, let waits):
+                .call(.rejected, took: length, attempts: attempts, waits: waits)
+            case .cancelled(let length, let attempts, let waits):
+                .call(.cancelled, took: length, attempts: attempts, waits: waits)
             }
         }
 

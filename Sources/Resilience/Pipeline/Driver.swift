@@ -62,6 +62,7 @@ extension Segment {
     /// A policy ended the attempt as if the operation had.
     @usableFromInline func failed(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         let verdict = Task.isCancelled ? .cancelled : call.core.classifier.verdict(for: error)
+        call.failed(verdict) { FailureDetail(of: error) }
         return walkOut(&call, &frame, PolicyOutcome(verdict, error: error))
     }
 
@@ -69,6 +70,8 @@ extension Segment {
         call.reading = nil
         let settled = call.settled.take()
         let verdict = Task.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
+        // What the attempt itself failed with has been noted, unless an around policy ended it.
+        if call.failure == nil { call.failed(verdict) { FailureDetail(of: error) } }
         return walkOut(&call, &frame, PolicyOutcome(verdict, error: error))
     }
 
@@ -78,6 +81,7 @@ extension Segment {
         // Between two rounds: another attempt begins.
         if call.account.isTold { call.account = AttemptAccount() }
         let began = call.waits == nil ? nil : call.now
+        call.waits?.goOn()
         let wake = await wait.waiter.wait(until: wait.ends, on: call.timeBase)
         call.reading = nil
         if let began { call.waits?.add(began.duration(to: call.now), of: name(at: frame.next)) }

@@ -41,6 +41,20 @@ extension Pipeline {
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R,
         holding hold: (R, consuming PipelinePermit) -> R
     ) async throws -> R {
+        try await open(
+            options: options, judging: judge, judgingErrors: judgeError, describing: { _ in nil }, operation,
+            holding: hold)
+    }
+
+    /// Opens a call for a caller that knows more of an error than the error itself does, such as the host.
+    /// - Parameter describe: Returns what the operation failed with; nil for what the error says. It is asked only if
+    ///   somebody observes the call.
+    package nonisolated(nonsending) func open<R>(
+        options: RunOptions, judging judge: (R) -> Verdict, judgingErrors judgeError: (any Error) -> Verdict?,
+        describing describe: (any Error) -> FailureDetail?,
+        _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R,
+        holding hold: (R, consuming PipelinePermit) -> R
+    ) async throws -> R {
         let core = core
         var call = PolicyCall(core, options)
         var opening = Opening(CallRecord(beganAt: call.now))
@@ -61,7 +75,8 @@ extension Pipeline {
                     returned = try await operation(CallAttempt(call))
                 } catch {
                     let verdict = call.verdict(for: error, judgeError)
-                    opening.record.attemptEnded(&call, since: began, verdict: verdict)
+                    opening.record.attemptEnded(
+                        &call, since: began, verdict: verdict, error: error, failure: describe(error))
                     call.settled = verdict
                     throw error
                 }
@@ -70,14 +85,14 @@ extension Pipeline {
                 if verdict.kind == .success {
                     opening.attempt = Opening.Attempt(number: call.attempt, began: began, deadline: call.deadline)
                 } else {
-                    opening.record.attemptEnded(&call, since: began, verdict: verdict)
+                    opening.record.attemptEnded(&call, since: began, verdict: verdict, result: returned)
                 }
                 return verdict
             }
         } catch {
             let verdict = call.settled ?? core.classifier.verdict(for: error)
             call.reading = nil
-            opening.record.ended(&call, verdict)
+            opening.record.ended(&call, verdict, error: error)
             guard call.now >= deadline, !verdict.saysNothing, !Task.isCancelled else { throw error }
             throw TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: error)
         }
@@ -123,7 +138,7 @@ struct Opening {
         // Its policies put back the deadline of their own call, which may have been another one.
         let deadline = call.deadline
         defer { call.deadline = deadline }
-        record.attemptEnded(&call, since: attempt.began, verdict: outcome.verdict)
+        record.attemptEnded(&call, since: attempt.began, verdict: outcome.verdict, error: outcome.error)
         segment?.exitAll(&call, slots, outcome)
         segment = nil
         slots = []

@@ -124,7 +124,7 @@
                         let result = try await body(&call)
                         // Called once for each attempt: it is user code. The policies are given the same verdict.
                         verdict = judge(result)
-                        record.attemptEnded(&call, since: began, verdict: verdict)
+                        record.attemptEnded(&call, since: began, verdict: verdict, result: result)
                         return result
                     } catch {
                         record.attemptEnded(&call, since: began, error: error)

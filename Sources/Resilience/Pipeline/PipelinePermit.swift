@@ -25,6 +25,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
     /// client timeouts say; ``MonotonicInstant/distantFuture`` if none of them does.
     public let deadline: MonotonicInstant
     private var outcome = PolicyOutcome(.cancelled)
+    private var failure: FailureDetail?
 
     /// Creates a permit of a call that is inside of all policies.
     /// - Parameters:
@@ -49,8 +50,10 @@ public struct PipelinePermit: ~Copyable, Sendable {
     /// - Parameters:
     ///   - verdict: What the end of the work means.
     ///   - error: The error that the work ended with. nil, the default, if there is none.
-    public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil) {
+    ///   - failure: What the observers are told that the work failed with. nil, the default, for what the error says.
+    public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil, failure: FailureDetail? = nil) {
         outcome = PolicyOutcome(verdict, error: error)
+        self.failure = failure
     }
 
     /// Reports that the work ended with an error, which means what the pipeline's classifier says.
@@ -61,7 +64,10 @@ public struct PipelinePermit: ~Copyable, Sendable {
 
     deinit {
         var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
-        record.permitEnded(&call, since: began, outcome.verdict)
+        let waits = record.waits
+        defer { withExtendedLifetime(waits) {} }
+        if call.isObserved() { call.waits = waits }
+        record.permitEnded(&call, since: began, outcome, failure)
         core.outermost.exitAll(&call, slots, outcome)
     }
 }

@@ -25,8 +25,8 @@
     @usableFromInline var account = AttemptAccount()
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline var settled: Verdict?
-    /// Where the waits of an observed call are added up; nil for any other call. Not counted. Safe: the code that
-    /// observes the call holds it until the call is over.
+    /// Where the waits and failures of an observed call are noted; nil for any other call. Not counted. Safe: the code
+    /// that observes the call holds it until the call is over.
     @usableFromInline unowned(unsafe) var waits: WaitRecord?
 
     // Borrowed: an initializer would retain the core otherwise.
@@ -96,13 +96,26 @@
     public mutating func emit(
         _ event: @autoclosure () -> any PolicyEventDetail, from policy: String, to observers: PolicyObservers? = nil
     ) {
+        let failure = waits?.failure
+        emit(event(), from: policy, to: observers, failure: failure)
+    }
+
+    mutating func emit(
+        _ event: @autoclosure () -> any PolicyEventDetail, from policy: String, to observers: PolicyObservers? = nil,
+        failure: FailureDetail?
+    ) {
         let own = observers.map { !$0.isEmpty } ?? false
         let outer = !core.observers.isEmpty
         guard own || outer else { return }
-        let event = PolicyEvent(policy: policy, pipeline: core.name, time: now, detail: event())
+        let event = PolicyEvent(
+            policy: policy, pipeline: core.name, time: now, detail: event(), failure: failure)
         if own { observers?.send(event) }
         if outer { core.observers.send(event) }
     }
+
+    /// What the attempt failed with that the policies learn of just now; nil if none did, or if nobody observes the
+    /// call.
+    package var failure: FailureDetail? { waits?.failure }
 }
 
 /// What an operation may know about the attempt in which it runs.

@@ -91,3 +91,8 @@ extension RetryHistory {
         return count == answers.count && answers.allSatisfy { $0 == false } ? false : nil
     }
 }
+
+extension RetriesExhausted: FailureDescribing {
+    /// That of ``lastError``.
+    public var failureDetail: FailureDetail { FailureDetail(of: lastError) }
+}

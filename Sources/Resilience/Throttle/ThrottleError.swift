@@ -16,3 +16,7 @@ public struct ThrottleExceeded: Rejection, Hashable {
 
     public var description: String { "Too many calls (\(policy)). \(retryAdvice)" }
 }
+
+extension ThrottleExceeded: FailureDescribing {
+    public var failureDetail: FailureDetail { FailureDetail("ThrottleExceeded", policy: policy) }
+}

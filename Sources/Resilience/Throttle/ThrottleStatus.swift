@@ -1,6 +1,6 @@
 /// The state of a ``Throttle`` at one moment: for display. To decide whether a call may go, run it.
 public struct ThrottleStatus: PolicyStatusDetail {
-    /// How many calls of cost 1 could go now; `Int.max` at an open gate without a rate.
+    /// How many calls of cost 1 could go now; `Int.max` at an open gate without a rate, which is written as null.
     public let available: Int
     /// How long until a new call of cost 1 could go, as far as that can be expected; zero if at once.
     public let timeUntilNext: Duration
@@ -39,6 +39,24 @@ public struct ThrottleStatus: PolicyStatusDetail {
         case available, isProbing, queued
         case timeUntilNext = "timeUntilNextSeconds"
         case heldUntil = "heldUntilNanoseconds"
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        available = try container.decode(unlimited: Int.self, forKey: .available)
+        timeUntilNext = try container.decode(Duration.self, forKey: .timeUntilNext)
+        heldUntil = try container.decode(endless: MonotonicInstant.self, forKey: .heldUntil)
+        isProbing = try container.decode(Bool.self, forKey: .isProbing)
+        queued = try container.decode(Int.self, forKey: .queued)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(unlimited: available, forKey: .available)
+        try container.encode(timeUntilNext, forKey: .timeUntilNext)
+        try container.encode(endless: heldUntil, forKey: .heldUntil)
+        try container.encode(isProbing, forKey: .isProbing)
+        try container.encode(queued, forKey: .queued)
     }
 }
 

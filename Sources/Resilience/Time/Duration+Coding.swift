@@ -40,3 +40,31 @@ extension Duration {
         return Double(nanoseconds + (rest > 0 ? 1 : 0)) / 1e9
     }
 }
+
+// A status writes what has no limit as null: not every reader has integers of 64 bits, and people take the number for
+// one.
+
+extension KeyedEncodingContainer {
+    package mutating func encode(unlimited number: Int, forKey key: Key) throws {
+        if number == .max { try encodeNil(forKey: key) } else { try encode(number, forKey: key) }
+    }
+
+    package mutating func encode(endless instant: MonotonicInstant?, forKey key: Key) throws {
+        if instant == .distantFuture {
+            try encodeNil(forKey: key)
+        } else {
+            try encodeIfPresent(instant, forKey: key)
+        }
+    }
+}
+
+extension KeyedDecodingContainer {
+    package func decode(unlimited: Int.Type, forKey key: Key) throws -> Int {
+        try decodeIfPresent(Int.self, forKey: key) ?? .max
+    }
+
+    package func decode(endless: MonotonicInstant.Type, forKey key: Key) throws -> MonotonicInstant? {
+        guard contains(key) else { return nil }
+        return try decodeNil(forKey: key) ? .distantFuture : decode(MonotonicInstant.self, forKey: key)
+    }
+}

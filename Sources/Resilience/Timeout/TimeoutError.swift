@@ -37,3 +37,7 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible {
 
     public var description: String { "Timed out after \(limit.text) (\(policy))" }
 }
+
+extension TimedOut: FailureDescribing {
+    public var failureDetail: FailureDetail { FailureDetail("TimedOut", code: limit.text, policy: policy) }
+}

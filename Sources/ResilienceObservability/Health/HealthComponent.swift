@@ -1,7 +1,7 @@
-import Resilience
+public import Resilience
 
-/// One thing that a service depends on, as a part of a ``HealthReport``: a pipeline, a policy, one key of a registry, or
-/// a queue.
+/// One thing that a service depends on, as a part of a ``HealthReport``: a pipeline, a policy, one key of a registry, a
+/// queue, a cache or a single flight.
 public struct HealthComponent: Sendable, Hashable, Codable {
     /// What tells this component from the others of its monitor, such as "2/eu". It is the same in every report of one
     /// process.
@@ -21,6 +21,13 @@ public struct HealthComponent: Sendable, Hashable, Codable {
     public let policies: [PolicyHealth]
     /// What the queue tells; nil if the component is not a queue.
     public let queue: QueueHealth?
+    /// How many retries the budgets of the pipeline's retries still allow, by the names of the retries; nil if none has
+    /// a budget. One without a limit is left out.
+    public let retriesLeft: [String: Int]?
+    /// What the cache tells; nil if the component is not a cache.
+    public let cache: CacheStatus?
+    /// What the single flight tells; nil if the component is not a single flight.
+    public let flights: SingleFlightStatus?
 
     /// Creates a component, for example to test a ``HealthRule``.
     /// - Parameters:
@@ -32,9 +39,13 @@ public struct HealthComponent: Sendable, Hashable, Codable {
     ///   - status: How well it is.
     ///   - policies: What its policies tell.
     ///   - queue: What the queue tells; nil if it is not a queue.
+    ///   - retriesLeft: How many retries the budgets of the pipeline's retries still allow.
+    ///   - cache: What the cache tells; nil if it is not a cache.
+    ///   - flights: What the single flight tells; nil if it is not a single flight.
     public init(
         id: String, name: String, group: String? = nil, pipeline: String? = nil, isRequired: Bool = false,
-        status: HealthStatus = .up, policies: [PolicyHealth] = [], queue: QueueHealth? = nil
+        status: HealthStatus = .up, policies: [PolicyHealth] = [], queue: QueueHealth? = nil,
+        retriesLeft: [String: Int]? = nil, cache: CacheStatus? = nil, flights: SingleFlightStatus? = nil
     ) {
         self.id = id
         self.name = name
@@ -44,5 +55,14 @@ public struct HealthComponent: Sendable, Hashable, Codable {
         self.status = status
         self.policies = policies
         self.queue = queue
+        self.retriesLeft = retriesLeft
+        self.cache = cache
+        self.flights = flights
+    }
+
+    init(id: String, name: String, group: String?, isRequired: Bool, content: HealthSource.Content) {
+        self.init(
+            id: id, name: name, group: group, pipeline: content.pipeline.map(bounded), isRequired: isRequired,
+            policies: content.policies, retriesLeft: content.retriesLeft, cache: content.cache, flights: content.flights)
     }
 }

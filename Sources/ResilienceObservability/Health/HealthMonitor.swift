@@ -78,8 +78,7 @@ public final class HealthMonitor: Sendable {
                     add(
                         HealthComponent(
                             id: source.isRegistry ? "\(index)/\(name)" : "\(index)", name: name, group: source.group,
-                            pipeline: subject.pipeline.map(bounded), isRequired: subject.isRequired,
-                            policies: subject.policies),
+                            isRequired: subject.isRequired, content: subject.content),
                         source: index, to: &ranking)
                 }
             }

@@ -8,7 +8,7 @@ import Resilience
 /// |---|---|---|
 /// | has a circuit that is open and rejects all calls, or that is isolated | degraded | down |
 /// | is a queue whose store fails or does not answer | degraded | down |
-/// | has a circuit that is half-open | degraded | degraded |
+/// | has a circuit that is half-open, or whose break is over | degraded | degraded |
 /// | has a throttle that holds all calls | degraded | degraded |
 /// | has an adaptive throttle that rejects a share of the calls | degraded | degraded |
 /// | has a bulkhead that is full, and its queue is full too, or that sheds calls | degraded | degraded |
@@ -17,6 +17,9 @@ import Resilience
 /// | has a policy of your own that lets no call through | degraded | degraded |
 /// | is a queue that is paused | degraded | degraded |
 /// | is anything else | up | up |
+///
+/// A circuit that has been half-open, or open, for a minute, and would let a probe in, has no traffic: nothing is held
+/// up, and only a call can tell more. It is up. So is one that was restored half-open and has had no call since.
 ///
 /// A rule of your own can begin with the standard one:
 ///
@@ -56,7 +59,7 @@ extension PolicyHealth {
     fileprivate var isLimping: Bool {
         if let circuit {
             // In the other two modes the circuit rejects nothing, whatever its state.
-            return circuit.state != .closed && (circuit.mode == .automatic || circuit.mode == .isolated)
+            return circuit.state != .closed && (circuit.mode == .automatic || circuit.mode == .isolated) && !isIdle
         }
         if throttle != nil { return heldFor.map { $0 > .zero } ?? false }
         if let adaptiveThrottle { return adaptiveThrottle.rejection > 0 }
@@ -67,4 +70,8 @@ extension PolicyHealth {
         }
         return !isAllowed
     }
+
+    /// Whether the circuit waits for a probe, and nobody calls: the first call would be one. With a probe on its way,
+    /// no other is let in; its end begins another state, or another round of it.
+    private var isIdle: Bool { isAllowed && inStateFor.map { $0 >= .seconds(60) } ?? (circuit?.state == .halfOpen) }
 }

@@ -1,7 +1,8 @@
 public import Resilience
 public import ResilienceSync
 
-/// Something whose health a ``HealthMonitor`` reports: a pipeline, a policy, a registry or a queue.
+/// Something whose health a ``HealthMonitor`` reports: a pipeline, a policy, a registry, a queue, a
+/// cache or a single flight.
 ///
 /// Name one only to say more than its name alone does. A pipeline, a policy, a registry or a queue in a monitor's list
 /// is optional, and a registry there has no name.
@@ -17,10 +18,17 @@ public struct HealthSource: Sendable {
     /// A component, as its source tells it.
     struct Subject {
         let name: String
-        /// The name of the pipeline; nil if it is none.
-        let pipeline: String?
         let isRequired: Bool
-        let policies: [PolicyHealth]
+        var content = Content()
+    }
+
+    /// What there is to tell of a component that is no queue.
+    struct Content {
+        var policies: [PolicyHealth] = []
+        var pipeline: String?
+        var retriesLeft: [String: Int]?
+        var cache: CacheStatus?
+        var flights: SingleFlightStatus?
     }
 
     /// A change of a circuit's state. `name` is that of the component in a registry, `policy` the place of the breaker
@@ -51,9 +59,7 @@ public struct HealthSource: Sendable {
         isRegistry = false
         queue = nil
         visit = { visitor in
-            visitor(
-                Subject(
-                    name: pipeline.name, pipeline: pipeline.name, isRequired: isRequired, policies: pipeline.healths))
+            visitor(Subject(name: pipeline.name, isRequired: isRequired, content: pipeline.content))
         }
         watch = { told in
             pipeline.policies(of: (any StatusReporting).self).enumerated().flatMap { place, policy in
@@ -72,7 +78,7 @@ public struct HealthSource: Sendable {
         isRegistry = false
         queue = nil
         visit = { visitor in
-            visitor(Subject(name: policy.name, pipeline: nil, isRequired: isRequired, policies: [policy.health]))
+            visitor(Subject(name: policy.name, isRequired: isRequired, content: policy.content))
         }
         watch = { told in (policy as? CircuitBreaker).map { [Self.follow($0, 0, told)] } ?? [] }
         policies = { _, place in place == 0 ? [policy] : [] }
@@ -93,6 +99,31 @@ public struct HealthSource: Sendable {
         policies = { _, _ in [] }
     }
 
+    /// Creates a source of a cache: its entries, and its loads.
+    /// - Parameters:
+    ///   - cache: The cache.
+    ///   - isRequired: Whether the service can't do its work without it. false by default.
+    public init<Key, Value>(_ cache: CallCache<Key, Value>, isRequired: Bool = false) {
+        self.init(cache.name, isRequired) { HealthSource.Content(cache: cache.status) }
+    }
+
+    /// Creates a source of the flights of a single flight.
+    /// - Parameters:
+    ///   - flights: The single flight.
+    ///   - isRequired: Whether the service can't do its work without it. false by default.
+    public init<Key, Value>(_ flights: SingleFlight<Key, Value>, isRequired: Bool = false) {
+        self.init(flights.name, isRequired) { HealthSource.Content(flights: flights.status) }
+    }
+
+    private init(_ name: String, _ isRequired: Bool, _ content: @escaping @Sendable () -> Content) {
+        group = nil
+        isRegistry = false
+        queue = nil
+        visit = { visitor in visitor(Subject(name: name, isRequired: isRequired, content: content())) }
+        watch = { _ in [] }
+        policies = { _, _ in [] }
+    }
+
     /// Creates a source of a registry of pipelines. Each key is a component.
     /// - Parameters:
     ///   - registry: The registry.
@@ -103,7 +134,7 @@ public struct HealthSource: Sendable {
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
     ) {
         self.init(
-            registry: registry, name, isRequired, pipeline: \.name, healths: \.healths, now: \.timeBase.now,
+            registry: registry, name, isRequired, content: \.content, now: \.timeBase.now,
             policy: { $0.policy(at: $1) },
             place: { pipeline, transition in
                 // A registry's changes don't say which breaker of a pipeline has changed. Its own status does.
@@ -124,15 +155,14 @@ public struct HealthSource: Sendable {
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
     ) {
         self.init(
-            registry: registry, name, isRequired, pipeline: { _ in nil }, healths: { [$0.health] },
-            now: \.presentTime, policy: { value, place in place == 0 ? value : nil },
+            registry: registry, name, isRequired, content: \.content, now: \.presentTime,
+            policy: { value, place in place == 0 ? value : nil },
             place: { value, _ in value is CircuitBreaker ? 0 : nil })
     }
 
     private init<Key, Value>(
         registry: PolicyRegistry<Key, Value>, _ name: String?, _ isRequired: @escaping @Sendable (Key) -> Bool,
-        pipeline: @escaping @Sendable (Value) -> String?, healths: @escaping @Sendable (Value) -> [PolicyHealth],
-        now: @escaping @Sendable (Value) -> MonotonicInstant,
+        content: @escaping @Sendable (Value) -> Content, now: @escaping @Sendable (Value) -> MonotonicInstant,
         policy: @escaping @Sendable (Value, Int) -> (any StatusReporting)?,
         place: @escaping @Sendable (Value, CircuitTransition) -> Int?
     ) {
@@ -141,10 +171,7 @@ public struct HealthSource: Sendable {
         queue = nil
         visit = { visitor in
             for (key, value) in registry.values {
-                visitor(
-                    Subject(
-                        name: "\(key)", pipeline: pipeline(value), isRequired: isRequired(key),
-                        policies: healths(value)))
+                visitor(Subject(name: "\(key)", isRequired: isRequired(key), content: content(value)))
             }
         }
         watch = { told in
@@ -184,17 +211,25 @@ extension StatusReporting {
     /// The time on the policy's time base; on the system's if it has none.
     fileprivate var presentTime: MonotonicInstant { timeBase?.now ?? SystemTimeBase.shared.now }
 
-    fileprivate var health: PolicyHealth {
+    var content: HealthSource.Content {
         let status = PolicyStatus(policy: name, detail: status)
-        return PolicyHealth(status, at: presentTime)
+        return HealthSource.Content(policies: [PolicyHealth(status, at: presentTime)])
     }
 }
 
 extension Pipeline {
-    fileprivate var healths: [PolicyHealth] {
+    var content: HealthSource.Content {
         let statuses = statuses
         let now = timeBase.now
-        return statuses.map { PolicyHealth($0, at: now) }
+        var left: [String: Int] = [:]
+        for retry in policies(of: Retry.self) {
+            if let budget = retry.budget, budget.retriesLeft != .max {
+                left[retry.name, default: 0] += budget.retriesLeft
+            }
+        }
+        return HealthSource.Content(
+            policies: statuses.map { PolicyHealth($0, at: now) }, pipeline: name, retriesLeft: left.isEmpty ? nil : left
+        )
     }
 
     /// - Parameter place: A place among the policies that tell their status.

@@ -19,6 +19,16 @@ public import ResilienceSync
     /// Returns a list of one queue.
     /// - Parameter queue: The queue.
     public static func buildExpression(_ queue: SyncQueue) -> [HealthSource] { [HealthSource(queue)] }
+    /// Returns a list of one cache.
+    /// - Parameter cache: The cache.
+    public static func buildExpression<Key, Value>(_ cache: CallCache<Key, Value>) -> [HealthSource] {
+        [HealthSource(cache)]
+    }
+    /// Returns a list of one single flight.
+    /// - Parameter flights: The single flight.
+    public static func buildExpression<Key, Value>(_ flights: SingleFlight<Key, Value>) -> [HealthSource] {
+        [HealthSource(flights)]
+    }
     /// Returns a list of one registry of pipelines.
     /// - Parameter registry: The registry.
     public static func buildExpression<Key>(_ registry: PolicyRegistry<Key, Pipeline>) -> [HealthSource] {

@@ -1,72 +1,54 @@
+import Resilience
+
 /// Writes metrics in Prometheus' text format, version 0.0.4:
 /// https://prometheus.io/docs/instrumenting/exposition_formats/
 ///
-/// Families are written in the order in which they were declared, and the samples of each in the order of their labels,
-/// so that two pages can be compared line by line. No two samples of a family have the same labels.
+/// Metrics are written in the order of ``MetricName``, and the samples of each in the order of their labels, so that
+/// two pages can be compared line by line. No two samples of a metric have the same labels: they are added up.
 struct PrometheusText {
-    enum Kind: String {
-        case gauge
-        case counter
+    private var numbers: [MetricName: [String: Double]] = [:]
+    private var histograms: [MetricName: [String: CountedValues]] = [:]
+
+    /// - Parameter values: The values of the metric's labels. An empty one is left out, which means the same.
+    mutating func add(_ metric: MetricName, _ values: [String], _ number: Double) {
+        numbers[metric, default: [:]][Self.labels(metric, values), default: 0] += number
     }
 
-    /// The labels of a sample, in the order in which they are written. One without a value is left out, which means
-    /// the same as an empty one.
-    typealias Labels = [(name: String, value: String?)]
-
-    private struct Family {
-        let name: String
-        let kind: Kind
-        let help: String
-        var samples: [String: Double] = [:]
-    }
-
-    private var families: [Family] = []
-    private var places: [String: Int] = [:]
-
-    /// Declares a family. One without samples is not written.
-    mutating func declare(_ name: String, _ kind: Kind, _ help: String) {
-        places[name] = families.count
-        families.append(Family(name: name, kind: kind, help: help))
-    }
-
-    /// Adds a sample to a family that was declared. A counter adds up samples of the same labels. A gauge numbers them:
-    /// the last label of the second, but for a `state`, ends with "#2".
-    mutating func add(_ name: String, _ labels: Labels, _ value: Double) {
-        guard let place = places[name] else { return }
-        var text = Self.text(labels)
-        if families[place].kind == .counter {
-            families[place].samples[text, default: 0] += value
-            return
+    mutating func add(_ metric: MetricName, _ values: [String], _ counted: CountedValues) {
+        let labels = Self.labels(metric, values)
+        if histograms[metric, default: [:]][labels]?.add(counted) == nil {
+            histograms[metric, default: [:]][labels] = counted
         }
-        var number = 2
-        while families[place].samples[text] != nil {
-            var numbered = labels
-            guard let last = numbered.lastIndex(where: { $0.value != nil && $0.name != "state" }) else { return }
-            numbered[last].value = "\(numbered[last].value ?? "")#\(number)"
-            text = Self.text(numbered)
-            number += 1
-        }
-        families[place].samples[text] = value
     }
 
     var text: String {
         var text = ""
-        for family in families where !family.samples.isEmpty {
-            text += "# HELP \(family.name) \(Self.escapedHelp(family.help))\n"
-            text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
-            for (labels, value) in family.samples.sorted(by: { $0.key < $1.key }) {
-                text += "\(family.name)\(labels) \(Self.number(value))\n"
+        for metric in MetricName.allCases {
+            let name = metric.rawValue
+            guard numbers[metric] != nil || histograms[metric] != nil else { continue }
+            text += "# HELP \(name) \(metric.help)\n# TYPE \(name) \(metric.kind.rawValue)\n"
+            for (labels, number) in (numbers[metric] ?? [:]).sorted(by: { $0.key < $1.key }) {
+                text += "\(name)\(Self.braced(labels)) \(Self.number(number))\n"
+            }
+            for (labels, counted) in (histograms[metric] ?? [:]).sorted(by: { $0.key < $1.key }) {
+                var sum = 0
+                for (bound, count) in zip(counted.bounds + [.infinity], counted.counts) {
+                    sum = sum.saturatingAdding(count)
+                    let bound = "le=\"\(Self.number(bound))\""
+                    text += "\(name)_bucket{\(labels)\(labels.isEmpty ? "" : ",")\(bound)} \(sum)\n"
+                }
+                text += "\(name)_sum\(Self.braced(labels)) \(Self.number(counted.sum))\n"
+                text += "\(name)_count\(Self.braced(labels)) \(sum)\n"
             }
         }
         return text
     }
 
-    private static func text(_ labels: Labels) -> String {
-        let pairs = labels.compactMap { label in
-            label.value.flatMap { $0.isEmpty ? nil : "\(label.name)=\"\(escaped($0))\"" }
-        }
-        return pairs.isEmpty ? "" : "{\(pairs.joined(separator: ","))}"
+    private static func labels(_ metric: MetricName, _ values: [String]) -> String {
+        zip(metric.labels, values).filter { !$0.1.isEmpty }.map { "\($0)=\"\(escaped($1))\"" }.joined(separator: ",")
     }
+
+    private static func braced(_ labels: String) -> String { labels.isEmpty ? "" : "{\(labels)}" }
 
     /// Scalar by scalar: "\r\n" is one character of a string, and would hide its line feed.
     private static func escaped(_ value: String) -> String {
@@ -82,11 +64,6 @@ struct PrometheusText {
             }
         }
         return String(text)
-    }
-
-    private static func escapedHelp(_ help: String) -> String {
-        help.split(separator: "\\", omittingEmptySubsequences: false).joined(separator: "\\\\")
-            .split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\\n")
     }
 
     static func number(_ value: Double) -> String {

@@ -29,6 +29,8 @@
             /// nil for the events of further keys.
             let key: Key?
             let count: Int
+            /// Whether no line of the window was written.
+            let isAll: Bool
             /// When the first of them came.
             let since: MonotonicInstant
             let until: MonotonicInstant
@@ -52,13 +54,13 @@
 
         private struct Window: Sendable {
             let ends: MonotonicInstant
-            var written = 1
+            var written = 0
             var leftOut: LeftOut?
 
             mutating func receive(
-                _ event: Event, _ level: Logger.Level, at now: MonotonicInstant, lines: Int
+                _ event: Event, _ level: Logger.Level, at now: MonotonicInstant, lines: Int, isWritten: Bool
             ) -> Answer {
-                if written < lines {
+                if isWritten, written < lines {
                     written += 1
                     return .write
                 }
@@ -84,8 +86,9 @@
         var count: Int { windows.count }
 
         /// An event came. Call ``end(at:)`` with the same time before.
+        /// - Parameter isWritten: Whether its line is written if there is room; false if it is only counted.
         mutating func receive(
-            _ event: Event, of key: Key, _ level: Logger.Level, at now: MonotonicInstant
+            _ event: Event, of key: Key, _ level: Logger.Level, at now: MonotonicInstant, isWritten: Bool = true
         ) -> Answer {
             let now = move(to: now)
             var key: Key? = key
@@ -96,11 +99,13 @@
             }
             guard let index else {
                 let ends = now + limits.window
-                windows[key] = Window(ends: ends)
+                var window = Window(ends: ends)
+                let answer = window.receive(event, level, at: now, lines: limits.lines, isWritten: isWritten)
+                windows[key] = window
                 order.append((key, ends))
-                return .write
+                return answer
             }
-            return windows.values[index].receive(event, level, at: now, lines: limits.lines)
+            return windows.values[index].receive(event, level, at: now, lines: limits.lines, isWritten: isWritten)
         }
 
         /// Ends the windows that are over.
@@ -110,8 +115,8 @@
             var summaries: [Summary] = []
             while oldest < order.count, order[oldest].ends <= now {
                 let (key, ends) = order[oldest]
-                if let leftOut = windows.removeValue(forKey: key)?.leftOut {
-                    summaries.append(summary(key, leftOut, ends))
+                if let window = windows.removeValue(forKey: key), let leftOut = window.leftOut {
+                    summaries.append(summary(key, leftOut, ends, isAll: window.written == 0))
                 }
                 oldest += 1
             }
@@ -129,15 +134,15 @@
             for (key, _) in order[oldest...] {
                 guard let leftOut = windows[key]?.leftOut else { continue }
                 windows[key]?.leftOut = nil
-                summaries.append(summary(key, leftOut, latest))
+                summaries.append(summary(key, leftOut, latest, isAll: windows[key]?.written == 0))
             }
             return summaries
         }
 
-        private func summary(_ key: Key?, _ leftOut: LeftOut, _ until: MonotonicInstant) -> Summary {
+        private func summary(_ key: Key?, _ leftOut: LeftOut, _ until: MonotonicInstant, isAll: Bool) -> Summary {
             Summary(
-                key: key, count: leftOut.count, since: leftOut.since, until: until, level: leftOut.level,
-                last: leftOut.last)
+                key: key, count: leftOut.count, isAll: isAll, since: leftOut.since, until: until,
+                level: leftOut.level, last: leftOut.last)
         }
 
         private var hasRoom: Bool { windows.count - (windows[nil] == nil ? 0 : 1) < limits.keys }

@@ -19,6 +19,9 @@
     /// in ten seconds, and then one summary of what was left out: how many, since when, and the last of them. An event
     /// below the logger's level costs one call of the level's closure and is not counted.
     ///
+    /// Rejected calls are counted although their lines are below the logger's level: every ten seconds in which there
+    /// are some, a line at `notice` says how many each policy has rejected.
+    ///
     /// Characters that would break a line, in names or error texts from outside, are written as escapes.
     ///
     /// See <doc:LogsMetricsTracesGuide>.
@@ -30,6 +33,8 @@
             let pipeline: String?
             let policy: String
             let kind: String
+            /// What rejects calls; nil for any other event.
+            let rejecter: String?
         }
 
         private let logger: Logger
@@ -65,11 +70,21 @@
         deinit { flush() }
 
         public func receive(_ event: PolicyEvent) {
-            guard let level = levels(event), level >= logger.logLevel else { return }
-            let key = Key(pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
+            guard let level = levels(event) else { return }
+            let isWritten = level >= logger.logLevel
+            let rejecter = event.rejecter
+            // Rejections have a summary, though their lines are below the logger's level.
+            guard isWritten || rejecter != nil && Self.summaryLevel >= logger.logLevel else { return }
+            let key = Key(
+                pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind, rejecter: rejecter)
             let now = timeBase.now
             let (summaries, answer) = flood.withLock { flood in
-                (flood.end(at: now), flood.receive(event, of: key, level, at: now))
+                (
+                    flood.end(at: now),
+                    flood.receive(
+                        event, of: key, rejecter == nil ? level : max(level, Self.summaryLevel), at: now,
+                        isWritten: isWritten)
+                )
             }
             for summary in summaries { write(summary) }
             switch answer {
@@ -78,6 +93,9 @@
             case .leaveOut(let alarm?): setAlarm(at: alarm)
             }
         }
+
+        /// The level of the summary of rejections.
+        private static var summaryLevel: Logger.Level { .notice }
 
         /// Writes the summaries of what was left out so far, for example before the process ends. Otherwise each comes
         /// when its window is over.
@@ -112,8 +130,15 @@
             var metadata: Logger.Metadata
             let text: String
             if let key = summary.key {
-                let name = "[\(key.pipeline.map { "\($0)/" } ?? "")\(key.policy)] \(key.kind)"
-                text = "\(name): \(rest), the last: \(summary.last.detail)"
+                let name = "[\(key.pipeline.map { "\($0)/" } ?? "")\(key.policy)]"
+                let failure = summary.last.failure.map { ": \($0)" } ?? ""
+                if let rejecter = key.rejecter {
+                    let more = summary.isAll ? "" : " more"
+                    let calls = summary.count == 1 ? "call" : "calls"
+                    text = "\(name) \(summary.count)\(more) \(calls) rejected by \(rejecter) in \(span.text)"
+                } else {
+                    text = "\(name) \(key.kind): \(rest), the last: \(summary.last.detail)\(failure)"
+                }
                 metadata = .resilience(summary.last)
             } else {
                 text = "further policies: \(rest), the last: \(summary.last)"
@@ -125,6 +150,16 @@
         }
     }
 
+    extension PolicyEvent {
+        /// What rejected a call, if that is what the event is about: a policy of the pipeline, or one that is used
+        /// alone. In a pipeline the policy's own event is about the same rejection.
+        fileprivate var rejecter: String? {
+            guard detail.kind == "rejected" else { return nil }
+            if detail is Pipeline.Event { return failure?.policy ?? failure?.type ?? "a policy" }
+            return pipeline == nil ? policy : nil
+        }
+    }
+
     extension Logger.Metadata {
         /// The names of an event, and its details.
         fileprivate static func resilience(_ event: PolicyEvent) -> Logger.Metadata {
@@ -133,7 +168,7 @@
                 "resilience.event": .string(event.detail.kind.onOneLine),
             ]
             if let pipeline = event.pipeline { metadata["resilience.pipeline"] = .string(pipeline.onOneLine) }
-            for field in EventField.fields(of: event.detail) { metadata.add(field) }
+            for field in EventField.fields(of: event) { metadata.add(field) }
             return metadata
         }
 

@@ -1,7 +1,6 @@
 #if Metrics
     public import CoreMetrics
     public import Resilience
-    import ResilienceSync
 
     /// An observer that turns the events of policies into metrics of swift-metrics, and shows the state of what it
     /// watches as gauges.
@@ -40,42 +39,28 @@
         }
 
         public func receive(_ event: PolicyEvent) {
-            switch event.detail {
-            case let call as Pipeline.Event: record(call, in: event.pipeline)
-            case let sync as SyncEvent: count(event, by: sync.count)
-            default: count(event, by: 1)
+            switch event.detail.measure {
+            case .count(let amount):
+                let key = SeriesKey(
+                    family: .event, pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
+                series[key].counter?.increment(by: max(0, amount))
+            case .attempt(let outcome, let took): attempt(outcome, took, event.pipeline)
+            case .call(let outcome, let took, let attempts, let waits):
+                call(outcome, took, attempts, waits, event.pipeline)
             }
         }
 
-        private func count(_ event: PolicyEvent, by amount: Int) {
-            let key = SeriesKey(
-                family: .event, pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
-            series[key].counter?.increment(by: amount)
-        }
-
-        private func record(_ event: Pipeline.Event, in pipeline: String?) {
-            switch event {
-            case .attemptSucceeded(_, let took): attempt(.success, took, pipeline)
-            case .attemptFailed(_, let verdict, let took): attempt(verdict.kind, took, pipeline)
-            case .succeeded(let took, let attempts, let waits): call(.success, took, attempts, waits, pipeline)
-            case .failed(let verdict, let took, let attempts, let waits):
-                call(verdict.kind, took, attempts, waits, pipeline)
-            case .rejected(let took, let attempts, let waits): call(.rejected, took, attempts, waits, pipeline)
-            case .cancelled(let took, let attempts, let waits): call(.cancelled, took, attempts, waits, pipeline)
-            }
-        }
-
-        private func attempt(_ outcome: Verdict.Kind, _ took: Duration, _ pipeline: String?) {
-            let key = SeriesKey(family: .attempt, pipeline: pipeline, policy: "", kind: outcome.description)
+        private func attempt(_ outcome: CallOutcome, _ took: Duration, _ pipeline: String?) {
+            let key = SeriesKey(family: .attempt, pipeline: pipeline, policy: "", kind: outcome.rawValue)
             let series = series[key]
             series.counter?.increment()
             series.timer?.recordNanoseconds(took.saturatedNanoseconds)
         }
 
         private func call(
-            _ outcome: Verdict.Kind, _ took: Duration, _ attempts: Int, _ waits: [PolicyWait], _ pipeline: String?
+            _ outcome: CallOutcome, _ took: Duration, _ attempts: Int, _ waits: [PolicyWait], _ pipeline: String?
         ) {
-            let key = SeriesKey(family: .call, pipeline: pipeline, policy: "", kind: outcome.description)
+            let key = SeriesKey(family: .call, pipeline: pipeline, policy: "", kind: outcome.rawValue)
             let own = series[key]
             own.counter?.increment()
             own.timer?.recordNanoseconds(took.saturatedNanoseconds)
@@ -114,19 +99,6 @@
 
         func add(_ source: @escaping @Sendable (inout GaugeReadings) async -> Void) {
             sources.withLock { $0.append(source) }
-        }
-    }
-
-    extension SyncEvent {
-        /// How many mutations the event is about.
-        fileprivate var count: Int {
-            switch self {
-            case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count): max(0, count)
-            case .coalesced, .dropped, .duplicate, .attempted, .delivered, .failed, .died, .paused, .offline,
-                .lockedOut,
-                .drained, .storeFailed:
-                1
-            }
         }
     }
 #endif

@@ -11,13 +11,16 @@
         /// that means failure.
         let errorType: String?
         let error: (any Error)?
+        /// What failed; nil if nothing did, or if it is not known.
+        var failure: FailureDetail?
 
         /// A cancelled call is nobody's failure.
         var isError: Bool { outcome == "failed" || outcome == "rejected" }
 
         /// What returned.
-        init(_ verdict: Verdict) {
-            outcome = Self.outcome(of: verdict, isCancelled: false)
+        /// - Parameter hasBegun: Whether the operation ran: what was rejected inside of it has failed.
+        init(_ verdict: Verdict, hasBegun: Bool) {
+            outcome = Self.outcome(of: verdict, isCancelled: false, hasBegun: hasBegun)
             self.verdict = verdict.kind == .success ? nil : "\(verdict.kind)"
             errorType = self.verdict
             error = nil
@@ -28,31 +31,35 @@
         ///   - isCancelled: Whether the task was cancelled, other than by the call's deadline.
         ///   - deadlinePassed: Whether the call's deadline ended it: then the error is only what the cancelled inside
         ///     threw.
-        init(_ error: any Error, _ verdict: Verdict, isCancelled: Bool, deadlinePassed: Bool) {
-            outcome = deadlinePassed ? "failed" : Self.outcome(of: verdict, isCancelled: isCancelled)
+        ///   - hasBegun: Whether the operation ran.
+        init(_ error: any Error, _ verdict: Verdict, isCancelled: Bool, deadlinePassed: Bool, hasBegun: Bool) {
+            outcome =
+                deadlinePassed ? "failed" : Self.outcome(of: verdict, isCancelled: isCancelled, hasBegun: hasBegun)
             self.verdict = "\(deadlinePassed ? .transient : isCancelled ? .cancelled : verdict.kind)"
             errorType = deadlinePassed ? "\(TimedOut.self)" : "\(type(of: error))"
             self.error = outcome == "cancelled" ? nil : error
+            if deadlinePassed { failure = FailureDetail("\(TimedOut.self)", policy: "deadline") }
         }
 
-        private static func outcome(of verdict: Verdict, isCancelled: Bool) -> String {
+        private static func outcome(of verdict: Verdict, isCancelled: Bool, hasBegun: Bool) -> String {
             switch verdict.kind {
             case .success: "succeeded"
             case _ where isCancelled, .cancelled: "cancelled"
-            case .rejected: "rejected"
-            case .transient, .throttled, .uncertain, .permanent: "failed"
+            case .rejected where !hasBegun: "rejected"
+            case .rejected, .transient, .throttled, .uncertain, .permanent: "failed"
             }
         }
     }
 
     extension CallEnding {
         /// What threw in a call.
-        init(_ error: any Error, of call: inout PolicyCall, _ verdict: Verdict) {
+        init(_ error: any Error, of call: inout PolicyCall, _ verdict: Verdict, hasBegun: Bool) {
             let isCancelled = Task.isCancelled
             let isOver =
                 isCancelled && call.deadline != .distantFuture && !(error is any Rejection)
                 && call.timeBase.now >= call.deadline
-            self.init(error, verdict, isCancelled: isCancelled && !isOver, deadlinePassed: isOver)
+            self.init(
+                error, verdict, isCancelled: isCancelled && !isOver, deadlinePassed: isOver, hasBegun: hasBegun)
         }
     }
 #endif

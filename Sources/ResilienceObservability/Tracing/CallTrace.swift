@@ -1,4 +1,5 @@
 #if Tracing
+    import Resilience
     import Synchronization
     import Tracing
 
@@ -28,6 +29,16 @@
         static var nameOverride: String? { "resilience-call" }
     }
 
+    extension SpanAttributes {
+        mutating func set(_ field: EventField) {
+            switch field.value {
+            case .text(let text): self[field.key] = text.onOneLine
+            case .integer(let number): self[field.key] = number
+            case .milliseconds(let number): self[field.key] = number
+            }
+        }
+    }
+
     extension Span {
         /// Notes how what the span covers ended.
         func note(_ ending: CallEnding, _ more: (inout SpanAttributes) -> Void) {
@@ -37,6 +48,9 @@
             attributes["resilience.outcome"] = ending.outcome
             if let verdict = ending.verdict { attributes["resilience.verdict"] = verdict }
             if let type = ending.errorType { attributes["error.type"] = type }
+            if ending.isError, let failure = ending.failure ?? ending.error.map({ FailureDetail(of: $0) }) {
+                for field in EventField.fields(of: failure) { attributes.set(field) }
+            }
             self.attributes = attributes
             if let error = ending.error { recordError(error) }
             if ending.isError { setStatus(SpanStatus(code: .error)) }

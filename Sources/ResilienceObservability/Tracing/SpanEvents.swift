@@ -26,13 +26,7 @@
             var attributes: SpanAttributes = [:]
             attributes["resilience.policy"] = event.policy.onOneLine
             if let pipeline = event.pipeline { attributes["resilience.pipeline"] = pipeline.onOneLine }
-            for field in EventField.fields(of: event.detail) {
-                switch field.value {
-                case .text(let text): attributes[field.key] = text.onOneLine
-                case .integer(let number): attributes[field.key] = number
-                case .milliseconds(let number): attributes[field.key] = number
-                }
-            }
+            for field in EventField.fields(of: event) { attributes.set(field) }
             span.addEvent(
                 SpanEvent(name: "\(event.policy).\(event.detail.kind)".onOneLine, attributes: attributes))
         }

@@ -23,7 +23,9 @@
             defer { span.end() }
             var context = span.context
             context[CallTraceKey.self] = trace
-            func note(_ ending: CallEnding) {
+            func note(_ ending: CallEnding, _ call: borrowing PolicyCall) {
+                var ending = ending
+                ending.failure = ending.failure ?? call.failure
                 span.note(ending) { attributes in
                     attributes["resilience.pipeline"] = name
                     attributes["resilience.attempts"] = trace.attempts
@@ -31,10 +33,10 @@
             }
             do {
                 let verdict = try await ServiceContext.$current.withValue(context) { try await inside(deadline) }
-                note(CallEnding(verdict))
+                note(CallEnding(verdict, hasBegun: trace.attempts > 0), call)
                 return verdict
             } catch {
-                note(CallEnding(error, of: &call, verdict(error)))
+                note(CallEnding(error, of: &call, verdict(error), hasBegun: trace.attempts > 0), call)
                 throw error
             }
         }
@@ -59,7 +61,9 @@
             let number = call.attempt
             let span: any Span = trace.tracer.startSpan("\((call.pipeline ?? "call").onOneLine) attempt", ofKind: kind)
             defer { span.end() }
-            func note(_ ending: CallEnding) {
+            func note(_ ending: CallEnding, _ call: borrowing PolicyCall) {
+                var ending = ending
+                ending.failure = ending.failure ?? call.failure
                 span.note(ending) { attributes in
                     attributes["resilience.attempt"] = number
                     if number > 1 { attributes["http.request.resend_count"] = number - 1 }
@@ -67,10 +71,10 @@
             }
             do {
                 let verdict = try await ServiceContext.$current.withValue(span.context) { try await inside(deadline) }
-                note(CallEnding(verdict))
+                note(CallEnding(verdict, hasBegun: true), call)
                 return verdict
             } catch {
-                note(CallEnding(error, of: &call, verdict(error)))
+                note(CallEnding(error, of: &call, verdict(error), hasBegun: true), call)
                 throw error
             }
         }

@@ -67,6 +67,16 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         }
     }
 
+    /// An event about several mutations counts them.
+    public var measure: EventMeasure {
+        switch self {
+        case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count): .count(count)
+        case .coalesced, .dropped, .attempted, .delivered, .failed, .died, .paused, .offline, .lockedOut, .drained,
+            .storeFailed:
+            .count(1)
+        }
+    }
+
     public var description: String {
         switch self {
         case .enqueued(let count): "\(count) enqueued"

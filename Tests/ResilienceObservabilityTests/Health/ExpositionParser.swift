@@ -40,7 +40,7 @@ struct ExpositionParser {
                 current = words[2]
             } else {
                 try check(current == words[2] && types[words[2]] == nil, "a TYPE without its HELP, or a second one")
-                try check(["gauge", "counter"].contains(words[3]), "an unknown type")
+                try check(["gauge", "counter", "histogram"].contains(words[3]), "an unknown type")
                 try check(words[3] != "counter" || words[2].hasSuffix("_total"), "a counter not called _total")
                 types[words[2]] = words[3]
             }
@@ -48,7 +48,12 @@ struct ExpositionParser {
         }
         var rest = Array(line.unicodeScalars)[...]
         let name = Self.take(&rest) { $0 != "{" && $0 != " " }
-        try check(Self.isName(name) && types[name] != nil && current == name, "a sample outside of its family")
+        let family =
+            ["_bucket", "_sum", "_count"].compactMap { ending in
+                name.hasSuffix(ending) ? String(name.dropLast(ending.count)) : nil
+            }.first { types[$0] == "histogram" } ?? name
+        try check(Self.isName(name) && types[family] != nil && current == family, "a sample outside of its family")
+        try check(types[family] != "histogram" || family != name, "a histogram with a plain sample")
         var labels: [String: String] = [:]
         if rest.first == "{" {
             repeat {
@@ -87,6 +92,7 @@ struct ExpositionParser {
             default: number.contains(/^-?[0-9.]+(e[+-][0-9]+)?$/) ? Double(number) : nil
             }
         guard let value else { throw Malformed(line: line, why: "no number: \(number)") }
+        try check((labels["le"] != nil) == (family != name && name.hasSuffix("_bucket")), "a bound out of place")
         let key = "\(name) \(labels.sorted { $0.key < $1.key })"
         try check(seen.insert(key).inserted, "a sample twice")
         samples.append(Sample(name: name, labels: labels, value: value))

@@ -203,6 +203,81 @@ import Testing
         }
     }
 
+    @Test("a store that has answered again is not late any more: the next slow answer is waited for")
+    func onTimeAgain() throws {
+        let store = TotalsStore()
+        store.answer(.never)
+        let monitor = HealthMonitor(queueTimeout: .seconds(1)) { SyncQueue(idle: "q", store, on: clock) }
+        try clock.run { [clock] in
+            func took() async -> Duration {
+                let start = clock.now
+                _ = await monitor.report(limit: 9, patience: .milliseconds(100))
+                return start.duration(to: clock.now)
+            }
+            #expect(await took() == .seconds(1))
+            #expect(await took() == .milliseconds(100), "it is known to be late")
+            store.answer(.totals(QueueTotals()))
+            store.finish()
+            await clock.runUntilIdle()
+            // Its answer is not recent any more.
+            try await clock.sleep(for: .seconds(5))
+            store.answer(.never)
+            #expect(await took() == .seconds(1), "it was not known to be late")
+            store.finish()
+        }
+    }
+
+    @Test("a circuit whose break is over while nobody calls is not degraded for ever, and the first call decides")
+    func idleCircuit() async throws {
+        let breaker = breaker("b")
+        let monitor = HealthMonitor { breaker }
+        for _ in 0..<2 { try breaker.acquire().complete(.transient) }
+        #expect(await monitor.report().status == .degraded)
+        clock.advance(by: .seconds(3_600))
+        #expect(await monitor.report().status == .up)
+        let probe = try breaker.acquire()
+        #expect(await monitor.report().status == .degraded)
+        probe.complete(.transient)
+        #expect(await monitor.report().status == .degraded)
+    }
+
+    @Test("what has no limit and no end is null in JSON, and not a number of 19 digits, and is read as it was")
+    func unlimited() async throws {
+        let gate = Throttle("gate", limit: .unlimited, timeBase: clock)
+        let held = Throttle("held", limit: .unlimited, timeBase: clock)
+        held.hold(for: .seconds(Int64.max))
+        let report = await HealthMonitor {
+            Pipeline("p", timeBase: clock) {
+                Retry(budget: .tokens(capacity: 28))
+                gate
+                held
+                Bulkhead("room", limit: .max, queue: .max, timeBase: clock)
+            }
+        }.report()
+        let statuses: [any PolicyStatusDetail] = [
+            HedgeStatus(delay: nil, samples: 0, hedgesLeft: .max), gate.status, held.status,
+            BulkheadStatus(
+                limit: .max, inUse: 0, queueLimit: .max, queued: 0, adaptive: AdaptiveLimitStatus(range: 1...Int.max)),
+        ]
+        let reports =
+            [report]
+            + statuses.map { status in
+                HealthReport(
+                    name: "", status: .up, totals: HealthTotals(),
+                    components: [
+                        HealthComponent(
+                            id: "", name: "",
+                            policies: [PolicyHealth(PolicyStatus(policy: "p", detail: status), at: clock.now)])
+                    ])
+            }
+        for report in reports {
+            let data = try JSONEncoder().encode(report)
+            #expect(!String(decoding: data, as: UTF8.self).contains("9223372036854775807"))
+            #expect(try JSONDecoder().decode(HealthReport.self, from: data) == report)
+        }
+        #expect(report.components.first?.retriesLeft == ["retry": 2])
+    }
+
     @Test("a limit of no time, or less, does not wait", arguments: [Duration.zero, .seconds(-5)])
     func noTime(limit: Duration) throws {
         let store = TotalsStore()

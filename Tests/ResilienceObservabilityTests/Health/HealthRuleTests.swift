@@ -30,9 +30,16 @@ import Testing
     }
 
     private static func circuit(
-        _ state: CircuitState, isAllowed: Bool? = nil, _ mode: CircuitBreaker.Mode = .automatic
+        _ state: CircuitState, isAllowed: Bool? = nil, _ mode: CircuitBreaker.Mode = .automatic,
+        for seconds: Int? = 0
     ) -> CircuitBreakerStatus {
-        CircuitBreakerStatus(state: state, failureCount: 0, isAllowed: isAllowed, mode: mode)
+        CircuitBreakerStatus(
+            state: state, failureCount: 0, isAllowed: isAllowed, mode: mode,
+            since: seconds.map { now + .seconds(-$0) })
+    }
+
+    private static func throttled(_ rejection: Double) -> AdaptiveThrottleStatus {
+        AdaptiveThrottleStatus(calls: 1_000, accepted: 499, rejection: rejection)
     }
 
     static let cases = [
@@ -41,6 +48,16 @@ import Testing
         Case("open", .degraded, .down, circuit(.open)),
         Case("open, and the break is over", .degraded, .degraded, circuit(.open, isAllowed: true)),
         Case("half-open", .degraded, .degraded, circuit(.halfOpen)),
+        Case("half-open for a minute, and nobody calls", .up, .up, circuit(.halfOpen, for: 60)),
+        Case("half-open for nearly a minute", .degraded, .degraded, circuit(.halfOpen, for: 59)),
+        Case("half-open for long, with a probe", .degraded, .degraded, circuit(.halfOpen, isAllowed: false, for: 900)),
+        Case("restored half-open, and nobody calls", .up, .up, circuit(.halfOpen, for: nil)),
+        Case("restored half-open, with a probe", .degraded, .degraded, circuit(.halfOpen, isAllowed: false, for: nil)),
+        Case("open for long", .degraded, .down, circuit(.open, for: 900)),
+        Case("restored open", .degraded, .down, circuit(.open, for: nil)),
+        Case("isolated for long", .degraded, .down, circuit(.open, .isolated, for: 900)),
+        Case("an adaptive throttle that rejects one call in a thousand", .degraded, .degraded, throttled(0.001)),
+        Case("an adaptive throttle that rejects none", .up, .up, throttled(0)),
         Case("isolated", .degraded, .down, circuit(.open, .isolated)),
         Case("open, but disabled", .up, .up, circuit(.open, isAllowed: true, .disabled)),
         Case("open, but observing", .up, .up, circuit(.open, isAllowed: true, .observing)),

@@ -80,7 +80,8 @@ import Testing
         let report = await HealthMonitor(name) { HealthSource(breakers, name: name) }.report()
         let read = try ExpositionParser(report.prometheusText(counts: counter.counts))
         #expect(
-            read.value("resilience_circuit_failures", ["registry": name, "pipeline": name, "policy": name]) == 0)
+            read.value("resilience_circuit_failures", ["pipeline": "none", "policy": name]) == 0)
+        #expect(read.value("resilience_component_status", ["registry": name, "component": name]) == 0)
         #expect(
             read.value("resilience_events_total", ["pipeline": name, "policy": name, "event": "halfOpened"]) == 1)
     }
@@ -90,12 +91,14 @@ import Testing
         let report = await HealthMonitor { CircuitBreaker("a\0b", timeBase: clock) }.report()
         let read = try ExpositionParser(report.prometheusText())
         let name = "a\u{FFFD}b"
-        #expect(read.value("resilience_circuit_failures", ["pipeline": name, "policy": name]) == 0)
+        #expect(read.value("resilience_circuit_failures", ["pipeline": "none", "policy": name]) == 0)
         let unnamed = await HealthMonitor { CircuitBreaker("", timeBase: clock) }.report()
-        #expect(try ExpositionParser(unnamed.prometheusText()).value("resilience_circuit_failures", [:]) == 0)
+        #expect(
+            try ExpositionParser(unnamed.prometheusText())
+                .value("resilience_circuit_failures", ["pipeline": "none"]) == 0)
     }
 
-    @Test("equal names get numbers, which stay with them whatever their state, and no sample is there twice")
+    @Test("gauges of equal names are added up; components of equal names get numbers, which stay with them")
     func twins() async throws {
         let (one, two) = (CircuitBreaker("b", timeBase: clock), CircuitBreaker("b", timeBase: clock))
         let monitor = HealthMonitor {
@@ -104,13 +107,48 @@ import Testing
                 Throttle("b", limit: .unlimited, timeBase: clock)
             }
             Pipeline("p", timeBase: clock) { two }
-            CircuitBreaker("", timeBase: clock)
-            CircuitBreaker("", timeBase: clock)
         }
         two.trip()
         let read = try ExpositionParser(await monitor.report().prometheusText())
-        #expect(read.value("resilience_circuits", ["pipeline": "p", "policy": "b", "state": "open"]) == 0)
-        #expect(read.value("resilience_circuits", ["pipeline": "p", "policy": "b#2", "state": "open"]) == 1)
+        for state in ["open", "closed"] {
+            #expect(read.value("resilience_circuits", ["pipeline": "p", "policy": "b", "state": state]) == 1)
+        }
+        #expect(read.value("resilience_component_status", ["component": "p"]) == 0)
+        #expect(read.value("resilience_component_status", ["component": "p#2"]) == 1)
+    }
+
+    @Test("calls have the outcomes of their verdicts, and how long they took")
+    func calls() throws {
+        let counter = EventCounter()
+        for detail in [
+            Pipeline.Event.attemptFailed(1, .throttled, took: .milliseconds(30)),
+            .failed(
+                .throttled, took: .milliseconds(30), attempts: 2,
+                waits: [PolicyWait(policy: "retry", duration: .seconds(3))]),
+            .failed(.throttled, took: .seconds(90), attempts: 1), .rejected(took: .zero, attempts: 0),
+            .failed(.rejected, took: .zero, attempts: 1),
+        ] {
+            counter.receive(PolicyEvent(policy: "call", pipeline: "pay", time: clock.now, detail: detail))
+        }
+        let report = HealthReport(name: "s", status: .up, totals: HealthTotals(), components: [])
+        let read = try ExpositionParser(report.prometheusText(counts: counter.counts))
+        func value(_ name: String, _ outcome: String, le: String? = nil) -> Double? {
+            var labels = ["pipeline": "pay", "outcome": outcome]
+            labels["le"] = le
+            return read.value("resilience_\(name)", labels)
+        }
+        #expect(value("calls_total", "throttled") == 2 && value("attempts_total", "throttled") == 1)
+        #expect(value("calls_total", "rejected") == 1 && value("calls_total", "rejected_inside") == 1)
+        #expect(value("call_duration_seconds_bucket", "throttled", le: "0.025") == 0)
+        #expect(value("call_duration_seconds_bucket", "throttled", le: "0.05") == 1)
+        #expect(value("call_duration_seconds_bucket", "throttled", le: "60") == 1)
+        #expect(value("call_duration_seconds_bucket", "throttled", le: "+Inf") == 2)
+        #expect(value("call_duration_seconds_count", "throttled") == 2)
+        #expect(value("call_duration_seconds_sum", "throttled") == 90.03)
+        #expect(value("call_attempts_sum", "throttled") == 3)
+        #expect(read.value("resilience_wait_duration_seconds_sum", ["pipeline": "pay", "policy": "retry"]) == 3)
+        #expect(read.types["resilience_call_duration_seconds"] == "histogram")
+        #expect(!read.samples.contains { $0.name == "resilience_events_total" })
     }
 
     @Test("two pages of the same state are the same text")

@@ -107,6 +107,92 @@
             #expect(metadata("left_out_ms") == "10000.0")
         }
 
+        private enum RequestID { @TaskLocal static var current = "none" }
+
+        @Test("a line says what failed, in its text and in its metadata, and the id of the request whose task it is in")
+        func failure() async throws {
+            var handler = handler
+            handler.metadataProvider = Logger.MetadataProvider { ["request": "\(RequestID.current)"] }
+            let log = PolicyLogger(Logger(label: "test") { [handler] _ in handler }, timeBase: clock)
+            let pipeline = Pipeline("prices", timeBase: clock, observers: PolicyObservers(log)) { Retry(maxRetries: 0) }
+            await RequestID.$current.withValue("r-17") {
+                _ = try? await pipeline.run { throw Refused() }
+            }
+            let entry = try #require(handler.entries.last { "\($0.message)".contains("[prices/call] failed") })
+            #expect("\(entry.message)".hasSuffix(": Refused 111 at prices:8080"))
+            let expected = [
+                "failure": "Refused 111 at prices:8080", "error_type": "Refused", "error_code": "111",
+                "host": "prices:8080",
+            ]
+            for (key, value) in expected { #expect(entry.metadata["resilience.\(key)"]?.description == value) }
+            #expect(entry.metadata["request"]?.description == "r-17")
+        }
+
+        private struct Refused: Error, FailureDescribing {
+            var failureDetail: FailureDetail { FailureDetail("Refused", code: "111", host: "prices:8080") }
+        }
+
+        @Test("rejected calls have one line at notice every ten seconds, although each is below the logger's level")
+        func rejections() throws {
+            let log = PolicyLogger(logger(.info), timeBase: clock)
+            let pipeline = Pipeline("catalog", timeBase: clock, observers: PolicyObservers(log)) {
+                Bulkhead("bulkhead", limit: 1, timeBase: clock)
+            }
+            try clock.run { [clock] in
+                try await pipeline.run {
+                    for _ in 0..<2_269 { _ = try? await pipeline.run {} }
+                }
+                #expect(lines == [])
+                try await clock.sleep(for: .seconds(11))
+                let late = RunOptions(deadline: clock.now)
+                for _ in 0..<300 { _ = try? await pipeline.run(options: late) {} }
+                try await clock.sleep(for: .seconds(11))
+                try await clock.sleep(for: .seconds(60))
+            }
+            #expect(
+                lines == [
+                    "notice [catalog/call] 2269 calls rejected by bulkhead in 10 s",
+                    "notice [catalog/call] 300 calls rejected by deadline in 10 s",
+                ])
+            #expect(metadata("left_out") == "300" && metadata("failed_by") == "deadline")
+        }
+
+        @Test("with the lines of rejections among the others, the summary says how many more there were")
+        func moreRejections() throws {
+            let log = PolicyLogger(logger(.debug), timeBase: clock)
+            let rejected = PolicyEvent(
+                policy: "call", pipeline: "x", time: clock.now,
+                detail: Pipeline.Event.rejected(took: .zero, attempts: 0),
+                failure: FailureDetail(of: BulkheadFull(policy: "room", reason: .full)))
+            try clock.run { [clock] in
+                for _ in 0..<8 { log.receive(rejected) }
+                try await clock.sleep(for: .seconds(11))
+            }
+            #expect(handler.entries.count == 6)
+            #expect(lines.last == "notice [x/call] 3 more calls rejected by room in 10 s")
+        }
+
+        @Test("rejections have no summary in a log of warnings, nor where one's own levels leave them out")
+        func noSummary() throws {
+            let quiet = PolicyLogger(logger(.warning), timeBase: clock)
+            let silent = PolicyLogger(logger(.info), timeBase: clock) { _ in nil }
+            for log in [quiet, silent] {
+                log.receive(event(Pipeline.Event.rejected(took: .zero, attempts: 0), policy: "call"))
+                log.flush()
+            }
+            #expect(lines == [])
+        }
+
+        @Test("a policy that is used alone has the summary, too; in a pipeline a rejection is told once")
+        func alone() throws {
+            let log = PolicyLogger(logger(.info), timeBase: clock)
+            let rejected = Bulkhead.Event.rejected(.full)
+            for _ in 0..<3 { log.receive(event(rejected, policy: "room", pipeline: nil)) }
+            for _ in 0..<3 { log.receive(event(rejected, policy: "room")) }
+            log.flush()
+            #expect(lines == ["notice [room] 3 calls rejected by room in 0 s"])
+        }
+
         @Test("an event of another kind is written in the middle of a storm")
         func apart() {
             let log = PolicyLogger(logger(), lines: 1, timeBase: clock)

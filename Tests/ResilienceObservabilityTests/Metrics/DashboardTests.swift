@@ -1,6 +1,9 @@
 #if Metrics
     import Foundation
+    import MetricsTestKit
+    import Resilience
     @testable import ResilienceObservability
+    import ResilienceTesting
     import TestSupport
     import Testing
 
@@ -15,10 +18,9 @@
         }
 
         private static var exported: [String: MetricName] {
-            let histograms: Set<MetricName> = [.callDuration, .callAttempts, .attemptDuration, .waitDuration]
             var exported: [String: MetricName] = [:]
             for name in MetricName.allCases {
-                let endings = histograms.contains(name) ? ["_bucket", "_sum", "_count"] : [""]
+                let endings = name.kind == .histogram ? ["_bucket", "_sum", "_count"] : [""]
                 for ending in endings { exported[name.rawValue + ending] = name }
             }
             return exported
@@ -44,7 +46,8 @@
             #expect(expressions.count > 10)
             let used = Set(expressions.flatMap { Self.names(in: $0) })
             #expect(used.subtracting(Self.exported.keys) == [])
-            let missing = Set(MetricName.allCases).subtracting(used.compactMap { Self.exported[$0] })
+            let missing = Set(MetricName.allCases.filter { !$0.isOfReport }).subtracting(
+                used.compactMap { Self.exported[$0] })
             #expect(missing == [], "the dashboard does not show them")
         }
 
@@ -75,6 +78,124 @@
                 #expect(isThere, "\(name.rawValue)")
             }
             #expect(rows.count == MetricName.allCases.count)
+        }
+
+        // MARK: What the shipped route answers
+
+        /// A selector of a query, such as `resilience_circuits{state="open"}`, and the labels that the query groups by.
+        private struct Selector {
+            let metric: String
+            let filters: [(label: String, sign: String, value: String)]
+            let groups: [String]
+        }
+
+        private static func selectors(in expression: String) -> [Selector] {
+            let groups = expression.matches(of: /by \(([^)]*)\)/).flatMap {
+                $0.1.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+            }
+            return expression.matches(of: /(resilience_[a-z_]+)(?:\{([^}]*)\})?/).map { match in
+                let filters = (match.2 ?? "").matches(of: /([a-z_]+)(=~|!~|!=|=)"([^"]*)"/).map {
+                    (label: String($0.1), sign: String($0.2), value: String($0.3))
+                }
+                return Selector(metric: String(match.1), filters: filters, groups: groups)
+            }
+        }
+
+        @Test("every query of the dashboard finds what it asks for, label for label, in the text of the shipped route")
+        func scraped() throws {
+            let now = EveryGauge.now
+            let counter = EventCounter()
+            for outcome in [Verdict.success, .transient, .throttled, .uncertain, .permanent, .rejected, .cancelled] {
+                let events: [Pipeline.Event] =
+                    switch outcome.kind {
+                    case .success: [.attemptSucceeded(1, took: .zero), .succeeded(took: .zero, attempts: 1)]
+                    case .cancelled: [.cancelled(took: .zero, attempts: 1)]
+                    case .rejected, .transient, .throttled, .uncertain, .permanent:
+                        [
+                            .attemptFailed(1, outcome, took: .zero),
+                            .failed(
+                                outcome, took: .zero, attempts: 1,
+                                waits: [PolicyWait(policy: "retry", duration: .seconds(1))]),
+                        ]
+                    }
+                for event in events {
+                    counter.receive(PolicyEvent(policy: "call", pipeline: "pay", time: now, detail: event))
+                }
+            }
+            counter.receive(
+                PolicyEvent(policy: "b", pipeline: "pay", time: now, detail: CircuitBreaker.Event.recovered))
+            let report = HealthReport(
+                name: "s", status: .up, totals: HealthTotals(), components: EveryGauge.components)
+            let samples = try ExpositionParser(report.prometheusText(counts: counter.counts)).samples
+            let data = try Data(contentsOf: repository.appending(path: "Docs/Grafana/resilience.json"))
+            let expressions = Self.expressions(in: try JSONSerialization.jsonObject(with: data))
+            #expect(expressions.count > 40)
+            for expression in expressions {
+                for selector in Self.selectors(in: expression) {
+                    let found = samples.filter { sample in
+                        sample.name == selector.metric && selector.groups.allSatisfy { sample.labels[$0] != nil }
+                    }
+                    #expect(!found.isEmpty, "\(selector.metric) of \(expression)")
+                    for (label, sign, value) in selector.filters {
+                        // A variable's value is any name.
+                        let names = value.hasPrefix("$") ? [".*"] : value.split(separator: "|").map(String.init)
+                        for name in names {
+                            let pattern = try Regex(name)
+                            let isThere = found.contains { sample in
+                                guard let own = sample.labels[label] else { return false }
+                                return (own.wholeMatch(of: pattern) != nil) == sign.hasPrefix("=")
+                            }
+                            #expect(isThere, "\(label)\(sign)\(name) of \(expression)")
+                        }
+                    }
+                }
+            }
+        }
+
+        @Test("the route and swift-metrics tell of the same service the same, by the same names and labels")
+        func bothWays() async throws {
+            struct Lost: Error, VerdictConvertible { var verdict: Verdict { .transient } }
+            let (clock, backend, counter) = (ManualClock(), TestMetrics(), EventCounter())
+            let metrics = ResilienceMetrics(factory: backend)
+            let pipeline = Pipeline("pay", timeBase: clock, observers: PolicyObservers(metrics, counter)) {
+                Retry(maxRetries: 1, backoff: .constant(.seconds(2)), budget: .tokens(capacity: 28))
+                CircuitBreaker("b", tripping: .consecutiveFailures(3), timeBase: clock)
+                Throttle("t", limit: .perSecond(1, burst: 5), timeBase: clock)
+                Bulkhead("room", limit: 2, timeBase: clock)
+                Hedge("twice", after: .constant(.milliseconds(200)), timeBase: clock)
+            }
+            let cache = CallCache<String, Int>(lifetime: CacheLifetime(freshFor: .seconds(1)), timeBase: clock)
+            let alone = CircuitBreaker("alone", timeBase: clock)
+            try clock.run {
+                try await pipeline.run {}
+                for _ in 0..<3 { _ = try? await pipeline.run { throw Lost() } }
+            }
+            metrics.watch(pipeline)
+            metrics.watch(cache)
+            metrics.watch(alone)
+            await metrics.sample()
+            let report = await HealthMonitor("s") {
+                pipeline
+                cache
+                alone
+            }.report()
+            let read = try ExpositionParser(report.prometheusText(counts: counter.counts))
+            let own = Set(MetricName.allCases.filter(\.isOfReport).map(\.rawValue))
+            func line(_ name: String, _ labels: [String: String], _ value: Double) -> String {
+                "\(name) \(labels.sorted { $0.key < $1.key }) \(value)"
+            }
+            let route = Set(
+                read.samples.filter { read.types[$0.name] != nil && !own.contains($0.name) }
+                    .map { line($0.name, $0.labels, $0.value) })
+            let meters = backend.meters.map {
+                line($0.label, Dictionary(uniqueKeysWithValues: $0.dimensions), $0.lastValue ?? -1)
+            }
+            let counters = backend.counters.map {
+                line($0.label, Dictionary(uniqueKeysWithValues: $0.dimensions), Double($0.totalValue))
+            }
+            #expect(route == Set(meters + counters))
+            let histograms = Set(read.types.filter { $0.value == "histogram" }.keys)
+            #expect(histograms == Set(backend.timers.map(\.label) + backend.recorders.map(\.label)))
         }
     }
 #endif

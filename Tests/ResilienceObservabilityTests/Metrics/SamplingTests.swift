@@ -103,29 +103,34 @@
             #expect(try circuit("closed", in: "none") == 3)
         }
 
+        private static func health(_ policy: String, _ detail: some PolicyStatusDetail) -> PolicyHealth {
+            PolicyHealth(PolicyStatus(policy: policy, detail: detail), at: MonotonicInstant(nanoseconds: 0))
+        }
+
         @Test("a gauge of what is gone is removed, so that an evicted circuit does not stay open for ever")
         func gone() async throws {
             let open = Locked(true)
             let metrics = ResilienceMetrics(factory: backend)
             metrics.add { readings in
                 guard open.withLock({ $0 }) else { return }
-                readings.add(
-                    PolicyStatus(policy: "b", detail: CircuitBreakerStatus(state: .open, failureCount: 5)), in: "x")
+                readings.add(Self.health("b", CircuitBreakerStatus(state: .open, failureCount: 5)), in: "x")
             }
             await metrics.sample()
             #expect(backend.meters.count == 4)
             open.withLock { $0 = false }
             await metrics.sample()
             #expect(backend.meters.isEmpty)
+            // It comes back, with gauges that the backend knows.
+            open.withLock { $0 = true }
+            await metrics.sample()
+            #expect(try backend.meters.count == 4 && circuit("open", "b") == 1)
         }
 
         @Test("an unbounded number of names is a bounded number of gauges; the rest is added up")
         func bounded() {
             var readings = GaugeReadings()
             for number in 100..<200 {
-                readings.add(
-                    PolicyStatus(policy: "\(number)", detail: CircuitBreakerStatus(state: .open, failureCount: 1)),
-                    in: "x")
+                readings.add(Self.health("\(number)", CircuitBreakerStatus(state: .open, failureCount: 1)), in: "x")
             }
             let known: Set<[String]> = [["x", "150"], ["x", "199"]]
             let bounded = readings.bounded(to: 3, preferring: known)

@@ -150,4 +150,68 @@ import Testing
         }
         #expect(text(result).contains("EventCounter: limit is -1, and must not be negative"))
     }
+
+    @Test("calls and attempts are counted by how they ended, with how long they took and how long they waited")
+    func outcomes() throws {
+        let clock = ManualClock()
+        let counter = EventCounter()
+        let pipeline = Pipeline("calls", timeBase: clock, observers: PolicyObservers(counter)) {
+            Retry(maxRetries: 1, backoff: .constant(.seconds(2)))
+        }
+        try clock.run { [clock] in
+            try await pipeline.run { attempt in
+                try await clock.sleep(for: .milliseconds(40))
+                if attempt.number == 1 { throw Judged(verdict: .transient) }
+            }
+        }
+        func key(_ outcome: CallOutcome) -> EventCounts.CallKey {
+            EventCounts.CallKey(pipeline: "calls", outcome: outcome)
+        }
+        let counts = counter.counts
+        #expect(
+            Set(counts.calls.keys) == [key(.success)] && Set(counts.attempts.keys) == [key(.success), key(.transient)])
+        let calls = try #require(counts.calls[key(.success)])
+        #expect(calls.count == 1 && abs(calls.sum - 2.08) < 1e-9)
+        #expect(calls.counts[try #require(calls.bounds.firstIndex(of: 2.5))] == 1)
+        #expect(counts.callAttempts[key(.success)]?.sum == 2)
+        #expect(counts.waits.map { "\($0.key.policy) \($0.value.sum)" } == ["retry 2.0"])
+        #expect(counter.reset().calls == counts.calls && counter.counts.calls.isEmpty)
+    }
+
+    @Test("a value belongs to the first bound that is not below it, and one above all is counted too")
+    func bounds() {
+        var values = CountedValues.seconds
+        for value in [0, 0.001, 0.0011, 60, 61, .infinity] { values.add(value) }
+        #expect(values.count == 6 && values.counts.first == 2 && values.counts[1] == 1)
+        #expect(values.counts.suffix(2) == [1, 2] && values.counts.count == values.bounds.count + 1)
+        var twice = values
+        twice.add(values)
+        #expect(twice.counts == values.counts.map { $0 * 2 })
+    }
+
+    @Test("an event of several things counts them, and never less than none")
+    func several() {
+        struct Several: PolicyEventDetail {
+            let number: Int
+            var measure: EventMeasure { .count(number) }
+            var description: String { "\(number)" }
+        }
+        let counter = EventCounter(limit: 1)
+        for number in [3, 4, -5, 0] { counter.receive(event(Several(number: number))) }
+        for number in [2, -1] { counter.receive(event(Several(number: number), policy: "other")) }
+        #expect(counter.counts.byKey.map(\.value) == [7] && counter.counts.others == 2)
+    }
+
+    @Test("calls and waits of any number of names are a bounded number of keys")
+    func boundedCalls() {
+        let counter = EventCounter(limit: 10)
+        for number in 0..<1_000 {
+            let waits = [PolicyWait(policy: "\(number)", duration: .seconds(1))]
+            counter.receive(
+                event(Pipeline.Event.succeeded(took: .zero, attempts: 1, waits: waits), policy: "call", pipeline: "p"))
+            counter.receive(
+                event(Pipeline.Event.succeeded(took: .zero, attempts: 1), policy: "call", pipeline: "\(number)"))
+        }
+        #expect(counter.counts.calls.count == 10 && counter.counts.waits.count == 10)
+    }
 }

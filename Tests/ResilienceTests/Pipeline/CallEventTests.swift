@@ -120,7 +120,8 @@ import Testing
             (.success, .succeeded(took: .zero, attempts: 1)),
             (.permanent, .failed(.permanent, took: .zero, attempts: 1)),
             (.uncertain, .failed(.uncertain, took: .zero, attempts: 1)),
-            (.rejected, .rejected(took: .zero, attempts: 1)), (.cancelled, .cancelled(took: .zero, attempts: 1)),
+            (.rejected, .failed(.rejected, took: .zero, attempts: 1)),
+            (.cancelled, .cancelled(took: .zero, attempts: 1)),
         ] as [(Verdict, Pipeline.Event)])
     func ends(verdict: Verdict, event: Pipeline.Event) async throws {
         for throwing in [true, false] {

@@ -1,0 +1,143 @@
+/// What an attempt failed with, in a few words that a log may keep: the type and the code of the error, the status of
+/// an answer, and the host, as far as they are known.
+///
+/// Its parts are short and on one line, whatever they are made of: at most 100 Unicode scalars each, and
+/// ``description`` at most 200. Characters that control a terminal, or end a line, are replaced. There is no place in
+/// it for a body, the value of a field, the query of a URL, or credentials: an error that describes itself gives none.
+public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
+    /// The type of the error, such as "URLError"; of an answer, what it is called in its client.
+    public let type: String
+    /// What tells errors of one type apart, such as "-1004" or "ECONNREFUSED"; nil if it is not known.
+    public let code: String?
+    /// The HTTP status; nil if there is none.
+    public let status: Int?
+    /// The host that was called, with its port if that is known: "prices.example:8080". nil if it is not known.
+    public let host: String?
+    /// The name of the policy whose error it is; nil if no policy made it.
+    public let policy: String?
+
+    /// Creates a description.
+    /// - Parameters:
+    ///   - type: The type of the error.
+    ///   - code: What tells errors of one type apart. nil, the default, if it is not known.
+    ///   - status: The HTTP status. nil, the default, if there is none.
+    ///   - host: The host that was called, with its port. nil, the default, if it is not known.
+    ///   - policy: The name of the policy whose error it is. nil, the default, if no policy made it.
+    public init(
+        _ type: String, code: String? = nil, status: Int? = nil, host: String? = nil, policy: String? = nil
+    ) {
+        self.type = type.bounded(to: Self.longestPart)
+        self.code = code?.bounded(to: Self.longestPart)
+        self.status = status
+        self.host = host?.bounded(to: Self.longestPart)
+        self.policy = policy?.bounded(to: Self.longestPart)
+    }
+
+    /// Creates the description of any error.
+    ///
+    /// An error that is ``FailureDescribing`` describes itself. Of any other only the type is known, and, if it is an
+    /// enum, the name of the case, or else a raw value that is an integer: never its text, which may say anything.
+    /// - Parameter error: The error.
+    public init(of error: any Error) {
+        if let error = error as? any FailureDescribing {
+            self = error.failureDetail
+        } else {
+            self.init("\(Swift.type(of: error))", code: Self.code(of: error))
+        }
+    }
+
+    /// Creates the description of a result that means failure; nil if neither it, nor a part of it if it is a tuple, is
+    /// ``FailureDescribing``.
+    package init?(ofResult result: Any) {
+        if let result = result as? any FailureDescribing {
+            self = result.failureDetail
+            return
+        }
+        let mirror = Mirror(reflecting: result)
+        guard mirror.displayStyle == .tuple else { return nil }
+        for case let part as any FailureDescribing in mirror.children.map(\.value) {
+            self = part.failureDetail
+            return
+        }
+        return nil
+    }
+
+    private static func code(of error: any Error) -> String? {
+        let mirror = Mirror(reflecting: error)
+        if mirror.displayStyle == .enum {
+            if let name = mirror.children.first?.label { return name }
+            let hasText =
+                error is any CustomStringConvertible || error is any CustomDebugStringConvertible
+                || error is any TextOutputStreamable
+            if !hasText { return "\(error)" }
+        }
+        guard let value = (error as? any RawRepresentable)?.rawValue as? any BinaryInteger else { return nil }
+        return "\(value)"
+    }
+
+    /// The same with this host, unless it has one.
+    package func at(_ host: String?) -> FailureDetail {
+        self.host == nil ? FailureDetail(type, code: code, status: status, host: host, policy: policy) : self
+    }
+
+    /// `HTTP 503 at prices.example:8080`; `NIOConnectionError ECONNREFUSED at 127.0.0.1:8083`; `BulkheadFull full
+    /// (bulkhead)`.
+    public var description: String {
+        let what = status.map { "HTTP \($0)" } ?? ([type, code].compactMap { $0 }).joined(separator: " ")
+        return "\(what)\(policy.map { " (\($0))" } ?? "")\(host.map { " at \($0)" } ?? "")".bounded(to: 200)
+    }
+
+    private static var longestPart: Int { 100 }
+}
+
+/// An error, or a result that may mean failure, that says by itself what a call failed with.
+///
+/// Conform to it, and logs and spans say it:
+///
+/// ```swift
+/// extension StoreError: FailureDescribing {
+///     var failureDetail: FailureDetail {
+///         FailureDetail("StoreError", code: "\(number)")
+///     }
+/// }
+/// ```
+///
+/// It is asked only if somebody observes the call.
+public protocol FailureDescribing {
+    /// What failed. Give no body, no value of a field, no query and no credentials: logs keep it.
+    var failureDetail: FailureDetail { get }
+}
+
+extension DeadlinePassed: FailureDescribing {
+    public var failureDetail: FailureDetail { FailureDetail("DeadlinePassed", policy: "deadline") }
+}
+
+extension WouldWait: FailureDescribing {
+    public var failureDetail: FailureDetail { FailureDetail("WouldWait", policy: policy) }
+}
+
+extension InjectedFault: FailureDescribing {
+    public var failureDetail: FailureDetail { FailureDetail("InjectedFault", code: "\(verdict.kind)", policy: policy) }
+}
+
+extension String {
+    /// The text on one line, cut after a number of Unicode scalars.
+    fileprivate func bounded(to limit: Int) -> String {
+        if utf8.count <= limit, unicodeScalars.allSatisfy(\.isHarmless) { return self }
+        var text = String.UnicodeScalarView()
+        for (index, scalar) in unicodeScalars.prefix(limit + 1).enumerated() {
+            text.append(index == limit ? "…" : scalar.isHarmless ? scalar : "_")
+        }
+        return String(text)
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether the scalar neither controls a terminal, nor ends a line, nor changes the direction of what follows.
+    package var isHarmless: Bool {
+        switch value {
+        case 0..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: false
+        default: true
+        }
+    }
+}

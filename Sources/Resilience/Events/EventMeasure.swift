@@ -1,0 +1,45 @@
+/// What an event adds to the metrics. Whoever counts events goes by it, so that all metrics have the same outcomes.
+public enum EventMeasure: Sendable, Hashable {
+    /// So many of the event's kind: 1 of almost all events; less than 0 counts as 0.
+    case count(Int)
+    /// An attempt of a call has ended, after this time.
+    case attempt(CallOutcome, took: Duration)
+    /// A call has ended, after this time, with so many attempts, and with waits for these policies.
+    case call(CallOutcome, took: Duration, attempts: Int, waits: [PolicyWait])
+}
+
+/// How a call or an attempt ended, in the words of metrics: the raw value is that of the label `outcome`.
+public enum CallOutcome: String, Sendable, Hashable, CaseIterable {
+    /// It succeeded.
+    case success
+    /// It failed with the verdict ``Verdict/transient``.
+    case transient
+    /// It failed with the verdict ``Verdict/throttled``.
+    case throttled
+    /// It failed with the verdict ``Verdict/uncertain``.
+    case uncertain
+    /// It failed with the verdict ``Verdict/permanent``.
+    case permanent
+    /// The pipeline itself rejected the call, before its first attempt.
+    case rejected
+    /// The operation began, and ended with the verdict ``Verdict/rejected``: something further in rejected it, such as
+    /// the bulkhead of a service that it calls. A failure for whoever waits for the answer.
+    case rejectedInside = "rejected_inside"
+    /// It was cancelled.
+    case cancelled
+
+    /// Creates the outcome of an operation that began.
+    /// - Parameter verdict: What its end means.
+    public init(ofOperation verdict: Verdict) {
+        self =
+            switch verdict.kind {
+            case .success: .success
+            case .transient: .transient
+            case .throttled: .throttled
+            case .uncertain: .uncertain
+            case .permanent: .permanent
+            case .rejected: .rejectedInside
+            case .cancelled: .cancelled
+            }
+    }
+}

@@ -1,0 +1,75 @@
+#if AsyncHTTPClient
+    public import AsyncHTTPClient
+    public import NIOCore
+    import NIOHTTP1
+    public import NIOPosix
+    public import Resilience
+
+    #if canImport(Darwin)
+        import Darwin
+    #elseif canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    // What logs and spans say of a failed request: status, code and host. No body, no field, no path and no query.
+
+    extension HTTPClientResponse: FailureDescribing {
+        public var failureDetail: FailureDetail {
+            FailureDetail("HTTPClientResponse", status: Int(clamping: status.code))
+        }
+    }
+
+    extension Exchange: FailureDescribing {
+        var failureDetail: FailureDetail { response.failureDetail.at(HTTPClientRequest.host(of: url)) }
+    }
+
+    extension HTTPClientError: FailureDescribing {
+        /// Its short description, which names no URL.
+        public var failureDetail: FailureDetail { FailureDetail("HTTPClientError", code: shortDescription) }
+    }
+
+    extension NIOConnectionError: FailureDescribing {
+        /// Why the last address did not answer, or that there is none; and the host.
+        public var failureDetail: FailureDetail {
+            let reason = connectionErrors.last.map { FailureDetail(of: $0.error) }
+            let isUnknown = reason == nil && (dnsAError != nil || dnsAAAAError != nil)
+            return FailureDetail(
+                "NIOConnectionError", code: reason.map { $0.code ?? $0.type } ?? (isUnknown ? "unknown host" : nil),
+                host: "\(host):\(port)")
+        }
+    }
+
+    extension IOError: FailureDescribing {
+        /// The name of the error number, or the number.
+        public var failureDetail: FailureDetail {
+            FailureDetail("IOError", code: Self.names[errnoCode] ?? "errno \(errnoCode)")
+        }
+
+        private static var names: [CInt: String] {
+            [
+                ECONNREFUSED: "ECONNREFUSED", ECONNRESET: "ECONNRESET", ECONNABORTED: "ECONNABORTED", EPIPE: "EPIPE",
+                ETIMEDOUT: "ETIMEDOUT", EHOSTUNREACH: "EHOSTUNREACH", ENETUNREACH: "ENETUNREACH",
+                EADDRNOTAVAIL: "EADDRNOTAVAIL", EADDRINUSE: "EADDRINUSE", EMFILE: "EMFILE", ENFILE: "ENFILE",
+                EACCES: "EACCES", EPERM: "EPERM", ENOENT: "ENOENT",
+            ]
+        }
+    }
+
+    extension ExchangeFailed: FailureDescribing {
+        /// That of ``underlying``.
+        public var failureDetail: FailureDetail { FailureDetail(of: underlying) }
+    }
+
+    extension HTTPClientRequest {
+        /// Returns the host of a URL, and its port if it has one: without credentials. nil if there is none.
+        static func host(of url: String) -> String? {
+            guard let scheme = url.firstRange(of: "://") else { return nil }
+            let authority = url[scheme.upperBound...].prefix { !"/?#".contains($0) }
+            let host = authority[
+                (authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? authority.startIndex)...]
+            return host.isEmpty ? nil : String(host)
+        }
+    }
+#endif

@@ -1,0 +1,22 @@
+#if GRPC
+    public import GRPCCore
+    public import Resilience
+
+    extension RPCError: FailureDescribing {
+        /// Its code, or what a policy of this process failed the RPC with. Its message is left out: it may say
+        /// anything.
+        public var failureDetail: FailureDetail {
+            if let cause = cause as? any PolicyError { return FailureDetail(of: cause) }
+            return FailureDetail("RPCError", code: "\(code)")
+        }
+    }
+
+    extension AttemptEnd: FailureDescribing {
+        var failureDetail: FailureDetail {
+            switch self {
+            case .status(let status, _): FailureDetail("RPCError", code: "\(status.code)")
+            case .lost(let error), .notOpened(let error): FailureDetail(of: error)
+            }
+        }
+    }
+#endif

@@ -1,0 +1,73 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    import NIOCore
+    import NIOPosix
+    import Resilience
+    @testable import ResilienceAsyncHTTPClient
+    import ResilienceHTTP
+    import TestSupport
+    import Testing
+
+    #if canImport(Darwin)
+        import Darwin
+    #elseif canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// What logs say of failed requests: status, code and host, and never a path, a query, a field or credentials.
+    @Suite(.timeLimit(.minutes(20))) struct FailureDetailsTests {
+        private let told = Locked<[String]>([])
+
+        private func pipeline() -> Pipeline {
+            Pipeline(
+                "test",
+                observers: PolicyObservers { [told] event in
+                    told.withLock { $0.append("\(event.detail.kind): \(event.failure?.description ?? "nothing")") }
+                }
+            ) {}
+        }
+
+        @Test("a 503, a refused connection and a lost one read differently, and say which host it was")
+        func requests() async throws {
+            try await withServer([.status(503), .close(after: "")]) { server, http in
+                let client = http.resilient(pipeline())
+                let host = "127.0.0.1:\(server.port)"
+                _ = try await client.execute(get(server.url()))
+                #expect(told.withLock { $0 } == ["attemptFailed: HTTP 503 at \(host)", "failed: HTTP 503 at \(host)"])
+                told.withLock { $0 = [] }
+                _ = try? await client.execute(get(server.url()))
+                #expect(told.withLock { $0 }.last == "failed: HTTPClientError Remote connection closed at \(host)")
+                _ = try? await client.execute(post(WireServer.nowhere))
+                let last = try #require(told.withLock { $0 }.last)
+                #expect(last.contains("ECONNREFUSED at 127.0.0.1:"))
+            }
+        }
+
+        @Test(
+            "an error of the client or of SwiftNIO is its code",
+            arguments: [
+                (HTTPClientError.readTimeout, "HTTPClientError Read timeout"),
+                (HTTPClientError.unsupportedScheme("secret"), "HTTPClientError Unsupported scheme"),
+                (IOError(errnoCode: ECONNRESET, reason: "secret"), "IOError ECONNRESET"),
+                (IOError(errnoCode: 12_345, reason: "secret"), "IOError errno 12345"),
+                (ExchangeFailed(underlying: IOError(errnoCode: EPIPE, reason: "secret")), "IOError EPIPE"),
+                (ChannelError.connectTimeout(.seconds(1)), "ChannelError connectTimeout"),
+            ] as [(any Error, String)])
+        func errors(error: any Error, text: String) {
+            #expect(FailureDetail(of: error).description == text)
+        }
+
+        @Test(
+            "the host of a URL has no credentials, and there may be none",
+            arguments: [
+                ("http://a.example:80/p?q=secret#f", "a.example:80"), ("https://name:secret@a.example", "a.example"),
+                ("http://a@b@c.example?q", "c.example"), ("http://[::1]:9/", "[::1]:9"), ("http:///p", nil),
+                ("http://", nil), ("a.example/p", nil), ("", nil), ("http://name:secret@/p", nil),
+            ] as [(String, String?)])
+        func hosts(url: String, host: String?) {
+            #expect(HTTPClientRequest.host(of: url) == host)
+        }
+    }
+#endif
