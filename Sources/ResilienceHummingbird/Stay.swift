@@ -38,16 +38,24 @@
         /// - Parameters:
         ///   - verdict: What the stay ends with if the body was written.
         ///   - limit: Ends the writing if it takes too long.
-        func holding(_ stay: Stay, verdict: Verdict, in pipeline: Pipeline, limit: Pipeline?) -> ResponseBody {
-            ResponseBody(contentLength: contentLength) { writer in
-                let watched = WatchedWriter(base: writer, stay: stay)
-                do {
-                    try await write(watched, within: limit)
-                    stay.end(verdict)
-                } catch {
-                    let isCancelled = stay.isClientGone || Task.isCancelled
-                    stay.end(isCancelled ? .cancelled : pipeline.verdict(for: error), error: error)
-                    throw error
+        ///   - connection: Ends the writing when its client goes; nil if it is not known.
+        func holding(
+            _ stay: Stay, verdict: Verdict, in pipeline: Pipeline, limit: Pipeline?, connection: (any Channel)?
+        ) -> ResponseBody {
+            // A body whose length is known is mostly there already, and has nothing to wait for.
+            let connection = contentLength == nil ? connection : nil
+            return ResponseBody(contentLength: contentLength) { writer in
+                // Safe: the closure runs once, its end is waited for, and meanwhile nothing else uses the writer.
+                nonisolated(unsafe) let watched = WatchedWriter(base: writer, stay: stay)
+                try await ClientWatch.run(on: connection) {
+                    do {
+                        try await write(watched, within: limit)
+                        stay.end(verdict)
+                    } catch {
+                        let isCancelled = stay.isClientGone || Task.isCancelled
+                        stay.end(isCancelled ? .cancelled : pipeline.verdict(for: error), error: error)
+                        throw error
+                    }
                 }
             }
         }
