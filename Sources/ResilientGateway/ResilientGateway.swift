@@ -21,21 +21,18 @@
         }
 
         private static func run() async throws {
-            let environment = ConfigReader(provider: EnvironmentVariablesProvider())
+            let standard = InMemoryProvider(
+                values: ["filePath": "Sources/ResilientGateway/gateway.json", "pollIntervalSeconds": 1])
+            let environment = ConfigReader(providers: [EnvironmentVariablesProvider(), standard])
+            let file = try await ReloadingFileProvider<JSONSnapshot>(config: environment)
             let port = environment.int(forKey: "port", default: 8080)
-            let path = environment.string(forKey: "file.path", default: "Sources/ResilientGateway/gateway.json")
-            let file = try await ReloadingFileProvider<JSONSnapshot>(
-                config: ConfigReader(
-                    provider: InMemoryProvider(values: [
-                        "filePath": .init(stringLiteral: path), "pollIntervalSeconds": 1,
-                    ])))
             let upstreams = Upstreams(firstPort: environment.int(forKey: "upstream.port", default: 8081))
             let gateway = Gateway(
                 settings: ConfigReader(providers: [EnvironmentVariablesProvider(), file]),
                 upstreams: upstreams.addresses, address: .hostname("127.0.0.1", port: port),
                 logger: Logger(label: "gateway"))
             let url = "http://127.0.0.1:\(port)"
-            print("\(url)/resilience    settings: \(path)")
+            print("\(url)/resilience    settings: \(environment.string(forKey: "filePath", default: ""))")
             let traffic = environment.bool(forKey: "traffic", default: true) ? upstreams.traffic(to: url) : []
             let group = ServiceGroup(
                 services: upstreams.services + traffic + [file, try gateway.application()],
