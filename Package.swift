@@ -137,6 +137,7 @@ let package = Package(
                 .product("Logging", of: "swift-log", if: "Logging"),
                 .product("CoreMetrics", of: "swift-metrics", if: "Metrics"),
                 .product("Tracing", of: "swift-distributed-tracing", if: "Tracing"),
+                .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ]),
         .target(
             name: "ResilienceConfiguration",
@@ -287,6 +288,8 @@ let package = Package(
                 .product("MetricsTestKit", of: "swift-metrics", if: "Metrics"),
                 .product("Tracing", of: "swift-distributed-tracing", if: "Tracing"),
                 .product("InMemoryTracing", of: "swift-distributed-tracing", if: "Tracing"),
+                .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
+                .product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ]),
         .testTarget(
             name: "ResilienceConfigurationTests",

@@ -43,6 +43,7 @@
         /// Returns the error that says so; or the same error, if it already does, or says something else.
         static func naming(_ error: any Error) -> any Error {
             switch error {
+            case let error as HTTPClientError where error == .getConnectionFromPoolTimeout: NoFreeConnection()
             case is any UpstreamError, is any PolicyError, is CancellationError: error
             case _ where isOwn(error): error
             case is any VerdictConvertible where RequestFailure(error) == nil: error

@@ -13,7 +13,8 @@
         ///
         /// | the error says | verdict |
         /// |---|---|
-        /// | the request was not sent: no address, no connection, no handshake, no free connection in the pool | transient |
+        /// | the request was not sent: no address, no connection, no handshake | transient |
+        /// | no connection of the client's own pool became free: the server knows nothing of it | rejected |
         /// | it may have been sent: the connection was lost, a time limit passed, the answer is no HTTP | transient if the request is repeatable, else uncertain |
         /// | it will be the same next time: a wrong request, a certificate that is not trusted, a redirect loop, a client that is shut down | permanent |
         ///
@@ -34,6 +35,7 @@
     extension RequestFailure {
         init?(_ error: any Error) {
             switch error {
+            case is NoFreeConnection: self = .noFreeConnection
             case let error as HTTPClientError: self = Self(error)
             case let error as ExchangeFailed:
                 guard let failure = Self(error.underlying) else { return nil }
@@ -100,8 +102,9 @@
         /// All `HTTPClientError`s but `internalStateFailure`, whose text differs. Their codes are private, and three of
         /// them are deprecated; a test compares this table with the library's source.
         static let byShortDescription: [String: RequestFailure] = [
+            "Get connection from pool timeout": .noFreeConnection,
+
             "Connect timeout": .notSent,
-            "Get connection from pool timeout": .notSent,
             "HTTP proxy handshake timeout": .notSent,
             // The proxy answered the CONNECT, and not with a success: mostly, it can't reach the server.
             "Invalid proxy response": .notSent,

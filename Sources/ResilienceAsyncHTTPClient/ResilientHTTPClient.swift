@@ -43,6 +43,8 @@
     /// - A request whose body can be read only once is not repeated once it has been sent: see
     ///   ``execute(_:deadline:options:body:logger:)``.
     /// - A call keeps its place in the pipeline's bulkheads until the body of its response has ended.
+    /// - A pipeline that lets in more calls than the client has connections for a host says so once to its observers, as a
+    ///   ``ConnectionPoolEvent``: see `HTTPClient.Configuration.forPipelines(attempt:concurrency:)`.
     /// - The deadline of a call reaches the client, so a `ClientTimeout` in the pipeline suffices, where a `Timeout`
     ///   would cost a child task.
     ///
@@ -67,6 +69,7 @@
             self.pipeline = pipeline
             self.settings = settings
             reading = BodyTimer(timeBase: pipeline.timeBase)
+            ConnectionPoolCheck.tell(client, pipeline)
         }
 
         /// Sends a request through the pipeline, within a time.
@@ -113,7 +116,7 @@
         /// - Throws: What the client threw in the last attempt, as an ``ExchangeFailed`` if the error is not the client's own
         ///   and the body is not streamed;
         ///   an error of a policy or of the pipeline, such as
-        ///   `CircuitOpen` or `TimedOut`; `DeadlinePassed` if the deadline comes before the first attempt;
+        ///   `CircuitOpen` or `TimedOut`; ``NoFreeConnection``; `DeadlinePassed` if the deadline comes before the first attempt;
         ///   `CancellationError` if the task is cancelled.
         public nonisolated(nonsending) func execute(
             _ request: HTTPClientRequest, deadline: NIODeadline = .distantFuture, options: RunOptions = RunOptions(),
@@ -145,7 +148,7 @@
                     } catch {
                         sent.note(error)
                         // Nobody has read a body that was not sent.
-                        let isNamed = request.body.canBeReadAgain || RequestFailure(error) == .notSent
+                        let isNamed = request.body.canBeReadAgain || RequestFailure(error)?.isUnsent == true
                         throw isNamed ? ExchangeFailed.naming(error) : error
                     }
                     sent.noteResponse()

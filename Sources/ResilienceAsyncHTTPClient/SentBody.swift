@@ -52,7 +52,7 @@
         /// The client reads the body only once it is connected.
         mutating func note(_ error: any Error) {
             lastError = error
-            if RequestFailure(error) != .notSent { wasRead = true }
+            if RequestFailure(error)?.isUnsent != true { wasRead = true }
         }
 
         func checkRepeat() throws {

@@ -10,12 +10,17 @@ package import Resilience
 
 /// How far a failed request got, as far as its error tells.
 package enum RequestFailure: Sendable, Hashable {
+    /// The client's own pool had no connection for it. No server saw it, or is to blame.
+    case noFreeConnection
     /// No server saw it.
     case notSent
     /// A server may have acted on it.
     case mayHaveBeenSent
     /// It fails in the same way the next time.
     case permanent
+
+    /// Whether its body has not been read, and it can be sent as if for the first time.
+    package var isUnsent: Bool { self == .notSent || self == .noFreeConnection }
 
     /// What a failed system call tells.
     package init(errno: CInt) {
@@ -32,6 +37,7 @@ package enum RequestFailure: Sendable, Hashable {
 extension Verdict {
     package init(_ failure: RequestFailure, of request: RequestSemantics) {
         switch failure {
+        case .noFreeConnection: self = .rejected
         case .notSent: self = Verdict(connectionFailureOf: request, mayHaveBeenSent: false)
         case .mayHaveBeenSent: self = Verdict(connectionFailureOf: request, mayHaveBeenSent: true)
         case .permanent: self = .permanent

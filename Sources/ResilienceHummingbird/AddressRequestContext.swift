@@ -2,7 +2,8 @@
     public import Hummingbird
     public import NIOCore
 
-    /// A context that knows nothing of a request but where it comes from: for limits by ``ClientKey/address(_:)``.
+    /// A context that knows nothing of a request but where it comes from: for limits by ``ClientKey/address(_:)``, and so that
+    /// a client that goes away ends its request.
     ///
     /// ```swift
     /// let router = Router(context: AddressRequestContext.self)
@@ -11,8 +12,9 @@
     ///         ClientKey.address(context.remoteAddress)
     ///     })
     /// ```
-    public struct AddressRequestContext: RequestContext, RemoteAddressRequestContext {
+    public struct AddressRequestContext: ConnectionRequestContext, RemoteAddressRequestContext {
         public var coreContext: CoreRequestContextStorage
+        public let connection: any Channel
         /// The address of the other end of the connection; nil if there is none, as in Hummingbird's router tests.
         public let remoteAddress: SocketAddress?
 
@@ -20,6 +22,7 @@
         /// - Parameter source: The connection.
         public init(source: ApplicationRequestContextSource) {
             coreContext = CoreRequestContextStorage(source: source)
+            connection = source.channel
             remoteAddress = source.channel.remoteAddress
         }
     }

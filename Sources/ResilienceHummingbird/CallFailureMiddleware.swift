@@ -56,6 +56,12 @@
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {
+            try await ClientWatch.run(for: context) { try await answer(request, context, next) }
+        }
+
+        private func answer(
+            _ request: Request, _ context: Context, _ next: @concurrent (Request, Context) async throws -> Response
+        ) async throws -> Response {
             do {
                 return try await next(request, context)
             } catch {

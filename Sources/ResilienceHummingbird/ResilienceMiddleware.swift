@@ -110,6 +110,13 @@
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {
             guard let serving = choose(request, context) else { return try await next(request, context) }
+            return try await ClientWatch.run(for: context) { try await serve(request, context, serving, next) }
+        }
+
+        private func serve(
+            _ request: Request, _ context: Context, _ serving: ServingPipeline,
+            _ next: @concurrent (Request, Context) async throws -> Response
+        ) async throws -> Response {
             let stay = Stay()
             do {
                 var response = try await serving.serve(stay, options(request, context)) {
@@ -122,7 +129,8 @@
                 } else {
                     let limit = bodyLimit.map { serving.limit(ofBody: $0) }
                     response.body = response.body.holding(
-                        stay, verdict: verdict, failure: failure, in: serving.pipeline, limit: limit)
+                        stay, verdict: verdict, failure: failure, in: serving.pipeline, limit: limit,
+                        connection: ClientWatch.connection(of: context))
                 }
                 return response
             } catch let error as HandlerError {

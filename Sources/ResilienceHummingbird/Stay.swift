@@ -39,18 +39,25 @@
         ///   - verdict: What the stay ends with if the body was written.
         ///   - failure: What the observers are told then; nil if the verdict is a success.
         ///   - limit: Ends the writing if it takes too long.
+        ///   - connection: Ends the writing when its client goes; nil if it is not known.
         func holding(
-            _ stay: Stay, verdict: Verdict, failure: FailureDetail?, in pipeline: Pipeline, limit: Pipeline?
+            _ stay: Stay, verdict: Verdict, failure: FailureDetail?, in pipeline: Pipeline, limit: Pipeline?,
+            connection: (any Channel)?
         ) -> ResponseBody {
-            ResponseBody(contentLength: contentLength) { writer in
-                let watched = WatchedWriter(base: writer, stay: stay)
-                do {
-                    try await write(watched, within: limit)
-                    stay.end(verdict, failure: failure)
-                } catch {
-                    let isCancelled = stay.isClientGone || Task.isCancelled
-                    stay.end(isCancelled ? .cancelled : pipeline.verdict(for: error), error: error)
-                    throw error
+            // A body whose length is known is mostly there already, and has nothing to wait for.
+            let connection = contentLength == nil ? connection : nil
+            return ResponseBody(contentLength: contentLength) { writer in
+                // Safe: the closure runs once, its end is waited for, and meanwhile nothing else uses the writer.
+                nonisolated(unsafe) let watched = WatchedWriter(base: writer, stay: stay)
+                try await ClientWatch.run(on: connection) {
+                    do {
+                        try await write(watched, within: limit)
+                        stay.end(verdict, failure: failure)
+                    } catch {
+                        let isCancelled = stay.isClientGone || Task.isCancelled
+                        stay.end(isCancelled ? .cancelled : pipeline.verdict(for: error), error: error)
+                        throw error
+                    }
                 }
             }
         }

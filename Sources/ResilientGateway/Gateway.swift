@@ -20,9 +20,13 @@
         let address: BindAddress
         let logger: Logger
 
+        /// For as long as the process runs, so that nobody has to shut it down.
+        private static let http = HTTPClient(configuration: .forPipelines(attempt: .seconds(1)))
+
         func application() throws -> some ApplicationProtocol {
+            let log = PolicyLogger(logger)
             let counter = EventCounter()
-            let observers = PolicyObservers(PolicyLogger(logger), counter)
+            let observers = PolicyObservers(log, counter)
 
             // The calls to the services: a pipeline for each, by the settings.
             let pipelines = try ConfiguredPipelines(file: settings, lookingEvery: .seconds(1), observers: observers)
@@ -39,11 +43,11 @@
                     ClientKey.address(context.remoteAddress)
                 })
             api.add(middleware: ResilienceMiddleware(requests))
-            api.get(":upstream") { _, context in
+            api.get(":upstream") { request, context in
                 let name = try context.parameters.require("upstream")
                 guard let upstream = upstreams[name] else { throw HTTPError(.notFound) }
-                let client = HTTPClient.shared.resilient(calls[name])
-                return Response(passing: try await client.execute(HTTPClientRequest(url: upstream)))
+                let asked = try await HTTPClientRequest(passing: request, to: upstream, from: context.remoteAddress)
+                return Response(passing: try await Self.http.resilient(calls[name]).execute(asked))
             }
 
             // What people and machines see of it.
@@ -56,7 +60,7 @@
             router.addResilienceDashboard(health, counting: counter)
 
             var application = Application(router: router, configuration: .init(address: address), logger: logger)
-            application.addServices(ConfigurationService(pipelines))
+            application.addServices(LoggingService(log), ConfigurationService(pipelines))
             return application
         }
     }

@@ -23,7 +23,7 @@
         let pipeline = Pipeline("activities") {
             Retry(maxRetries: 3)
             CircuitBreaker("activities")
-            Bulkhead(limit: 16, queue: 64)
+            Bulkhead(limit: 8, queue: 64)  // as many as the client has connections
             ClientTimeout(limit: .seconds(5))  // each attempt
         }
         let client = HTTPClient.shared.resilient(pipeline)
@@ -31,6 +31,8 @@
         let response = try await client.execute(request, timeout: .seconds(30))
         let body = try await response.body.collect(upTo: 1024 * 1024)
         _ = body
+        let http = HTTPClient(configuration: .forPipelines(attempt: .seconds(5)))
+        try await http.shutdown()
         try await upload(client, request, parts)
         var settings = ResilientHTTPClient.Settings()
         settings.endsBodyAtDeadline = false

@@ -78,7 +78,7 @@
         @Test("an error of the client means by its table what it does to a GET, and to a POST")
         func clientErrors() {
             let expected: [(HTTPClientError, get: Verdict, post: Verdict)] = [
-                (.connectTimeout, .transient, .transient), (.getConnectionFromPoolTimeout, .transient, .transient),
+                (.connectTimeout, .transient, .transient), (.getConnectionFromPoolTimeout, .rejected, .rejected),
                 (.tlsHandshakeTimeout, .transient, .transient), (.socksHandshakeTimeout, .transient, .transient),
                 (.httpProxyHandshakeTimeout, .transient, .transient), (.invalidProxyResponse, .transient, .transient),
                 (.readTimeout, .transient, .uncertain), (.writeTimeout, .transient, .uncertain),

@@ -57,6 +57,24 @@
             #expect(answers[0].body == "127.0.0.1" && answers[1].status == .tooManyRequests)
         }
 
+        @Test("a context of one's own that knows the connection is one line longer")
+        func byConnection() async throws {
+            struct Context: ConnectionRequestContext {
+                var coreContext: CoreRequestContextStorage
+                let connection: any Channel
+
+                init(source: Source) {
+                    coreContext = .init(source: source)
+                    connection = source.channel
+                }
+            }
+            let router = Router(context: Context.self)
+            router.add(middleware: CallFailureMiddleware())
+            router.get("/") { _, context in "\(context.connection.isActive)" }
+            let answer = try await router.live { port in try await send("/", to: port) }
+            #expect(answer.body == "true")
+        }
+
         private struct User {
             let id: String
         }

@@ -21,8 +21,8 @@
     ///   whatever the pipeline's other calls are; nor is one that a ``/Resilience/Timeout`` ended. The pipeline's own
     ///   classifier is asked first. You still catch the `URLError` itself. A request whose body is an `httpBodyStream`
     ///   is sent once, since a stream can't be read again: use `httpBody`, or ``upload(for:from:options:)``.
-    /// - **When it must have ended.** The attempt's deadline ends the request, even in the middle of a body, with
-    ///   `URLError.timedOut`. So the pipeline can use ``/Resilience/ClientTimeout``, which costs some 40 ns,
+    /// - **When it must have ended.** The attempt's deadline ends the request, even in the middle of a body, and the call
+    ///   throws ``/Resilience/TimedOut``. So the pipeline can use ``/Resilience/ClientTimeout``, which costs some 40 ns,
     ///   where ``/Resilience/Timeout`` costs a child task. The request's `timeoutInterval` becomes no longer than that.
     ///
     /// A request that is cancelled throws `CancellationError`. It can be cancelled at any moment, on Linux too: see

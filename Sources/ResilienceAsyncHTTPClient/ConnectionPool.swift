@@ -1,0 +1,90 @@
+#if AsyncHTTPClient
+    import AsyncHTTPClient
+    public import Resilience
+
+    /// No connection of the client's own pool became free within its connect timeout. The server knows nothing of the request.
+    ///
+    /// ``ResilientHTTPClient`` throws it in place of `HTTPClientError.getConnectionFromPoolTimeout`. It is a rejection, as that
+    /// of a full bulkhead is: it is no failure of the server, and a circuit breaker does not count it.
+    public struct NoFreeConnection: Rejection {
+        /// Creates the error.
+        public init() {}
+
+        /// Always nil: it is not known when one becomes free.
+        public var retryAfter: Duration? { nil }
+
+        public var description: String {
+            "No connection of the HTTP client became free in time. Give it more connections for each host "
+                + "(HTTPClient.Configuration.forPipelines), or lower the bulkhead's limit. \(retryAdvice)"
+        }
+    }
+
+    /// What a ``ResilientHTTPClient`` tells the observers of its pipeline.
+    public enum ConnectionPoolEvent: PolicyEventDetail, Equatable {
+        /// The pipeline lets more calls in than the client has connections for one host. The others wait for one inside of
+        /// the client, and their attempts time out meanwhile.
+        case tooNarrow(connections: Int, bulkhead: Int)
+
+        public var kind: String {
+            switch self {
+            case .tooNarrow: "tooNarrow"
+            }
+        }
+
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .tooNarrow: .warning
+            }
+        }
+
+        public var description: String {
+            switch self {
+            case .tooNarrow(let connections, let bulkhead):
+                "the client has \(connections) connections for each host, and the bulkhead lets in \(bulkhead) calls: "
+                    + "the others wait for a connection while their attempts' time passes. "
+                    + "Use HTTPClient.Configuration.forPipelines(), or lower the bulkhead's limit"
+            }
+        }
+    }
+
+    /// Tells, once for each client and pipeline, that the client's pool of connections is narrower than the pipeline.
+    enum ConnectionPoolCheck {
+        private struct Pair: Hashable {
+            let client: ObjectIdentifier
+            let observers: ObjectIdentifier
+            let pipeline: String
+        }
+
+        private static let seen = Locked<Set<Pair>>([])
+
+        static func tell(_ client: HTTPClient, _ pipeline: Pipeline) {
+            let observers = pipeline.observers
+            let pair = Pair(
+                client: ObjectIdentifier(client), observers: ObjectIdentifier(observers), pipeline: pipeline.name)
+            let isNew = seen.withLock { seen in
+                // A client is made for each request in places. Rather tell it once more than remember for ever.
+                if seen.count > 1_000 { seen = [] }
+                return seen.insert(pair).inserted
+            }
+            guard isNew, let event = event(client, pipeline) else { return }
+            observers.send(
+                PolicyEvent(policy: "client", pipeline: pipeline.name, time: pipeline.timeBase.now, detail: event))
+        }
+
+        static func event(_ client: HTTPClient, _ pipeline: Pipeline) -> ConnectionPoolEvent? {
+            guard let bulkhead = pipeline.policies(of: Bulkhead.self).map(\.status.limit).min(),
+                let connections = client.connectionsPerHost, bulkhead > connections
+            else { return nil }
+            return .tooNarrow(connections: connections, bulkhead: bulkhead)
+        }
+    }
+
+    extension HTTPClient {
+        /// How many connections of HTTP/1 the client keeps to one host. The client's own configuration is internal, so this
+        /// looks at its stored form; nil if it does not know that form.
+        var connectionsPerHost: Int? {
+            let configuration = Mirror(reflecting: self).descendant("configuration") as? HTTPClient.Configuration
+            return configuration?.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit
+        }
+    }
+#endif

@@ -1,0 +1,132 @@
+#if Hummingbird
+    public import Hummingbird
+    public import NIOCore
+    import Resilience
+
+    /// A context that knows the connection of its request: then a client that goes away ends its request.
+    ///
+    /// ``CallFailureMiddleware`` and ``ResilienceMiddleware`` cancel what runs for such a request when its client has closed the
+    /// connection. ``AddressRequestContext`` is such a context. Your own becomes one by keeping the `channel` of its source:
+    ///
+    /// ```swift
+    /// struct Context: ConnectionRequestContext {
+    ///     var coreContext: CoreRequestContextStorage
+    ///     let connection: any Channel
+    ///
+    ///     init(source: Source) {
+    ///         coreContext = .init(source: source)
+    ///         connection = source.channel
+    ///     }
+    /// }
+    /// ```
+    public protocol ConnectionRequestContext: RequestContext {
+        /// The request's connection: the `channel` of the context's source. With HTTP/2, that is the request's own stream.
+        var connection: any Channel { get }
+    }
+
+    /// Cancels the work for a request when its client has gone.
+    enum ClientWatch {
+        /// Whether a middleware further out watches the client already.
+        @TaskLocal private static var isOn = false
+
+        /// Runs the work for a request. If its context knows the connection, the work is cancelled when the client goes.
+        @concurrent static func run<R: Sendable>(
+            for context: some RequestContext, _ work: @concurrent () async throws -> R
+        ) async throws -> R {
+            try await run(on: isOn ? nil : connection(of: context), work)
+        }
+
+        /// The connection of a request; nil if its context does not know it.
+        static func connection(of context: some RequestContext) -> (any Channel)? {
+            (context as? any ConnectionRequestContext)?.connection
+        }
+
+        /// Runs work in a task of its own, which is cancelled when the client at the other end of a connection goes. Without
+        /// a connection, it just runs.
+        @concurrent static func run<R: Sendable>(
+            on connection: (any Channel)?, _ work: @concurrent () async throws -> R
+        ) async throws -> R {
+            guard let connection else { return try await work() }
+            return try await withoutActuallyEscaping(work) { work in
+                let lent = Lent(work: work)
+                // The task takes the value along.
+                let task = $isOn.withValue(true) { Task { try await lent.work() } }
+                let departure = Departure { task.cancel() }
+                defer { departure.cannotCome() }
+                connection.eventLoop.execute { DepartureHandler.tell(departure, of: connection) }
+                return try await withTaskCancellationHandler {
+                    try await task.value
+                } onCancel: {
+                    task.cancel()
+                }
+            }
+        }
+    }
+
+    /// Unchecked because the work may use what its caller does. Safe: the caller does nothing until the one task that runs the
+    /// work has ended.
+    private struct Lent<R>: @unchecked Sendable {
+        let work: @concurrent () async throws -> R
+    }
+
+    /// What happens when the client of a request goes before the request has ended.
+    private final class Departure: Sendable {
+        /// nil once it has happened, or no longer can.
+        private let action: Locked<(@Sendable () -> Void)?>
+
+        init(_ action: @escaping @Sendable () -> Void) { self.action = Locked(action) }
+
+        var canCome: Bool { action.withLock { $0 != nil } }
+
+        func cannotCome() { action.withLock { $0 = nil } }
+
+        func came() { action.withLock { $0.take() }?() }
+    }
+
+    /// Notices that the other end of a connection has closed it. It is the first of its channel's handlers, since those
+    /// further in may keep what they are told until they have time for it.
+    private final class DepartureHandler: ChannelInboundHandler {
+        typealias InboundIn = NIOAny
+
+        /// Requests on one connection are answered in order, so there is one, or none.
+        private var departures: [Departure] = []
+        private var isGone = false
+
+        /// Adds the handler to a connection that does not have it. Called on the connection's event loop.
+        static func tell(_ departure: Departure, of connection: any Channel) {
+            let handlers = connection.pipeline.syncOperations
+            do {
+                if let present = try? handlers.handler(type: DepartureHandler.self) {
+                    present.add(departure)
+                } else {
+                    let handler = DepartureHandler()
+                    try handlers.addHandler(handler, position: .first)
+                    handler.add(departure)
+                }
+            } catch {
+                // The connection has no handlers any more: it is closed.
+                departure.came()
+            }
+        }
+
+        private func add(_ departure: Departure) {
+            if isGone { return departure.came() }
+            departures.removeAll { !$0.canCome }
+            departures.append(departure)
+        }
+
+        private func clientHasGone() {
+            isGone = true
+            for departure in departures { departure.came() }
+            departures = []
+        }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            if event as? ChannelEvent == .inputClosed { clientHasGone() }
+            context.fireUserInboundEventTriggered(event)
+        }
+
+        /// The connection has closed.
+        func handlerRemoved(context: ChannelHandlerContext) { clientHasGone() }
+    }
+#endif
