@@ -1,3 +1,5 @@
+package import Resilience
+
 /// Whether a request may be sent twice: decided by its method, and by whether it carries an idempotency key.
 ///
 /// ```swift
@@ -35,4 +37,14 @@ public struct RequestSemantics: Sendable, Hashable {
     }
 
     private static let idempotentMethods: Set = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]
+}
+
+extension RunOptions {
+    /// The options, which say that the call may be repeated if its request says so and the caller says nothing.
+    package func sending(_ request: RequestSemantics) -> RunOptions {
+        guard isIdempotent == nil, request.isRepeatable else { return self }
+        var options = self
+        options.isIdempotent = true
+        return options
+    }
 }

@@ -105,7 +105,7 @@
             switch event {
             case .hedged(let number, let wait), .won(let number, let wait):
                 [EventField("hedge", number), EventField("wait", wait)]
-            case .budgetExhausted: []
+            case .budgetExhausted, .notCopied: []
             }
         }
 

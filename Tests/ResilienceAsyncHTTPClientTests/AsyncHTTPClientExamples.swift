@@ -32,6 +32,9 @@
         let body = try await response.body.collect(upTo: 1024 * 1024)
         _ = body
         try await upload(client, request, parts)
+        let fast = HTTPClient.shared.resilient(
+            Pipeline("search") { Hedge("search") })
+        _ = fast
         var settings = ResilientHTTPClient.Settings()
         settings.endsBodyAtDeadline = false
         settings.buffering = 65_536

@@ -28,7 +28,7 @@
             ("retry", Retry.Event.retrying(attempt: 1, of: 2, after: .zero, .transient)),
             ("retry", Retry.Event.gaveUp(attempt: 1, .attemptsExhausted)),
             ("hedge", Hedge.Event.hedged(1, after: .zero)), ("hedge", Hedge.Event.won(1, after: .zero)),
-            ("hedge", Hedge.Event.budgetExhausted),
+            ("hedge", Hedge.Event.budgetExhausted), ("hedge", Hedge.Event.notCopied(.unknownEffects)),
             ("throttle", Throttle.Event.rejected(retryAfter: nil)), ("throttle", Throttle.Event.held(for: .zero)),
             ("adaptive throttle", AdaptiveThrottle.Event.rejected(0.5)),
             ("adaptive throttle", AdaptiveThrottle.Event.ended),
