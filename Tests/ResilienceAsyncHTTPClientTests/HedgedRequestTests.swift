@@ -74,12 +74,11 @@
         func bothAnswer() async throws {
             try await withServer([]) { server, http in
                 let client = http.resilient(pipeline(after: .constant(.zero)) { ClientTimeout(limit: .seconds(60)) })
-                for round in 1...20 {
+                for _ in 1...20 {
                     server.enqueue(.status(200, body: "found"), .status(200, body: "found"))
                     let response = try await client.execute(get(server.url()))
                     #expect(try await response.text() == "found")
                     #expect(room.inUse == 0)
-                    await server.received.wait(atLeast: 2 * round - 1)
                 }
                 #expect(clock.sleepers.isEmpty)
             }
