@@ -4,7 +4,7 @@
     import Resilience
 
     /// A response whose head has come, and what has been read of its body.
-    struct Exchange {
+    struct Exchange: Sendable {
         private(set) var response: HTTPClientResponse
         /// The URL that was asked for.
         let url: String

@@ -42,6 +42,8 @@
     ///   it has an `Idempotency-Key` field.
     /// - A request whose body can be read only once is not repeated once it has been sent: see
     ///   ``execute(_:deadline:options:body:logger:)``.
+    /// - A `Hedge` in the pipeline copies what may be repeated; the copies that lose are cancelled, and their connections
+    ///   are closed.
     /// - A call keeps its place in the pipeline's bulkheads until the body of its response has ended.
     /// - A pipeline that lets in more calls than the client has connections for a host says so once to its observers, as a
     ///   ``ConnectionPoolEvent``: see `HTTPClient.Configuration.forPipelines(attempt:concurrency:)`.
@@ -57,7 +59,7 @@
         /// What the client does besides.
         public let settings: Settings
         /// Ends the reading of a body at its deadline.
-        private let reading: BodyTimer
+        let reading: BodyTimer
 
         /// Creates a client.
         /// - Parameters:
@@ -122,53 +124,16 @@
             _ request: HTTPClientRequest, deadline: NIODeadline = .distantFuture, options: RunOptions = RunOptions(),
             body: (@Sendable () throws -> HTTPClientRequest.Body)? = nil, logger: Logger? = nil
         ) async throws -> HTTPClientResponse {
-            let semantics = RequestSemantics(request)
-            var options = pipeline.options(options, isRepeatable: semantics.isRepeatable)
+            var options = options
             options.deadline = min(options.deadline, pipeline.timeBase.instant(deadline))
-            let judge = RequestJudge(semantics, pipeline, settings)
-            var sent = SentBody(request, makesBodies: body != nil)
-            var current = request
-            var reauthorize = settings.reauthorize
-            let exchange = try await pipeline.open(
-                options: options, judging: \.verdict, judgingErrors: { sent.advise(judge.verdict(for: $0)) },
-                describing: { FailureDetail(of: $0).at(HTTPClientRequest.host(of: request.url)) }
-            ) { attempt in
-                // A second time only with new credentials.
-                while true {
-                    try sent.checkRepeat()
-                    var request = current
-                    if let body { request.body = try body() }
-                    try settings.deadlineField?.write(attempt, on: pipeline.timeBase, to: &request)
-                    settings.originFields?.write(attempt, options, to: &request)
-                    try settings.prepare?(&request, attempt)
-                    let response: HTTPClientResponse
-                    do {
-                        response = try await client.execute(
-                            request, deadline: NIODeadline(attempt, on: pipeline.timeBase), logger: logger)
-                    } catch {
-                        sent.note(error)
-                        // Nobody has read a body that was not sent.
-                        let isNamed = request.body.canBeReadAgain || RequestFailure(error)?.isUnsent == true
-                        throw isNamed ? ExchangeFailed.naming(error) : error
-                    }
-                    sent.noteResponse()
-                    var exchange = try await judge.exchange(
-                        response, to: request.url, attempt, reading, isUploading: !request.body.canBeReadAgain)
-                    if response.status == .unauthorized, !sent.isGone, let renew = reauthorize,
-                        let renewed = try await reading.renew(current, until: attempt.deadline, renew)
-                    {
-                        reauthorize = nil
-                        let own = current.body
-                        current = renewed
-                        current.body = own
-                        continue
-                    }
-                    exchange.verdict = sent.advise(exchange.verdict)
-                    return exchange.verdict.kind == .success ? exchange : exchange.limited(judge, settings)
-                }
-            } holding: { exchange, permit in
-                exchange.held(by: permit, judge, settings)
-            }
+            let call = ClientCall(self, request, options, makeBody: body, logger)
+            let (judge, settings) = (call.judge, settings)
+            let exchange = try await pipeline.openHedged(
+                copying: call.mayBeCopied, options: call.options, judging: { $0.verdict },
+                judgingErrors: { call.verdict(for: $0) },
+                describing: { FailureDetail(of: $0).at(HTTPClientRequest.host(of: request.url)) },
+                { attempt in try await call.exchange(attempt) },
+                holding: { exchange, permit in exchange.held(by: permit, judge, settings) })
             return exchange.response
         }
     }

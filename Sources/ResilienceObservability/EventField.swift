@@ -121,7 +121,7 @@
             switch event {
             case .hedged(let number, let wait), .won(let number, let wait):
                 [EventField("hedge", number), EventField("wait", wait)]
-            case .budgetExhausted: []
+            case .budgetExhausted, .notCopied: []
             }
         }
 

@@ -34,6 +34,9 @@
         let http = HTTPClient(configuration: .forPipelines(attempt: .seconds(5)))
         try await http.shutdown()
         try await upload(client, request, parts)
+        let fast = HTTPClient.shared.resilient(
+            Pipeline("search") { Hedge("search") })
+        _ = fast
         var settings = ResilientHTTPClient.Settings()
         settings.endsBodyAtDeadline = false
         settings.buffering = 65_536

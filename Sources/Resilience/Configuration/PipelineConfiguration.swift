@@ -30,7 +30,8 @@ public struct PipelineConfiguration: Sendable, Hashable {
     public let timeout: TimeoutConfiguration?
     /// The settings of the retry; nil for none.
     public let retry: RetryConfiguration?
-    /// The settings of the hedge; nil for none. Only ``Pipeline/runHedged(options:_:)-(_,()->R)`` makes copies.
+    /// The settings of the hedge; nil for none. ``Pipeline/runHedged(options:_:)-(_,()->R)`` and the clients for HTTP and gRPC
+    /// make copies; `run` makes none.
     public let hedge: HedgeConfiguration?
     /// The settings of the adaptive throttle; nil for none.
     public let adaptiveThrottle: AdaptiveThrottleConfiguration?

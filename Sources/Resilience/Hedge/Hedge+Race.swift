@@ -3,17 +3,17 @@ extension Hedge {
     /// - Parameters:
     ///   - call: The call, which is inside of all policies further out.
     ///   - inner: The policies further in.
-    ///   - judge: Returns what a result means.
-    ///   - operation: What each copy runs.
+    ///   - walk: Takes a copy through the policies further in.
+    ///   - lose: Takes leave of a result that comes when another copy has ended the call. Nothing by default.
     /// - Returns: The result, and what it means.
     nonisolated(nonsending) func race<R: Sendable>(
-        _ call: inout PolicyCall, inside inner: PipelineCore,
-        judging judge: @escaping @Sendable (R) -> Verdict,
-        _ operation: @escaping @Sendable (CallAttempt) async throws -> R
+        _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run<R>,
+        losing lose: @escaping @Sendable (R, inout PolicyCall) -> Void = { _, _ in }
     ) async throws -> (R, Verdict) {
         let (settings, delay) = begin()
         let (began, deadline, options) = (call.now, call.deadline, call.options)
         let repetition = call.repetition
+        if repetition == .unsaid { noteUncopied(because: .unknownEffects, &call) }
         let (attempt, isWatched, account) = (call.attempt, call.waits != nil, call.account)
         let race = HedgeRace<R>(
             HedgeStateMachine(
@@ -37,18 +37,12 @@ extension Hedge {
                     if race.isDecided { throw CopyLost(policy: self.name) }
                     try Task.checkCancellation()
                     if call.isOver { throw DeadlinePassed() }
-                    result = .success(
-                        try await inner.walk(
-                            &call,
-                            judging: { result in
-                                verdict = judge(result)
-                                return verdict
-                            },
-                            { call in
-                                guard !race.isDecided else { throw CopyLost(policy: self.name) }
-                                hasRun = true
-                                return try await operation(CallAttempt(call, hedge: copy))
-                            }))
+                    let (value, meaning) = try await walk(&call) {
+                        guard !race.isDecided else { throw CopyLost(policy: self.name) }
+                        hasRun = true
+                        return HedgeCopy(number: copy, mayBeginNoMore: race.mayBeginNoMore)
+                    }
+                    (result, verdict) = (.success(value), meaning)
                 } catch {
                     verdict = call.settled ?? inner.classifier.verdict(for: error)
                     result = .failure(error)
@@ -61,6 +55,7 @@ extension Hedge {
                     HedgeRace.Ending(
                         copy: copy, result: result, verdict: verdict, waits: waits?.waits ?? [], hasRun: hasRun),
                     at: call.now)
+                if !counts, case .success(let value) = result { lose(value, &call) }
                 if !hasRun || counts && verdict.kind == .rejected {
                     // It never reached the other side.
                     if withdrawal != .none { settings.budget.giveBack(withdrawal) }
@@ -143,9 +138,12 @@ extension HedgeSettings {
 
 /// A copy got to its operation when another one had decided the call. Its task is cancelled a moment later; the policies
 /// further in must not take it for a failure until then.
-private struct CopyLost: Rejection {
-    let policy: String
-    var verdict: Verdict { .cancelled }
-    var retryAfter: Duration? { nil }
-    var description: String { "Another copy of the call was faster (\(policy))." }
+package struct CopyLost: Rejection {
+    package let policy: String
+    package var verdict: Verdict { .cancelled }
+    package var retryAfter: Duration? { nil }
+
+    package init(policy: String) { self.policy = policy }
+
+    package var description: String { "Another copy of the call was faster (\(policy))." }
 }

@@ -12,9 +12,10 @@
 /// It shortens the longest waits of a service whose calls now and then take much longer than usual, at the price of some
 /// more load. Use it only for what may be done twice.
 ///
-/// **Only ``Pipeline/runHedged(options:_:)-(_,()->R)`` makes copies.** They run at the same time, so its operation is
-/// `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. With ``Pipeline/run(options:_:)-85nqa``,
-/// which takes any operation, and with permits, a hedge does nothing.
+/// **Only ``Pipeline/runHedged(options:_:)-(_,()->R)`` makes copies**, and so do the clients for HTTP and gRPC. They run at
+/// the same time, so its operation is `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. With
+/// ``Pipeline/run(options:_:)-85nqa``, which takes any operation, and with permits, a hedge makes none: it tells that once
+/// (``Event/notCopied(_:)``), and counts the calls (``HedgeStatus/ranOnce``).
 ///
 /// Each copy goes through the policies further in: a breaker, a throttle or a bulkhead there sees each of them. The
 /// policies further out see one attempt, which ends as the call does. The copies that have lost are cancelled and waited
@@ -40,6 +41,8 @@ public final class Hedge: StatusReporting {
     }
 
     private let state: Locked<State>
+    private let ranOnce = UncopiedCalls()
+    private let unknownEffects = UncopiedCalls()
 
     /// Creates a hedge that knows no latencies.
     /// - Parameters:
@@ -87,10 +90,41 @@ public final class Hedge: StatusReporting {
         state.withLock { $0.latencies?.add(latency, isLost: isLost) }
     }
 
+    /// Lets every call through. A call that is asked here is one that can have no copies, and counts as such.
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - slot: Not used.
+    /// - Returns: Always `.proceed`.
+    public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        if call.attempt <= call.options.firstAttempt { noteUncopied(because: .runOnce, &call) }
+        return .proceed
+    }
+
+    /// A call begins that has no copies, or fewer than it could. The first one that somebody hears of is told.
+    func noteUncopied(because reason: NoCopy, _ call: inout PolicyCall) {
+        switch call.repetition {
+        case .unsaid, .harmless: break
+        // Nobody expects copies of these.
+        case .effectful, .never: return
+        }
+        let isObserved = call.isObserved(by: lazyObservers.known)
+        let hears = { isObserved && self.settings.maxHedges > 0 }
+        let isNews =
+            switch reason {
+            case .runOnce: ranOnce.note(hears)
+            case .unknownEffects: unknownEffects.note(hears)
+            }
+        if isNews { call.emit(Event.notCopied(reason), from: name, to: lazyObservers.known) }
+    }
+
     func change(to settings: HedgeSettings) { state.withLock { $0.change(to: settings) } }
 
-    /// Forgets all latencies. The budget stays as it is, since it may be shared.
-    public func reset() { state.withLock { $0 = State($0.settings) } }
+    /// Forgets all latencies, and the calls that had no copies. The budget stays as it is, since it may be shared.
+    public func reset() {
+        state.withLock { $0 = State($0.settings) }
+        ranOnce.reset()
+        unknownEffects.reset()
+    }
 
     /// Whether no latencies are known, and a budget of its own is not spent.
     public var isAtRest: Bool {
@@ -100,8 +134,12 @@ public final class Hedge: StatusReporting {
 
     /// The delay before a hedge begins now, and what is left of the budget.
     public var status: HedgeStatus {
-        let (delay, samples) = state.withLock { ($0.delay, $0.latencies?.count ?? 0) }
-        return HedgeStatus(delay: delay.map { .nanoseconds($0) }, samples: samples, hedgesLeft: budget.retriesLeft)
+        let (delay, samples, maxHedges) = state.withLock {
+            ($0.delay, $0.latencies?.count ?? 0, $0.settings.maxHedges)
+        }
+        return HedgeStatus(
+            delay: delay.map { .nanoseconds($0) }, samples: samples, hedgesLeft: budget.retriesLeft,
+            ranOnce: maxHedges > 0 ? ranOnce.count : 0, unknownEffects: maxHedges > 0 ? unknownEffects.count : 0)
     }
 
     public var description: String {

@@ -8,16 +8,26 @@ public struct HedgeStatus: PolicyStatusDetail {
     /// How many more hedges the budget would allow now, if no call ended meanwhile. `Int.max`, which is written
     /// as null, for any number.
     public let hedgesLeft: Int
+    /// The number of calls that had no copies, since their operation can't run several times at once: see
+    /// ``Hedge/NoCopy/runOnce``.
+    public let ranOnce: Int
+    /// The number of calls that had no copies after the delay, since nobody said that they may be repeated: see
+    /// ``Hedge/NoCopy/unknownEffects``.
+    public let unknownEffects: Int
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
     ///   - delay: How long a call waits before its first hedge.
     ///   - samples: The number of latencies that are known.
     ///   - hedgesLeft: How many more hedges the budget would allow.
-    public init(delay: Duration?, samples: Int, hedgesLeft: Int) {
+    ///   - ranOnce: The number of calls whose operation can't run several times at once. 0 by default.
+    ///   - unknownEffects: The number of calls that nobody knows to be repeatable. 0 by default.
+    public init(delay: Duration?, samples: Int, hedgesLeft: Int, ranOnce: Int = 0, unknownEffects: Int = 0) {
         self.delay = delay
         self.samples = samples
         self.hedgesLeft = hedgesLeft
+        self.ranOnce = ranOnce
+        self.unknownEffects = unknownEffects
     }
 
     /// Always true: a hedge rejects no call.
@@ -27,7 +37,7 @@ public struct HedgeStatus: PolicyStatusDetail {
 
     private enum CodingKeys: String, CodingKey {
         case delay = "delaySeconds"
-        case samples, hedgesLeft
+        case samples, hedgesLeft, ranOnce, unknownEffects
     }
 
     public init(from decoder: any Decoder) throws {

@@ -101,15 +101,36 @@ extension PipelineCore {
         _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
         _ operation: @escaping @Sendable (CallAttempt) async throws -> R
     ) async throws -> R {
+        try await runHedged(options, judging: judge) { attempt, _ in try await operation(attempt) }
+    }
+
+    nonisolated(nonsending) func runHedged<R: Sendable>(
+        _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
+        _ operation: @escaping @Sendable (CallAttempt, HedgeCopy) async throws -> R
+    ) async throws -> R {
         guard let halves else {
             return try await run(options, judging: judge, { try await Self.apart(operation, CallAttempt($0)) })
         }
+        let inner = halves.inner
         var verdict = Verdict.success
         return try await halves.outer.run(
             options, judging: { _ in verdict },
             { call in
-                let (result, meaning) = try await halves.hedge.race(
-                    &call, inside: halves.inner, judging: judge, operation)
+                let (result, meaning) = try await halves.hedge.race(&call, inside: inner) {
+                    call, begin in
+                    var verdict = Verdict.success
+                    let result = try await inner.walk(
+                        &call,
+                        judging: { result in
+                            verdict = judge(result)
+                            return verdict
+                        },
+                        { call in
+                            let copy = try begin()
+                            return try await operation(CallAttempt(call, hedge: copy.number), copy)
+                        })
+                    return (result, verdict)
+                }
                 verdict = meaning
                 return result
             })
@@ -117,8 +138,112 @@ extension PipelineCore {
 
     /// Runs an operation away from the caller's actor, as a copy would.
     @concurrent private static func apart<R: Sendable>(
-        _ operation: @Sendable (CallAttempt) async throws -> R, _ attempt: CallAttempt
+        _ operation: @Sendable (CallAttempt, HedgeCopy) async throws -> R, _ attempt: CallAttempt
     ) async throws -> R {
-        try await operation(attempt)
+        try await operation(attempt, HedgeCopy(number: 0, mayBeginNoMore: {}))
     }
+}
+
+extension Pipeline {
+    /// Whether calls can have copies.
+    package var makesCopies: Bool { core.halves != nil }
+
+    /// Runs an operation as ``runHedged(options:_:)-(_,()->R)``, which says when no further copy may begin: when a copy has
+    /// handed on a part of its result, for example. The copies that run then go on until they end by themselves.
+    package nonisolated(nonsending) func runHedged<R: Sendable>(
+        options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
+        _ operation:
+            @escaping @Sendable (CallAttempt, _ mayBeginNoMore: @escaping @Sendable () -> Void) async throws -> R
+    ) async throws -> R {
+        try await core.runHedged(options, judging: judge) { try await operation($0, $1.mayBeginNoMore) }
+    }
+
+    /// Runs an operation as `open` does, and lets the pipeline's ``Hedge`` run copies of it at the same time. The permit is
+    /// that of the copy which has won. The others are cancelled and waited for, and one that succeeds all the same leaves
+    /// its policies as if it had been cancelled; its result is dropped.
+    /// - Parameters:
+    ///   - mayCopy: Whether the operation can run several times at once. If not, the hedge is told so.
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means.
+    ///   - judgeError: Returns what an error means, if this call knows it better than the classifier.
+    ///   - describe: Returns what the operation failed with; nil for what the error says.
+    ///   - operation: The operation. It ends by itself at its deadline.
+    ///   - hold: Receives the successful result and the permit.
+    package nonisolated(nonsending) func openHedged<R: Sendable>(
+        copying mayCopy: Bool, options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
+        judgingErrors judgeError: @escaping @Sendable (any Error) -> Verdict?,
+        describing describe: (any Error) -> FailureDetail?,
+        _ operation: @escaping @Sendable (CallAttempt) async throws -> R,
+        holding hold: (R, consuming PipelinePermit) -> R
+    ) async throws -> R {
+        guard mayCopy, let halves = core.halves else {
+            return try await open(
+                options: options, judging: judge, judgingErrors: judgeError, describing: describe, operation,
+                holding: hold)
+        }
+        let inner = halves.inner
+        return try await halves.outer.open(
+            options, in: core, judgingErrors: judgeError, describing: describe,
+            { call, opening in
+                let (copy, verdict) = try await halves.hedge.race(
+                    &call, inside: inner,
+                    { call, begin in
+                        try await OpenCopy.open(
+                            &call, inside: inner, judging: judge, judgingErrors: judgeError,
+                            { call in try await operation(CallAttempt(call, hedge: try begin().number)) })
+                    },
+                    losing: { $0.lose(&$1) })
+                opening.inside = copy.inside(inner)
+                return (copy.result, verdict)
+            }, holding: hold)
+    }
+}
+
+/// The result of a copy that stays inside of the policies of the inner half if it succeeded.
+private struct OpenCopy<R: Sendable>: Sendable {
+    let result: R
+    private var opening: Opening
+
+    nonisolated(nonsending) static func open(
+        _ call: inout PolicyCall, inside core: PipelineCore, judging judge: (R) -> Verdict,
+        judgingErrors judgeError: (any Error) -> Verdict?,
+        _ operation: nonisolated(nonsending) (inout PolicyCall) async throws -> R
+    ) async throws -> (OpenCopy, Verdict) {
+        var opening = Opening(nil)
+        var result: R?
+        let verdict = try await core.outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
+            result = nil
+            let began = opening.began(&call)
+            let (returned, verdict) = try await call.attempt(
+                judging: judge, judgingErrors: judgeError, operation)
+            result = returned
+            opening.ended(&call, since: began, verdict, result: returned)
+            return verdict
+        }
+        guard let result else { throw core.insideWasLost() }
+        return (OpenCopy(result: result, opening: opening), verdict)
+    }
+
+    /// Where the copy still is; nil if it failed.
+    func inside(_ core: PipelineCore) -> Opening.Inside? {
+        opening.attempt.map { Opening.Inside(core: core, slots: opening.slots, deadline: $0.deadline) }
+    }
+
+    /// The copy succeeded after the call had been decided.
+    func lose(_ call: inout PolicyCall) {
+        var opening = opening
+        opening.lose(&call, PolicyOutcome(.cancelled))
+    }
+}
+
+/// A copy that has got past the policies further in than its hedge.
+struct HedgeCopy: Sendable {
+    /// Takes a copy through the policies further in, and has it begin innermost.
+    /// - Returns: Its result, and what that means.
+    typealias Run<R> =
+        @Sendable (_ call: inout PolicyCall, _ begin: () throws -> HedgeCopy) async throws -> (R, Verdict)
+
+    /// 0 for the first copy.
+    let number: Int
+    let mayBeginNoMore: @Sendable () -> Void
 }

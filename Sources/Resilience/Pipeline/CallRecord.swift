@@ -23,13 +23,11 @@
         attemptEnded(&call, since: began, verdict: verdict)
     }
 
-    /// The operation has thrown.
-    /// - Parameter failure: What it threw, if the caller knows more of it than the error does.
+    /// The attempt has ended after its operation returned.
     func attemptEnded(
-        _ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict, error: (any Error)?,
-        failure: FailureDetail? = nil
+        _ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict, error: (any Error)?
     ) {
-        if !Task.isCancelled { call.failed(verdict) { failure ?? error.map { FailureDetail(of: $0) } } }
+        if !Task.isCancelled { call.failed(verdict) { error.map { FailureDetail(of: $0) } } }
         attemptEnded(&call, since: began, verdict: verdict)
     }
 
@@ -45,14 +43,23 @@
     @usableFromInline mutating func attemptEnded(
         _ call: inout PolicyCall, since began: MonotonicInstant, error: any Error
     ) {
+        attemptEnded(&call, since: began, error: error, describing: { _ in nil })
+    }
+
+    /// - Parameter describe: Returns what the operation failed with, if the caller knows more of it than the error does.
+    mutating func attemptEnded(
+        _ call: inout PolicyCall, since began: MonotonicInstant, error: any Error,
+        describing describe: (any Error) -> FailureDetail?
+    ) {
         guard call.hasRun else {
             // There was none after all.
             attempts -= 1
             call.hasRun = true
             return
         }
-        attemptEnded(
-            &call, since: began, verdict: call.settled ?? call.core.classifier.verdict(for: error), error: error)
+        let verdict = call.settled ?? call.core.classifier.verdict(for: error)
+        if !Task.isCancelled { call.failed(verdict) { describe(error) ?? FailureDetail(of: error) } }
+        attemptEnded(&call, since: began, verdict: verdict)
     }
 
     @usableFromInline func ended(_ call: inout PolicyCall, _ verdict: Verdict) {

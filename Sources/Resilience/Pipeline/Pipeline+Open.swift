@@ -55,56 +55,89 @@ extension Pipeline {
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R,
         holding hold: (R, consuming PipelinePermit) -> R
     ) async throws -> R {
-        let core = core
-        var call = PolicyCall(core, options)
-        var opening = Opening(CallRecord(beganAt: call.now))
-        let waits = opening.record.waits
-        defer { withExtendedLifetime((core, waits)) {} }
+        try await core.open(
+            options, in: core, judgingErrors: judgeError, describing: describe,
+            { call, _ in
+                try await call.attempt(judging: judge, judgingErrors: judgeError) {
+                    try await operation(CallAttempt($0))
+                }
+            }, holding: hold)
+    }
+}
+
+extension PipelineCore {
+    /// Drives a call through the policies, and keeps it inside of them after a success.
+    /// - Parameters:
+    ///   - whole: The core of the pipeline that these policies are the outermost of: their permit is one of that pipeline.
+    ///   - judgeError: As for ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
+    ///   - describe: Returns what the operation failed with; nil for what the error says.
+    ///   - attempt: Runs an attempt, and says what its result means.
+    ///   - hold: Receives the successful result and the permit.
+    nonisolated(nonsending) func open<R>(
+        _ options: RunOptions, in whole: PipelineCore, judgingErrors judgeError: (any Error) -> Verdict?,
+        describing describe: (any Error) -> FailureDetail?,
+        _ attempt: nonisolated(nonsending) (inout PolicyCall, inout Opening) async throws -> (R, Verdict),
+        holding hold: (R, consuming PipelinePermit) -> R
+    ) async throws -> R {
+        var call = PolicyCall(self, options)
+        let record = CallRecord(beganAt: call.now)
+        var opening = Opening(record)
+        let waits = record.waits
+        defer { withExtendedLifetime((self, waits)) {} }
         if call.isObserved() { call.waits = waits }
         let (began, deadline) = (call.now, call.deadline)
         var result: R?
         let verdict: Verdict
         do {
-            try core.begin(&call)
-            verdict = try await core.outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
+            try begin(&call)
+            verdict = try await outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
                 // Kept up to here, since it is returned if this attempt is rejected. It may hold a connection.
                 result = nil
-                let began = opening.record.attemptBegan(&call)
-                let returned: R
+                let began = opening.began(&call)
                 do {
-                    returned = try await operation(CallAttempt(call))
+                    let (returned, verdict) = try await attempt(&call, &opening)
+                    result = returned
+                    opening.ended(&call, since: began, verdict, result: returned)
+                    return verdict
                 } catch {
-                    let verdict = call.verdict(for: error, judgeError)
-                    opening.record.attemptEnded(
-                        &call, since: began, verdict: verdict, error: error, failure: describe(error))
-                    call.settled = verdict
+                    opening.ended(&call, since: began, error: error, describing: describe)
                     throw error
                 }
-                result = returned
-                let verdict = judge(returned)
-                if verdict.kind == .success {
-                    opening.attempt = Opening.Attempt(number: call.attempt, began: began, deadline: call.deadline)
-                } else {
-                    opening.record.attemptEnded(&call, since: began, verdict: verdict, result: returned)
-                }
-                return verdict
             }
         } catch {
-            let verdict = call.settled ?? core.classifier.verdict(for: error)
+            let verdict = call.settled ?? classifier.verdict(for: error)
             call.reading = nil
-            opening.record.ended(&call, verdict, error: error)
+            opening.record?.ended(&call, verdict, error: error)
             guard call.now >= deadline, !verdict.saysNothing, !Task.isCancelled else { throw error }
             throw TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: error)
         }
-        guard let result else { throw core.insideWasLost() }
-        guard let attempt = opening.attempt else {
-            opening.record.ended(&call, verdict)
+        guard let result else { throw insideWasLost() }
+        guard let record = opening.record, let attempt = opening.attempt else {
+            opening.record?.ended(&call, verdict)
             return result
         }
         let permit = PipelinePermit(
-            core, options, opening.slots, opening.record, attempt: attempt.number, began: attempt.began,
+            whole, options, opening.allSlots, record, attempt: attempt.number, began: attempt.began,
             deadline: attempt.deadline)
         return hold(result, permit)
+    }
+}
+
+extension PolicyCall {
+    /// Runs an operation once.
+    /// - Returns: Its result, and what that means. If it throws, what the error means is ``settled``.
+    nonisolated(nonsending) mutating func attempt<R>(
+        judging judge: (R) -> Verdict, judgingErrors judgeError: (any Error) -> Verdict?,
+        _ operation: nonisolated(nonsending) (inout PolicyCall) async throws -> R
+    ) async throws -> (R, Verdict) {
+        let result: R
+        do {
+            result = try await operation(&self)
+        } catch {
+            settled = verdict(for: error, judgeError)
+            throw error
+        }
+        return (result, judge(result))
     }
 }
 
@@ -117,14 +150,45 @@ struct Opening {
         let deadline: MonotonicInstant
     }
 
-    var record: CallRecord
+    /// Policies further in than those of the call's own core: those that the copy of a hedge which has won is inside of.
+    struct Inside {
+        let core: PipelineCore
+        let slots: [PolicySlot]
+        /// The deadline that the copy was given.
+        let deadline: MonotonicInstant
+    }
+
+    /// nil for the copy of a hedge: the call's observers are told of the attempt as a whole.
+    private(set) var record: CallRecord?
     /// nil as long as none succeeded.
-    var attempt: Attempt?
+    private(set) var attempt: Attempt?
+    var inside: Inside?
     /// The slots of the policies of ``segment`` and of all inside of it, which the call is still inside of.
     private(set) var slots: [PolicySlot] = []
     private var segment: PipelineSegment?
 
-    init(_ record: CallRecord) { self.record = record }
+    init(_ record: CallRecord?) { self.record = record }
+
+    /// The slots of all policies, with that of the hedge between the two halves, which remembers nothing.
+    var allSlots: [PolicySlot] { inside.map { slots + [PolicySlot()] + $0.slots } ?? slots }
+
+    /// - Returns: When the attempt began.
+    mutating func began(_ call: inout PolicyCall) -> MonotonicInstant { record?.attemptBegan(&call) ?? call.now }
+
+    mutating func ended<R>(_ call: inout PolicyCall, since began: MonotonicInstant, _ verdict: Verdict, result: R) {
+        if verdict.kind == .success {
+            attempt = Attempt(number: call.attempt, began: began, deadline: inside?.deadline ?? call.deadline)
+        } else {
+            record?.attemptEnded(&call, since: began, verdict: verdict, result: result)
+        }
+    }
+
+    mutating func ended(
+        _ call: inout PolicyCall, since began: MonotonicInstant, error: any Error,
+        describing describe: (any Error) -> FailureDetail?
+    ) {
+        record?.attemptEnded(&call, since: began, error: error, describing: describe)
+    }
 
     /// The call stays inside of the policies of this segment, too.
     mutating func stay(in segment: PipelineSegment, _ frame: inout Frame) {
@@ -138,7 +202,9 @@ struct Opening {
         // Its policies put back the deadline of their own call, which may have been another one.
         let deadline = call.deadline
         defer { call.deadline = deadline }
-        record.attemptEnded(&call, since: attempt.began, verdict: outcome.verdict, error: outcome.error)
+        record?.attemptEnded(&call, since: attempt.began, verdict: outcome.verdict, error: outcome.error)
+        var outcome = outcome
+        if let inside = inside.take() { outcome = inside.core.outermost.exitAll(&call, inside.slots, outcome) }
         segment?.exitAll(&call, slots, outcome)
         segment = nil
         slots = []
@@ -147,7 +213,7 @@ struct Opening {
 
 extension PipelineSegment {
     /// Drives a call through this segment and all inside of it, as `drive` does, but exits no policy after a success.
-    fileprivate nonisolated(nonsending) func open(
+    nonisolated(nonsending) func open(
         _ call: inout PolicyCall, _ opening: inout Opening, judgingErrors judgeError: (any Error) -> Verdict?,
         _ innermost: nonisolated(nonsending) (inout PolicyCall, inout Opening) async throws -> Verdict
     ) async throws -> Verdict {

@@ -11,6 +11,8 @@
         /// The transport gave no stream: nothing was sent.
         case notOpened(RPCError)
 
+        var isSuccess: Bool { verdict.kind == .success }
+
         /// - Parameters:
         ///   - canRepeat: Whether the RPC can be repeated: it is not committed, and gRPC does not repeat it itself.
         ///   - requestFailed: Whether the caller's own producer failed, which ends the RPC.

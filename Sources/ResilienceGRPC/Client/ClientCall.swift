@@ -60,15 +60,28 @@
         func run() async {
             let end: Exchange<Bytes>.End
             do {
-                let last = try await pipeline.run(
-                    options: runOptions, judging: { verdict(of: $0) }, { attempt in try await self.attempt(attempt) })
-                end = last.end(Bytes.self)
+                end = try await lastEnd.end(Bytes.self)
             } catch {
                 let failure = RPCError(policyFailure: error) ?? (error as? RPCError)
                 end = .failed(failure ?? RPCError(code: .unknown, message: "The RPC failed.", cause: error))
             }
             exchange.change { $0.finish(end) }
         }
+
+        private var lastEnd: AttemptEnd {
+            get async throws {
+                guard mayBeCopied else {
+                    return try await pipeline.run(
+                        options: runOptions, judging: { verdict(of: $0) }, { try await attempt($0) })
+                }
+                return try await pipeline.runHedged(
+                    options: runOptions, judging: { verdict(of: $0) },
+                    { try await attempt($0, mayBeginNoMore: $1) })
+            }
+        }
+
+        /// A policy that the caller gave to gRPC itself makes the copies.
+        private var mayBeCopied: Bool { pipeline.makesCopies && callOptions.executionPolicy == nil }
 
         private func verdict(of end: AttemptEnd) -> Verdict {
             let (isReplayable, hasFailed) = exchange.change { ($0.requests.isReplayable, $0.requests.hasFailed) }
@@ -77,9 +90,14 @@
             return end.verdict(canRepeat: canRepeat, requestFailed: hasFailed)
         }
 
-        private func attempt(_ attempt: CallAttempt) async throws -> AttemptEnd {
-            guard let number = exchange.change({ $0.begin() }) else {
+        /// - Parameter mayBeginNoMore: Is called when the RPC is committed to an attempt.
+        private func attempt(
+            _ attempt: CallAttempt, mayBeginNoMore: @escaping @Sendable () -> Void = {}
+        ) async throws -> AttemptEnd {
+            let isCopy = attempt.hedge > 0
+            guard let number = exchange.change({ $0.begin(isCopy: isCopy) }) else {
                 // A retry's rule asked for what can't be done: the call ends as its last attempt did.
+                if isCopy { throw CopyLost(policy: "hedge") }
                 guard let last = exchange.change({ $0.lastEnd }) else { throw CancellationError() }
                 return last
             }
@@ -91,12 +109,15 @@
             do {
                 try await untilDeadline(of: attempt) {
                     try await base.withStream(descriptor: descriptor, options: options) { stream, context in
-                        exchange.change { $0.opened(context) }
+                        exchange.change { $0.opened(number, context) }
                         progress.withLock { $0.isOpen = true }
                         let end = await withTaskGroup(of: Void.self) { group in
                             group.addTask { await send(to: stream.outbound, number, timeout) }
                             defer { group.cancelAll() }
-                            return await receive(from: stream.inbound)
+                            guard mayBeCopied else { return await receive(from: stream.inbound, number) }
+                            return await unlessLost(number, mayBeginNoMore) {
+                                await receive(from: stream.inbound, number)
+                            }
                         }
                         progress.withLock { $0.end = end }
                     }
@@ -105,16 +126,42 @@
                 }
             } catch {
                 // What a transport throws after the end, such as that the stream could not be closed, changes nothing.
-                if progress.withLock({ $0.end }) == nil, !Task.isCancelled {
+                if progress.withLock({ $0.end }) == nil, !Task.isCancelled,
+                    !exchange.change({ $0.requests.hasLost(number) })
+                {
                     progress.withLock { $0.failed(error) }
                 }
             }
             guard let end = progress.withLock({ $0.end }) else {
-                exchange.change { $0.cutOff() }
+                guard exchange.change({ $0.cutOff(number) }) else { throw CopyLost(policy: "hedge") }
                 throw CancellationError()
             }
-            exchange.change { $0.ended(end) }
+            guard exchange.change({ $0.ended(number, end) }) else { throw CopyLost(policy: "hedge") }
             return end
+        }
+
+        /// Receives the response of one of several copies, until the RPC is committed to another one.
+        private func unlessLost(
+            _ number: Int, _ mayBeginNoMore: @escaping @Sendable () -> Void,
+            _ receive: @escaping @Sendable () async -> AttemptEnd?
+        ) async -> AttemptEnd? {
+            await withTaskGroup(of: AttemptEnd?.self) { group in
+                group.addTask { await receive() }
+                group.addTask {
+                    do {
+                        try await exchange.wait { $0.requests.isReplayable ? nil : () }
+                        mayBeginNoMore()
+                        try await exchange.wait { $0.requests.hasLost(number) ? () : nil }
+                    } catch {
+                        // The response has ended.
+                    }
+                    return nil
+                }
+                let first = await group.next() ?? nil
+                group.cancelAll()
+                let second = await group.next() ?? nil
+                return first ?? second
+            }
         }
 
         /// How far an attempt has got.
@@ -145,7 +192,7 @@
         private func send(to outbound: Base.Outbound, _ number: Int, _ timeout: Duration?) async {
             do {
                 while true {
-                    switch try await exchange.wait({ $0.requests.next() }) {
+                    switch try await exchange.wait({ $0.requests.next(for: number) }) {
                     case .part(.metadata(var metadata)):
                         if let timeout {
                             metadata.replaceOrAddString(TimeoutField.text(timeout), forKey: TimeoutField.key)
@@ -165,11 +212,11 @@
         }
 
         /// nil: the caller wants nothing more.
-        private func receive(from inbound: Base.Inbound) async -> AttemptEnd? {
+        private func receive(from inbound: Base.Inbound, _ number: Int) async -> AttemptEnd? {
             do {
                 for try await part in inbound {
                     if case .status(let status, let metadata) = part { return .status(status, metadata) }
-                    guard try await exchange.wait({ $0.hand(part) }) else { return nil }
+                    guard try await exchange.wait({ $0.hand(part, of: number) }) else { return nil }
                 }
                 if Task.isCancelled { return nil }
                 return .lost(RPCError(code: .internalError, message: "The response ended without a status."))

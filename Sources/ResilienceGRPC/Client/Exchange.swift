@@ -24,8 +24,8 @@
         private(set) var attempts = 0
         /// How the last attempt ended.
         private(set) var lastEnd: AttemptEnd?
-        /// Whether a stream was opened for the attempt that has not ended.
-        private var isSent = false
+        /// The attempts that have a stream and have not ended; of those that a policy cut off, only the latest ones.
+        private var open: Set<Int> = []
         /// The part that waits for the caller: one at a time, so that a slow reader slows the server down.
         private var waiting: RPCResponsePart<Bytes>?
         private var end: End?
@@ -71,48 +71,61 @@
 
         // MARK: The attempts
 
-        /// An attempt begins; nil if the RPC is committed to the one before.
-        mutating func begin() -> Int? {
+        /// An attempt begins; nil if the RPC is committed to another one.
+        /// - Parameter isCopy: Whether the attempts before it go on.
+        mutating func begin(isCopy: Bool) -> Int? {
             guard attempts == 0 || requests.isReplayable, !isAbandoned else { return nil }
             attempts += 1
-            isSent = false
-            requests.rewind()
+            if !isCopy { open = [] }
+            requests.begin(attempts, isCopy: isCopy)
             return attempts
         }
 
-        mutating func opened(_ context: ClientContext) {
+        mutating func opened(_ attempt: Int, _ context: ClientContext) {
             self.context = self.context ?? context
-            isSent = true
+            open.insert(attempt)
         }
 
-        mutating func ended(_ end: AttemptEnd) {
+        /// An attempt ends. A success commits the RPC to it.
+        /// - Returns: Whether its end counts: not if the RPC is committed to another one.
+        mutating func ended(_ attempt: Int, _ end: AttemptEnd) -> Bool {
+            open.remove(attempt)
+            guard !requests.hasLost(attempt) else { return false }
+            if end.isSuccess { requests.commit(to: attempt) } else { requests.ended(attempt) }
             lastEnd = end
-            isSent = false
+            return true
         }
 
-        /// The attempt is cancelled, by the caller or by a policy, whose error is judged next.
-        mutating func cutOff() {
+        /// The attempt is cancelled, by the caller, by a policy, whose error is judged next, or for another copy.
+        /// - Returns: Whether its end counts: not if the RPC is committed to another one.
+        mutating func cutOff(_ attempt: Int) -> Bool {
+            guard !requests.hasLost(attempt) else {
+                open.remove(attempt)
+                return false
+            }
+            requests.ended(attempt)
             lastEnd = .lost(
                 RPCError(code: .deadlineExceeded, message: "The attempt ended before the server's status came."))
+            return true
         }
 
         /// What an error of a policy means, such as one that ended an attempt.
         func verdict(of error: any Error, _ verdict: Verdict, isRepeatedByGRPC: Bool) -> Verdict {
             var verdict = verdict
             // Without a stream nothing was sent.
-            if error is TimedOut, !isSent, verdict.kind == .uncertain {
+            if error is TimedOut, open.isEmpty, verdict.kind == .uncertain {
                 verdict = Verdict(.transient, retryAfter: verdict.retryAfter, shouldRetry: verdict.shouldRetry)
             }
             return requests.isReplayable && !isRepeatedByGRPC ? verdict : verdict.withoutRetry
         }
 
         /// Hands a part of the response to the caller, and so commits the RPC to this attempt. nil: the caller has not read
-        /// the part before; false: it wants nothing more.
-        mutating func hand(_ part: RPCResponsePart<Bytes>) -> Bool? {
-            if isAbandoned { return false }
+        /// the part before; false: it wants nothing more, at least not of this attempt.
+        mutating func hand(_ part: RPCResponsePart<Bytes>, of attempt: Int) -> Bool? {
+            if isAbandoned || requests.hasLost(attempt) { return false }
             guard waiting == nil else { return nil }
             waiting = part
-            requests.commit()
+            requests.commit(to: attempt)
             return true
         }
 

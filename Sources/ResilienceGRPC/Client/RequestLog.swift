@@ -21,12 +21,14 @@
         /// The number of parts that are no longer kept.
         private var dropped = 0
         private var size = 0
-        /// The number of parts that the current attempt has taken.
-        private var taken = 0
+        /// How many parts each of the attempts has taken that run now, or ran last.
+        private var taken: [Int: Int] = [:]
         /// The largest number of parts that any attempt has taken.
         private(set) var furthest = 0
         /// Whether the request can be sent again from its beginning.
         private(set) var isReplayable = true
+        /// The attempt that the RPC is committed to; nil as long as another one may follow, or none has begun.
+        private(set) var holder: Int?
         private(set) var end: End?
 
         init(limit: Int) { self.limit = limit }
@@ -49,26 +51,45 @@
 
         mutating func finish(_ end: End) { self.end = self.end ?? end }
 
-        /// What the current attempt is to send next; nil if the caller has not written it yet.
-        mutating func next() -> Step? {
+        /// What an attempt is to send next; nil if the caller has not written it yet, or the RPC is committed to another one.
+        mutating func next(for attempt: Int) -> Step? {
+            guard !hasLost(attempt), let taken = taken[attempt] else { return nil }
             guard taken < count else { return end.map(Step.end) }
             let part = parts[taken - dropped]
-            taken += 1
-            furthest = max(furthest, taken)
+            self.taken[attempt] = taken + 1
+            furthest = max(furthest, taken + 1)
             if !isReplayable { dropTaken() }
             return .part(part)
         }
 
-        /// A further attempt begins.
-        mutating func rewind() { if isReplayable { taken = 0 } }
+        /// An attempt begins.
+        /// - Parameter isCopy: Whether the attempts before it go on.
+        mutating func begin(_ attempt: Int, isCopy: Bool) {
+            if !isCopy { taken = [:] }
+            taken[attempt] = 0
+            if !isReplayable, holder == nil { holder = attempt }
+        }
+
+        /// An attempt has ended: the RPC can't be committed to it any more.
+        mutating func ended(_ attempt: Int) {
+            if holder != attempt { taken[attempt] = nil }
+        }
 
         /// There is no further attempt after this.
-        mutating func commit() {
+        /// - Parameter attempt: The attempt that goes on. nil, the default, for the one that has sent most.
+        mutating func commit(to attempt: Int? = nil) {
+            guard isReplayable else { return }
             isReplayable = false
+            // Of several that have sent as much, the first.
+            holder = attempt ?? taken.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
             dropTaken()
         }
 
+        /// Whether the RPC is committed to another attempt.
+        func hasLost(_ attempt: Int) -> Bool { holder.map { $0 != attempt } ?? false }
+
         private mutating func dropTaken() {
+            guard let holder, let taken = taken[holder] else { return }
             parts.removeFirst(taken - dropped)
             dropped = taken
         }

@@ -25,6 +25,8 @@
     ///   throws ``/Resilience/TimedOut``. So the pipeline can use ``/Resilience/ClientTimeout``, which costs some 40 ns,
     ///   where ``/Resilience/Timeout`` costs a child task. The request's `timeoutInterval` becomes no longer than that.
     ///
+    /// - **What may have copies.** A ``/Resilience/Hedge`` in the pipeline copies what may be sent twice.
+    ///
     /// A request that is cancelled throws `CancellationError`. It can be cancelled at any moment, on Linux too: see
     /// `URLSession.response(to:uploading:until:)`.
     ///
@@ -42,15 +44,15 @@
         public let session: URLSession
         /// The pipeline that the requests go through.
         public let pipeline: Pipeline
-        private let dialect: RateLimitDialect
-        private let notesQuotas: Bool
+        let dialect: RateLimitDialect
+        let notesQuotas: Bool
         private let deadlineField: DeadlineField?
-        private let originFields: OriginFields?
-        private let remark: Remark?
-        private let reauthorize: Reauthorize?
+        let originFields: OriginFields?
+        let remark: Remark?
+        let reauthorize: Reauthorize?
         /// The pipeline for requests that may be sent twice, and for those that may not. They have the same policies.
-        private let repeatable: Pipeline
-        private let unrepeatable: Pipeline
+        let repeatable: Pipeline
+        let unrepeatable: Pipeline
 
         init(
             _ session: URLSession, _ pipeline: Pipeline, dialect: RateLimitDialect, notesQuotas: Bool,
@@ -112,7 +114,7 @@
             /// Sends a request, and returns its answer as soon as the head of it has come.
             ///
             /// The call ends with the head: policies neither see nor end what comes after it, and a bulkhead's permit
-            /// is free again. To keep a permit for as long as the body takes, use `Pipeline.acquire(options:)`.
+            /// is free again. So a ``/Resilience/Hedge`` makes no copies of it. To keep a permit for as long as the body takes, use `Pipeline.acquire(options:)`.
             /// - Parameters:
             ///   - request: The request, of HTTP.
             ///   - options: What the caller tells the policies about this call, such as a deadline.
@@ -121,8 +123,10 @@
             public nonisolated(nonsending) func bytes(
                 for request: URLRequest, options: RunOptions = RunOptions()
             ) async throws -> (URLSession.AsyncBytes, HTTPURLResponse) {
-                try await exchange(request, options, body: { _ in Data() }) { request, _ in
-                    try await session.bytes(for: request)
+                let call = try SessionCall(self, request, options)
+                return try await call.pipeline.run(options: call.options, judging: { call.judge($0.1, Data()) }) {
+                    attempt in
+                    try await call.answer(attempt) { request, _ in try await session.bytes(for: request) }
                 }
             }
         #endif
@@ -130,69 +134,19 @@
         private nonisolated(nonsending) func send(
             _ request: URLRequest, _ body: Data?, _ options: RunOptions
         ) async throws -> (Data, HTTPURLResponse) {
-            try await exchange(request, options, body: { $0 }) { request, attempt in
-                try await session.response(
-                    to: request, uploading: body,
-                    until: CallDeadline(at: attempt.deadline, on: pipeline.timeBase))
-            }
-        }
-
-        /// - Parameters:
-        ///   - body: Returns what there is of an answer's body, for the remark.
-        ///   - send: Sends a request once.
-        private nonisolated(nonsending) func exchange<Body>(
-            _ request: URLRequest, _ options: RunOptions, body: (Body) -> Data,
-            _ send: nonisolated(nonsending) (URLRequest, CallAttempt) async throws -> (Body, URLResponse)
-        ) async throws -> (Body, HTTPURLResponse) {
-            guard ["http", "https"].contains(request.url?.scheme?.lowercased()) else { throw URLError(.unsupportedURL) }
-            let semantics = RequestSemantics(request)
-            var request = request
-            var mayReauthorize = reauthorize != nil
-            var pipeline = semantics.isRepeatable ? repeatable : unrepeatable
-            // A stream can be read only once.
-            let stream = request.httpBodyStream
-            var isStreamRead = false
-            if stream != nil { pipeline = pipeline.adjusting { _, verdict in verdict.withoutRetry } }
-            return try await pipeline.run(
-                options: pipeline.options(options, isRepeatable: semantics.isRepeatable && stream == nil),
-                judging: {
-                    let verdict = judge($0.1, body($0.0), semantics)
-                    return stream == nil ? verdict : verdict.withoutRetry
+            let call = try SessionCall(self, request, options)
+            let answer: @Sendable (CallAttempt) async throws -> (Data, HTTPURLResponse) = { attempt in
+                try await call.answer(attempt) { request, attempt in
+                    try await session.response(
+                        to: request, uploading: body,
+                        until: CallDeadline(at: attempt.deadline, on: pipeline.timeBase))
                 }
-            ) { attempt in
-                // Only if a rule of a retry repeats it all the same.
-                if isStreamRead { throw URLError(.requestBodyStreamExhausted) }
-                isStreamRead = stream != nil
-                var answer = try await httpAnswer(send, to: told(request, attempt, options), attempt)
-                if answer.1.statusCode == 401, mayReauthorize, let reauthorize {
-                    mayReauthorize = false
-                    guard let renewed = try await reauthorize(request) else { return answer }
-                    if let stream, renewed.httpBodyStream === stream { return answer }
-                    request = renewed
-                    answer = try await httpAnswer(send, to: told(request, attempt, options), attempt)
-                }
-                return answer
             }
-        }
-
-        private nonisolated(nonsending) func httpAnswer<Body>(
-            _ send: nonisolated(nonsending) (URLRequest, CallAttempt) async throws -> (Body, URLResponse),
-            to request: URLRequest, _ attempt: CallAttempt
-        ) async throws -> (Body, HTTPURLResponse) {
-            let (body, response) = try await send(limited(request, by: attempt), attempt)
-            guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
-            return (body, response)
-        }
-
-        /// The request with the call's priority and the number of the attempt in it. What it names itself stays.
-        private func told(_ request: URLRequest, _ attempt: CallAttempt, _ options: RunOptions) -> URLRequest {
-            guard let originFields else { return request }
-            var request = request
-            for (name, value) in originFields.values(of: attempt, options)
-            where request.value(forHTTPHeaderField: name) == nil {
-                request.setValue(value, forHTTPHeaderField: name)
+            guard call.mayBeCopied else {
+                return try await call.pipeline.run(options: call.options, judging: { call.judge($0.1, $0.0) }, answer)
             }
-            return request
+            return try await call.pipeline.runHedged(
+                options: call.options, judging: { call.judge($0.1, $0.0) }, answer)
         }
 
         /// The request with the attempt's deadline in it.
@@ -209,14 +163,6 @@
             if value == "0" { throw URLError(.timedOut) }
             request.setValue(value, forHTTPHeaderField: deadlineField.name)
             return request
-        }
-
-        private func judge(_ response: HTTPURLResponse, _ body: Data, _ semantics: RequestSemantics) -> Verdict {
-            let verdict = response.verdict(for: semantics, remark: remark?(response, body), dialect: dialect)
-            if notesQuotas, verdict.kind == .success {
-                pipeline.note(RateLimitFields(dialect: dialect) { response.value(forHTTPHeaderField: $0) })
-            }
-            return verdict
         }
     }
 

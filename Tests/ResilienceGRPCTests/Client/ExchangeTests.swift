@@ -7,9 +7,9 @@
     @Suite struct ExchangeTests {
         typealias Log = RequestLog<[UInt8]>
 
-        private func steps(_ log: inout Log) -> [String] {
+        private func steps(_ log: inout Log, _ attempt: Int) -> [String] {
             var steps: [String] = []
-            while let step = log.next() {
+            while let step = log.next(for: attempt) {
                 switch step {
                 case .part(.metadata): steps.append("metadata")
                 case .part(.message(let bytes)): steps.append("\(bytes.count)")
@@ -29,14 +29,16 @@
         @Test("a request up to the limit is sent again from its beginning; one byte more is not")
         func limit() {
             var log = log(limit: 25, 10, 5)
-            #expect(steps(&log) == ["metadata", "10", "5"])
-            log.rewind()
-            #expect(log.isReplayable && steps(&log) == ["metadata", "10", "5"])
+            log.begin(1, isCopy: false)
+            #expect(steps(&log, 1) == ["metadata", "10", "5"])
+            log.begin(2, isCopy: false)
+            #expect(log.isReplayable && steps(&log, 2) == ["metadata", "10", "5"])
             var larger = self.log(limit: 24, 10, 5)
             #expect(!larger.isReplayable)
-            #expect(steps(&larger) == ["metadata", "10", "5"], "it is sent once all the same")
-            larger.rewind()
-            #expect(steps(&larger) == [])
+            larger.begin(1, isCopy: false)
+            #expect(steps(&larger, 1) == ["metadata", "10", "5"], "it is sent once all the same")
+            larger.begin(2, isCopy: false)
+            #expect(steps(&larger, 2) == [])
         }
 
         @Test("empty messages count, and a limit of zero or less keeps none")
@@ -51,14 +53,38 @@
         @Test("after the commit, what was not yet sent is sent once")
         func committed() {
             var log = log(limit: 1000, 1, 2, 3)
-            _ = log.next()
-            _ = log.next()
-            log.commit()
-            log.rewind()
+            log.begin(1, isCopy: false)
+            _ = log.next(for: 1)
+            _ = log.next(for: 1)
+            log.commit(to: 1)
+            log.begin(2, isCopy: false)
             log.append(.message([]))
             log.finish(.finished)
-            #expect(steps(&log) == ["2", "3", "0", "end"])
-            #expect(log.count == 5 && log.furthest == 5)
+            #expect(steps(&log, 2) == [])
+        }
+
+        @Test("the attempt that the request is committed to sends what is left; its copies send nothing more")
+        func copies() {
+            var log = log(limit: 1000, 1, 2, 3)
+            for copy in 1...3 { log.begin(copy, isCopy: copy > 1) }
+            #expect(steps(&log, 2) == ["metadata", "1", "2", "3"])
+            _ = log.next(for: 1)
+            log.commit(to: 1)
+            log.append(.message([]))
+            log.finish(.finished)
+            #expect(steps(&log, 1) == ["1", "2", "3", "0", "end"] && steps(&log, 2) == [] && steps(&log, 3) == [])
+            #expect(log.hasLost(2) && log.hasLost(3) && !log.hasLost(1) && log.count == 5 && log.furthest == 5)
+        }
+
+        @Test("a request that becomes too large is committed to the copy that has sent most, of those that still run")
+        func tooLargeForCopies() {
+            var log = log(limit: 20, 1)
+            for copy in 1...3 { log.begin(copy, isCopy: copy > 1) }
+            #expect(steps(&log, 1) == ["metadata", "1"])
+            _ = log.next(for: 3)
+            log.ended(1)
+            log.append(.message(Array(repeating: 0, count: 30)))
+            #expect(log.hasLost(1) && log.hasLost(2) && steps(&log, 3) == ["1", "30"])
         }
 
         @Test("nothing is written after the end, and the first end counts")
@@ -68,19 +94,20 @@
             log.finish(.failed(Own()))
             log.finish(.finished)
             log.append(.message([1]))
+            log.begin(1, isCopy: false)
             #expect(log.hasFailed && log.count == 2)
-            #expect(steps(&log) == ["metadata", "1", "end"])
+            #expect(steps(&log, 1) == ["metadata", "1", "end"])
         }
 
         @Test("one part waits for the caller at a time")
         func backpressure() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
-            #expect(exchange.begin() == 1)
-            #expect(exchange.hand(.metadata([:])) == true)
-            #expect(exchange.hand(.message([1])) == nil, "the caller has not read")
+            #expect(exchange.begin(isCopy: false) == 1)
+            #expect(exchange.hand(.metadata([:]), of: 1) == true)
+            #expect(exchange.hand(.message([1]), of: 1) == nil, "the caller has not read")
             #expect(exchange.read() != nil)
             #expect(exchange.read() == nil, "nothing has come")
-            #expect(exchange.hand(.message([1])) == true)
+            #expect(exchange.hand(.message([1]), of: 1) == true)
             exchange.finish(.status(Status(code: .ok, message: ""), [:]))
             guard case .part(.message([1])) = exchange.read() else {
                 return #expect(Bool(false), "the message comes first")
@@ -92,18 +119,36 @@
         @Test("the first part of a response commits, and no attempt begins after it")
         func commits() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
-            #expect(exchange.begin() == 1)
-            #expect(exchange.begin() == 2)
-            _ = exchange.hand(.metadata([:]))
-            #expect(exchange.begin() == nil)
+            #expect(exchange.begin(isCopy: false) == 1)
+            #expect(exchange.begin(isCopy: false) == 2)
+            _ = exchange.hand(.metadata([:]), of: 2)
+            #expect(exchange.begin(isCopy: false) == nil)
+        }
+
+        @Test("of several copies the first response has the call, and the others' parts and ends count no more")
+        func firstResponse() {
+            let ok = AttemptEnd.status(Status(code: .ok, message: ""), [:])
+            let failed = AttemptEnd.status(Status(code: .unavailable, message: ""), [:])
+            var exchange = Exchange<[UInt8]>(replayLimit: 100)
+            #expect((1...3).map { exchange.begin(isCopy: $0 > 1) } == [1, 2, 3])
+            #expect(exchange.ended(1, failed) == true)
+            #expect(exchange.hand(.metadata([:]), of: 3) == true)
+            #expect(exchange.hand(.metadata([:]), of: 2) == false)
+            #expect(exchange.ended(2, ok) == false)
+            #expect(exchange.begin(isCopy: true) == nil)
+            #expect(exchange.ended(3, ok) == true)
+            var silent = Exchange<[UInt8]>(replayLimit: 100)
+            #expect((1...2).map { silent.begin(isCopy: $0 > 1) } == [1, 2])
+            #expect(silent.ended(2, ok) == true, "a success without a response has the call, too")
+            #expect(silent.hand(.metadata([:]), of: 1) == false && silent.cutOff(1) == false)
         }
 
         @Test("who has left is handed nothing, and nothing begins for it")
         func abandoned() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)
             exchange.abandon()
-            #expect(exchange.hand(.message([])) == false)
-            #expect(exchange.begin() == nil && exchange.isOver)
+            #expect(exchange.hand(.message([]), of: 1) == false)
+            #expect(exchange.begin(isCopy: false) == nil && exchange.isOver)
             guard case .nothing = exchange.read() else { return #expect(Bool(false)) }
         }
     }

@@ -53,6 +53,24 @@
             #expect(reply == "hello, world" && script.visits.count == 2)
         }
 
+        @Test("an RPC that fails without an effect has a copy")
+        func hedged() async throws {
+            let script = Script(fail(.unavailable), answer("hello, world"))
+            let fast = Pipeline("greeter") {
+                Hedge("greeter")
+                Bulkhead(limit: 64)
+            }
+            _ = try await serve(script) { http2 in
+                let hedged = PipelineClientTransport(http2, through: fast) { method in
+                    RunOptions(isIdempotent: method.method.hasPrefix("Get"))
+                }
+                try await withGRPCClient(transport: hedged) { client in
+                    #expect(await client.failure(to: method)?.code == .unavailable, "nobody says that it is idempotent")
+                }
+            }
+            #expect(script.visits.count == 1 && fast.policies(of: Hedge.self)[0].status.ranOnce == 0)
+        }
+
         @Test("a method that is idempotent is repeated after an uncertain failure")
         func idempotent() async throws {
             let script = Script(fail(.unknown), answer("hello, world"))

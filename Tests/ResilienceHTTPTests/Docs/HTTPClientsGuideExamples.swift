@@ -57,6 +57,16 @@
             await server.stop()
         }
 
+        @Test("a request that is lost has a copy")
+        func hedged() async throws {
+            let server = try await StubServer.start([.resetWithoutAnswer, .status(200, body: "ok")])
+            let fast = URLSession.shared.resilient(
+                Pipeline("search") { Hedge("search") })
+            #expect(try await fast.data(from: server.url).0 == Data("ok".utf8))
+            #expect(server.requests.count == 2)
+            await server.stop()
+        }
+
         @Test("by hand, without URLSession's own async methods")
         func byHand() async throws {
             let server = try await StubServer.start([.status(500), .status(200)])

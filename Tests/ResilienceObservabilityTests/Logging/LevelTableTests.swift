@@ -29,7 +29,7 @@
             ("retry", Retry.Event.retrying(attempt: 1, of: 2, after: .zero, .transient)),
             ("retry", Retry.Event.gaveUp(attempt: 1, .attemptsExhausted)),
             ("hedge", Hedge.Event.hedged(1, after: .zero)), ("hedge", Hedge.Event.won(1, after: .zero)),
-            ("hedge", Hedge.Event.budgetExhausted),
+            ("hedge", Hedge.Event.budgetExhausted), ("hedge", Hedge.Event.notCopied(.unknownEffects)),
             ("throttle", Throttle.Event.rejected(retryAfter: nil)), ("throttle", Throttle.Event.held(for: .zero)),
             ("throttle", Throttle.Event.holdEnded),
             ("adaptive throttle", AdaptiveThrottle.Event.rejected(0.5)),

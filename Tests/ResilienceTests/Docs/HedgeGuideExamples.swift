@@ -51,6 +51,7 @@ private let client = Client()
         let guide = try Guide("HedgeGuide")
         let events: [Hedge.Event] = [
             .hedged(1, after: .milliseconds(120)), .won(1, after: .milliseconds(150)), .budgetExhausted,
+            .notCopied(.runOnce), .notCopied(.unknownEffects),
         ]
         for event in events { #expect(guide.logs(event), "\(event)") }
     }

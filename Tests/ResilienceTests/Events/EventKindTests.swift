@@ -37,7 +37,7 @@ import Testing
             "Hedge",
             [
                 (Hedge.Event.hedged(1, after: .zero), "hedged"), (Hedge.Event.won(1, after: .zero), "won"),
-                (Hedge.Event.budgetExhausted, "budgetExhausted"),
+                (Hedge.Event.budgetExhausted, "budgetExhausted"), (Hedge.Event.notCopied(.runOnce), "notCopied"),
             ]
         ),
         (

@@ -77,7 +77,7 @@ private final class Service: Sendable {
     /// Runs one call, and says how long it took. Nothing of it is left afterwards.
     @discardableResult
     private func run(
-        _ pipeline: Pipeline, _ service: Service, options: RunOptions = RunOptions()
+        _ pipeline: Pipeline, _ service: Service, options: RunOptions = RunOptions(isIdempotent: true)
     ) throws -> (result: Int, took: Duration) {
         let start = clock.now
         defer {
@@ -222,8 +222,57 @@ private final class Service: Sendable {
         let pipeline = pipeline(hedge())
         #expect(throws: Judged.self) { try run(pipeline, service, options: RunOptions(isIdempotent: false)) }
         #expect(throws: Judged.self) { try clock.run { try await pipeline.run { try await service.call($0) } } }
-        #expect(service.begun.withLock { $0 } == [0, 0] && events.isEmpty)
+        #expect(service.begun.withLock { $0 } == [0, 0] && events == [.notCopied(.runOnce)])
         #expect(try await Pipeline {}.runHedged { 7 } == 7)
+    }
+
+    @Test("a hedge whose calls can have no copies says so once, and counts them all (P65)")
+    func uncopied() async throws {
+        let hedge = hedge()
+        let unheard = Pipeline("unheard", timeBase: clock) { hedge }
+        try await unheard.run {}
+        #expect(hedge.status.ranOnce == 1, "nobody hears of it, so it is not yet told")
+        let pipeline = pipeline(hedge)
+        try await pipeline.run {}
+        _ = try await pipeline.run(judging: { _ in .success }) { 7 }
+        try await pipeline.acquire().complete(.success)
+        try await pipeline.open { _ in
+        } holding: { _, _ in
+        }
+        try await hedge.run {}
+        #expect(events == [.notCopied(.runOnce)])
+        #expect(hedge.status.ranOnce == 6 && hedge.status.unknownEffects == 0)
+        // Whoever says so needs not be told.
+        try await pipeline.run(options: RunOptions(isIdempotent: false)) {}
+        try await pipeline.runHedged(options: RunOptions(isIdempotent: false)) {}
+        try await pipeline.runHedged(options: RunOptions(isIdempotent: true)) {}
+        #expect(hedge.status.ranOnce == 6 && hedge.status.unknownEffects == 0)
+        for _ in 0..<3 { try await pipeline.runHedged {} }
+        #expect(events == [.notCopied(.runOnce), .notCopied(.unknownEffects)])
+        #expect(hedge.status.ranOnce == 6 && hedge.status.unknownEffects == 3)
+        #expect(events.map(\.severity) == [.notice, .notice] && "\(events[1])".contains("isIdempotent: true"))
+        hedge.reset()
+        #expect(hedge.status.ranOnce == 0 && hedge.status.unknownEffects == 0)
+        try await pipeline.run {}
+        #expect(events.last == .notCopied(.runOnce) && events.count == 3)
+    }
+
+    @Test("each call counts once, however often it is tried; a hedge that may make no copies tells nothing")
+    func uncopiedAttempts() throws {
+        let (hedge, none) = (hedge(), hedge(maxHedges: 0))
+        for hedge in [hedge, none] {
+            let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
+                Retry(maxRetries: 2, backoff: .none)
+                hedge
+            }
+            #expect(throws: Judged.self) {
+                try clock.run { try await pipeline.run { throw Judged(verdict: .transient) } }
+            }
+            try clock.run { try await pipeline.runHedged {} }
+        }
+        #expect(hedge.status.ranOnce == 1 && hedge.status.unknownEffects == 1)
+        #expect(none.status.ranOnce == 0 && none.status.unknownEffects == 0)
+        #expect(events == [.notCopied(.runOnce), .notCopied(.unknownEffects)])
     }
 
     @Test("an exhausted budget stops the hedge, and never the first copy (P27)")

@@ -1,0 +1,86 @@
+#if canImport(Foundation)
+    import Foundation
+    import Resilience
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    /// One call of a ``ResilientSession``: what its attempts send, and what their answers mean.
+    final class SessionCall: Sendable {
+        let options: RunOptions
+        let pipeline: Pipeline
+        private let session: ResilientSession
+        private let semantics: RequestSemantics
+        private let request: RenewedRequest<URLRequest>
+        /// Whether the body is a stream, which can be read only once.
+        private let hasStream: Bool
+        private let isStreamRead = Locked(false)
+
+        /// - Throws: `URLError.unsupportedURL` if the URL is not of HTTP.
+        init(_ session: ResilientSession, _ request: URLRequest, _ options: RunOptions) throws {
+            guard ["http", "https"].contains(request.url?.scheme?.lowercased()) else { throw URLError(.unsupportedURL) }
+            self.session = session
+            semantics = RequestSemantics(request)
+            hasStream = request.httpBodyStream != nil
+            self.options = session.pipeline.options(options, isRepeatable: semantics.isRepeatable && !hasStream)
+            let pipeline = semantics.isRepeatable ? session.repeatable : session.unrepeatable
+            self.pipeline = hasStream ? pipeline.adjusting { _, verdict in verdict.withoutRetry } : pipeline
+            self.request = RenewedRequest(
+                request, mayRenew: session.reauthorize != nil, on: pipeline.timeBase)
+        }
+
+        /// Whether the request may be sent several times at once, and something would do so.
+        var mayBeCopied: Bool { pipeline.makesCopies && options.isIdempotent == true && !hasStream }
+
+        func judge(_ response: HTTPURLResponse, _ body: Data) -> Verdict {
+            let verdict = response.verdict(
+                for: semantics, remark: session.remark?(response, body), dialect: session.dialect)
+            if session.notesQuotas, verdict.kind == .success {
+                session.pipeline.note(
+                    RateLimitFields(dialect: session.dialect) { response.value(forHTTPHeaderField: $0) })
+            }
+            return hasStream ? verdict.withoutRetry : verdict
+        }
+
+        /// Sends the request, and once more if it was answered with 401 and there are new credentials.
+        nonisolated(nonsending) func answer<Body>(
+            _ attempt: CallAttempt,
+            _ send: nonisolated(nonsending) (URLRequest, CallAttempt) async throws -> (Body, URLResponse)
+        ) async throws -> (Body, HTTPURLResponse) {
+            let wasStreamRead = isStreamRead.withLock { isRead in
+                defer { isRead = hasStream }
+                return isRead
+            }
+            // Only if a rule of a retry repeats it all the same.
+            if wasStreamRead { throw URLError(.requestBodyStreamExhausted) }
+            let sent = request.latest
+            let answer = try await httpAnswer(send, to: sent.request, attempt)
+            guard answer.1.statusCode == 401, let reauthorize = session.reauthorize,
+                let renewed = try await request.renewed(after: sent, isOnlyTry: true, reauthorize)
+            else { return answer }
+            if hasStream, renewed.request.httpBodyStream === sent.request.httpBodyStream { return answer }
+            return try await httpAnswer(send, to: renewed.request, attempt)
+        }
+
+        private nonisolated(nonsending) func httpAnswer<Body>(
+            _ send: nonisolated(nonsending) (URLRequest, CallAttempt) async throws -> (Body, URLResponse),
+            to request: URLRequest, _ attempt: CallAttempt
+        ) async throws -> (Body, HTTPURLResponse) {
+            let (body, response) = try await send(session.limited(told(request, attempt), by: attempt), attempt)
+            guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+            return (body, response)
+        }
+
+        /// The request with the call's priority and the number of the attempt in it. What it names itself stays.
+        private func told(_ request: URLRequest, _ attempt: CallAttempt) -> URLRequest {
+            guard let originFields = session.originFields else { return request }
+            var request = request
+            for (name, value) in originFields.values(of: attempt, options)
+            where request.value(forHTTPHeaderField: name) == nil {
+                request.setValue(value, forHTTPHeaderField: name)
+            }
+            return request
+        }
+    }
+#endif
