@@ -290,6 +290,7 @@ def bad_day(program, gateway):
             threading.Thread(target=calls, args=caller, daemon=True).start()
         time.sleep(10 * 60)
         browser = opened(program, url)
+        wait_for("the page", lambda: browser.run("document.querySelector('.row') !== null"), 20)
 
         def is_bad():
             return browser.run(
