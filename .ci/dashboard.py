@@ -137,14 +137,6 @@ def wait_for(what, condition, limit):
     return time.monotonic() - start
 
 
-def started(program, environment):
-    """Returns a service, and the address of its page, which it prints first."""
-    service = subprocess.Popen([program], env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
-    url = (service.stdout.readline().split() or [""])[0]
-    assert url.startswith("http://127.0.0.1:"), f"{program} did not start: {url}"
-    return service, url
-
-
 def opened(program, url):
     """Returns a browser with the page."""
     browser = Browser(program)
@@ -162,9 +154,11 @@ def row(name):
 
 
 def check(program, demo, folder):
-    service, url = started(demo, {"PORT": "0"})
+    service = subprocess.Popen([demo], env={**os.environ, "PORT": "0"}, stdout=subprocess.PIPE, text=True)
     browser = None
     try:
+        url = service.stdout.readline().strip()
+        assert url.startswith("http://127.0.0.1:"), f"the demo did not start: {url}"
         base = url.rsplit("/", 1)[0]
 
         def post(path):
@@ -274,7 +268,8 @@ def check(program, demo, folder):
 def bad_day(program, gateway):
     """Pictures of the gateway and its upstreams, whose own troubles are in Upstreams.swift."""
     environment = {"PORT": os.environ.get("PORT", "18080"), "UPSTREAM_PORT": os.environ.get("UPSTREAM_PORT", "18081")}
-    service, url = started(gateway, environment)
+    service = subprocess.Popen([gateway], env={**os.environ, **environment})
+    url = f"http://127.0.0.1:{environment['PORT']}/resilience"
     start = time.monotonic()
     is_over = threading.Event()
 
@@ -295,6 +290,7 @@ def bad_day(program, gateway):
             threading.Thread(target=calls, args=caller, daemon=True).start()
         time.sleep(10 * 60)
         browser = opened(program, url)
+        wait_for("the page", lambda: browser.run("document.querySelector('.row') !== null"), 20)
 
         def is_bad():
             return browser.run(

@@ -294,19 +294,6 @@
             }
         }
 
-        @Test("what a failing answer says to be left holds nothing: what it asks for is in its verdict")
-        func quotasOfFailures() async throws {
-            let clock = ManualClock()
-            try await withServer([.status(500, [#"RateLimit: "default";r=0;t=30"#])]) { server, http in
-                let throttle = Throttle(limit: .unlimited, timeBase: clock)
-                var settings = ResilientHTTPClient.Settings()
-                settings.notesQuotas = true
-                let client = http.resilient(Pipeline { throttle }, settings: settings)
-                let answer = try await client.execute(get(server.url()))
-                #expect(answer.status == .internalServerError && throttle.status.isAllowed)
-            }
-        }
-
         @Test("the attempt's deadline is told to the server if asked to, and never later than the caller's own")
         func deadlineField() async throws {
             let clock = ManualClock()
