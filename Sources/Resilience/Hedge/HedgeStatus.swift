@@ -45,6 +45,8 @@ public struct HedgeStatus: PolicyStatusDetail {
         delay = try container.decodeIfPresent(Duration.self, forKey: .delay)
         samples = try container.decode(Int.self, forKey: .samples)
         hedgesLeft = try container.decode(unlimited: Int.self, forKey: .hedgesLeft)
+        ranOnce = try container.decodeIfPresent(Int.self, forKey: .ranOnce) ?? 0
+        unknownEffects = try container.decodeIfPresent(Int.self, forKey: .unknownEffects) ?? 0
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -52,5 +54,7 @@ public struct HedgeStatus: PolicyStatusDetail {
         try container.encodeIfPresent(delay, forKey: .delay)
         try container.encode(samples, forKey: .samples)
         try container.encode(unlimited: hedgesLeft, forKey: .hedgesLeft)
+        try container.encode(ranOnce, forKey: .ranOnce)
+        try container.encode(unknownEffects, forKey: .unknownEffects)
     }
 }

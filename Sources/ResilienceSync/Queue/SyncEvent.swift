@@ -71,8 +71,8 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     public var measure: EventMeasure {
         switch self {
         case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count): .count(count)
-        case .coalesced, .dropped, .attempted, .delivered, .failed, .died, .paused, .offline, .lockedOut, .drained,
-            .storeFailed:
+        case .coalesced, .dropped, .duplicate, .attempted, .delivered, .failed, .died, .paused, .offline, .lockedOut,
+            .drained, .storeFailed:
             .count(1)
         }
     }

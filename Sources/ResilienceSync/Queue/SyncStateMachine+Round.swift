@@ -291,7 +291,7 @@ extension SyncStateMachine {
             counts.died += 1
             for case .failed in settlement.changes { counts.failed += 1 }
         case .enqueued, .coalesced, .dropped, .attempted, .paused, .offline, .lockedOut, .drained, .cleared, .revived,
-            .discarded, .storeFailed:
+            .discarded, .storeFailed, .duplicate:
             break
         }
     }
