@@ -21,7 +21,7 @@ enum EveryGauge {
         let policies = details.map { PolicyHealth(PolicyStatus(policy: "p", detail: $0), at: now) }
         let flights = SingleFlightStatus(flights: 1, waiting: 2, abandoned: 0)
         return [
-            HealthComponent(id: "0", name: "pay", policies: policies, pipeline: "pay", retriesLeft: ["retry": 3]),
+            HealthComponent(id: "0", name: "pay", pipeline: "pay", policies: policies, retriesLeft: ["retry": 3]),
             HealthComponent(id: "1", name: "c", cache: CacheStatus(count: 1, cost: 2, loads: flights)),
             HealthComponent(id: "2", name: "q", queue: QueueHealth(SyncStatus(pending: 1, rate: 2), at: now)),
         ]

@@ -99,7 +99,8 @@ private struct Closing: AroundPolicy {
         let (held, clock) = (held, clock)
         return try clock.run {
             try await pipeline.openHedged(
-                copying: copying, options: options, judging: judge, judgingErrors: { _ in nil }, operation,
+                copying: copying, options: options, judging: judge, judgingErrors: { _ in nil },
+                describing: { _ in nil }, operation,
                 holding: { result, permit in
                     held.hold(permit)
                     return result
@@ -233,7 +234,8 @@ private struct Closing: AroundPolicy {
             let call = Task {
                 try await pipeline.openHedged(
                     copying: true, options: RunOptions(isIdempotent: true), judging: { _ in .success },
-                    judgingErrors: { _ in nil }, { _ in try await clock.sleep(for: .seconds(9)) },
+                    judgingErrors: { _ in nil }, describing: { _ in nil },
+                    { _ in try await clock.sleep(for: .seconds(9)) },
                     holding: { _, _ in })
             }
             try await clock.sleep(for: .milliseconds(150))
