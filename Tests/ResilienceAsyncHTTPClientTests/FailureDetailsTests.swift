@@ -18,21 +18,15 @@
 
     /// What logs say of failed requests: status, code and host, and never a path, a query, a field or credentials.
     @Suite(.timeLimit(.minutes(20))) struct FailureDetailsTests {
-        private let told = Locked<[String]>([])
-
-        private func pipeline() -> Pipeline {
-            Pipeline(
-                "test",
-                observers: PolicyObservers { [told] event in
-                    told.withLock { $0.append("\(event.detail.kind): \(event.failure?.description ?? "nothing")") }
-                }
-            ) {}
-        }
 
         @Test("a 503, a refused connection and a lost one read differently, and say which host it was")
         func requests() async throws {
             try await withServer([.status(503), .close(after: "")]) { server, http in
-                let client = http.resilient(pipeline())
+                let told = Locked<[String]>([])
+                let observers = PolicyObservers { event in
+                    told.withLock { $0.append("\(event.detail.kind): \(event.failure?.description ?? "nothing")") }
+                }
+                let client = http.resilient(Pipeline("test", observers: observers) {})
                 let host = "127.0.0.1:\(server.port)"
                 _ = try await client.execute(get(server.url()))
                 #expect(told.withLock { $0 } == ["attemptFailed: HTTP 503 at \(host)", "failed: HTTP 503 at \(host)"])

@@ -13,18 +13,18 @@ import Testing
 
     @Test("an answer is its status and its host")
     func answers() throws {
+        let url = try #require(URL(string: url))
         let response = try #require(
             HTTPURLResponse(
-                url: #require(URL(string: url)), statusCode: 503, httpVersion: nil,
-                headerFields: ["Authorization": "secret"]))
+                url: url, statusCode: 503, httpVersion: nil, headerFields: ["Authorization": "secret"]))
         #expect(response.failureDetail.description == "HTTP 503 at prices.example:8080")
         #expect(FailureDetail(of: HTTPStatusError(status: 429, verdict: .throttled)).description == "HTTP 429")
     }
 
     @Test("an error is its code, and its host if it knows the URL")
     func errors() throws {
-        let error = URLError(
-            .cannotConnectToHost, userInfo: [NSURLErrorFailingURLErrorKey: try #require(URL(string: url)) as Any])
+        let url = try #require(URL(string: url))
+        let error = URLError(.cannotConnectToHost, userInfo: [NSURLErrorFailingURLErrorKey: url])
         #expect(FailureDetail(of: error).description == "URLError -1004 at prices.example:8080")
         #expect(FailureDetail(of: URLError(.timedOut)).description == "URLError -1001")
         #expect(FailureDetail(of: POSIXError(.EPIPE)).description == "POSIXError 32")

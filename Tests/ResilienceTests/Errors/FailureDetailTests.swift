@@ -54,7 +54,7 @@ import Testing
         #expect(FailureDetail(ofResult: Answer())?.description == "HTTP 503 at prices:8080")
         #expect(FailureDetail(ofResult: (Data(), Answer()))?.status == 503)
         #expect(FailureDetail(ofResult: (status: Answer(), body: "secret"))?.status == 503)
-        #expect(FailureDetail(ofResult: Optional(Answer()))?.status == 503)
+        #expect(FailureDetail(ofResult: Optional(Answer()) as Any)?.status == 503)
         for result in ["secret", 500, (1, 2), [Answer()]] as [Any] { #expect(FailureDetail(ofResult: result) == nil) }
     }
 

@@ -1,6 +1,7 @@
-import Resilience
 import ResilienceTesting
 import Testing
+
+@testable import Resilience
 
 @Suite struct EventCounterTests {
     private enum Told: PolicyEventDetail {
@@ -172,7 +173,8 @@ import Testing
             Set(counts.calls.keys) == [key(.success)] && Set(counts.attempts.keys) == [key(.success), key(.transient)])
         let calls = try #require(counts.calls[key(.success)])
         #expect(calls.count == 1 && abs(calls.sum - 2.08) < 1e-9)
-        #expect(calls.counts[try #require(calls.bounds.firstIndex(of: 2.5))] == 1)
+        let bound = try #require(calls.bounds.firstIndex(of: 2.5))
+        #expect(calls.counts[bound] == 1)
         #expect(counts.callAttempts[key(.success)]?.sum == 2)
         #expect(counts.waits.map { "\($0.key.policy) \($0.value.sum)" } == ["retry 2.0"])
         #expect(counter.reset().calls == counts.calls && counter.counts.calls.isEmpty)
@@ -200,6 +202,8 @@ import Testing
         for number in [3, 4, -5, 0] { counter.receive(event(Several(number: number))) }
         for number in [2, -1] { counter.receive(event(Several(number: number), policy: "other")) }
         #expect(counter.counts.byKey.map(\.value) == [7] && counter.counts.others == 2)
+        for policy in ["door", "other"] { counter.receive(event(Several(number: .max), policy: policy)) }
+        #expect(counter.counts.byKey.map(\.value) == [.max] && counter.counts.others == .max)
     }
 
     @Test("calls and waits of any number of names are a bounded number of keys")

@@ -6,14 +6,28 @@ import Testing
 /// What events say of a failure: see ``PolicyEvent/failure``.
 @Suite struct FailureEventTests {
     let clock = ManualClock()
-    let events = Locked<[PolicyEvent]>([])
+    private let events = Events()
+
+    private final class Events: PolicyObserver {
+        private let all = Locked<[PolicyEvent]>([])
+
+        func receive(_ event: PolicyEvent) { all.withLock { $0.append(event) } }
+
+        func reset() { all.withLock { $0 = [] } }
+
+        func map<R>(_ body: (PolicyEvent) -> R) -> [R] { all.withLock { $0 }.map(body) }
+    }
+
+    private final class Asked: Sendable {
+        let count = Locked(0)
+    }
 
     private struct Lost: Error, VerdictConvertible, FailureDescribing {
         var verdict: Verdict { .transient }
         var number = 1
-        var asked: Locked<Int>?
+        var asked: Asked?
         var failureDetail: FailureDetail {
-            asked?.withLock { $0 += 1 }
+            asked?.count.withLock { $0 += 1 }
             return FailureDetail("Lost", code: "\(number)", host: "prices:8080")
         }
     }
@@ -23,15 +37,12 @@ import Testing
     }
 
     private func pipeline(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Pipeline {
-        let observers = PolicyObservers { [events] event in events.withLock { $0.append(event) } }
-        return Pipeline("calls", timeBase: clock, observers: observers, elements)
+        Pipeline("calls", timeBase: clock, observers: PolicyObservers(events), elements)
     }
 
     /// What was told, as "policy.kind: failure".
     private var told: [String] {
-        events.withLock { events in
-            events.map { "\($0.policy).\($0.detail.kind)\($0.failure.map { ": \($0)" } ?? "")" }
-        }
+        events.map { "\($0.policy).\($0.detail.kind)\($0.failure.map { ": \($0)" } ?? "")" }
     }
 
     @Test("each event that follows from a failure says what failed, and none of what comes after does")
@@ -41,7 +52,7 @@ import Testing
             Retry(maxRetries: 2, backoff: .constant(.seconds(1)))
             breaker
         }
-        try clock.run {
+        _ = try clock.run {
             await #expect(throws: Lost.self) {
                 try await pipeline.run { (attempt: CallAttempt) in throw Lost(number: attempt.number) }
             }
@@ -83,14 +94,14 @@ import Testing
             Retry(maxRetries: 0)
             Timeout("attempt", limit: .seconds(1))
         }
-        try clock.run { [clock] in
+        _ = try clock.run { [clock] in
             await #expect(throws: (any Error).self) {
                 try await pipeline.run { try await clock.sleep(for: .seconds(60)) }
             }
         }
         #expect(told.last == "call.failed: TimedOut 1 s (attempt)")
-        events.withLock { $0 = [] }
-        try clock.run { [clock] in
+        events.reset()
+        _ = try clock.run { [clock] in
             await #expect(throws: TimedOut.self) {
                 let options = RunOptions(deadline: clock.now + .milliseconds(500))
                 try await pipeline.run(options: options) { try await clock.sleep(for: .seconds(60)) }
@@ -118,11 +129,11 @@ import Testing
     func nested() async throws {
         let inner = Pipeline("inner", timeBase: clock) { Bulkhead("room", limit: 1, timeBase: clock) }
         let outer = pipeline { Bulkhead("own", limit: 9, timeBase: clock) }
-        try await inner.run {
+        _ = try await inner.run {
             await #expect(throws: BulkheadFull.self) { try await outer.run { try await inner.run {} } }
         }
         #expect(told.last == "call.failed: BulkheadFull full (room)")
-        let measures = events.withLock { $0.map(\.detail.measure) }
+        let measures = events.map(\.detail.measure)
         #expect(measures.contains(.attempt(.rejectedInside, took: .zero)))
         #expect(measures.contains(.call(.rejectedInside, took: .zero, attempts: 1, waits: [])))
     }
@@ -132,10 +143,10 @@ import Testing
         let pipeline = pipeline { Bulkhead(limit: 2, timeBase: clock) }
         try await pipeline.acquire().complete(throwing: Lost())
         #expect(told == ["call.attemptFailed: Lost 1 at prices:8080", "call.failed: Lost 1 at prices:8080"])
-        events.withLock { $0 = [] }
+        events.reset()
         try await pipeline.acquire().complete(.transient, failure: FailureDetail("Response", status: 502))
         #expect(told == ["call.attemptFailed: HTTP 502", "call.failed: HTTP 502"])
-        events.withLock { $0 = [] }
+        events.reset()
         try await pipeline.acquire().complete(.success)
         #expect(told == ["call.attemptSucceeded", "call.succeeded"])
     }
@@ -143,7 +154,7 @@ import Testing
     @Test("an opened call tells of its failures as one that is run does")
     func opened() throws {
         let pipeline = pipeline { Retry(maxRetries: 1, backoff: .none) }
-        try clock.run {
+        _ = try clock.run {
             await #expect(throws: Lost.self) {
                 _ = try await pipeline.open(judging: { (_: Answer) in .transient }) { attempt in
                     if attempt.number == 2 { throw Lost(number: 2) }
@@ -163,17 +174,17 @@ import Testing
 
     @Test("an error is asked only if somebody is told")
     func unobserved() throws {
-        let asked = Locked(0)
+        let asked = Asked()
         let quiet = Pipeline(timeBase: clock) { Retry(maxRetries: 2, backoff: .none) }
         try clock.run { [clock] in
             for options in [RunOptions(), RunOptions(deadline: clock.now + .seconds(5))] {
                 _ = try? await quiet.run(options: options) { throw Lost(asked: asked) }
             }
         }
-        #expect(asked.withLock { $0 } == 0)
+        #expect(asked.count.withLock { $0 } == 0)
         let heard = pipeline { Retry(maxRetries: 0) }
         try clock.run { _ = try? await heard.run { throw Lost(asked: asked) } }
-        #expect(asked.withLock { $0 } == 1)
+        #expect(asked.count.withLock { $0 } == 1)
     }
 
     @Test("the line of an event ends with the failure, and JSON has it")
