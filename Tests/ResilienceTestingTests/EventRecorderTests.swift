@@ -84,7 +84,8 @@ import Testing
         #expect(
             ofPipeline.events.map(\.description) == [
                 "[p/call] attempt 1 succeeded after 0 s", "[p/call] succeeded after 0 s, 1 attempt",
-                "[p/throttle] rejecting call (retry in 1 s)", "[p/call] rejected after 0 s, 0 attempts",
+                "[p/throttle] rejecting call (retry in 1 s)",
+                "[p/call] rejected after 0 s, 0 attempts: ThrottleExceeded (throttle)",
             ])
     }
 

@@ -149,17 +149,23 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
         do {
             value = try await substitute(failure)
         } catch {
-            if !Task.isCancelled { tell(.failed(failure.verdict, error: "\(error)"), &call) }
+            if !Task.isCancelled { tell(.failed(failure.verdict, error: "\(error)"), of: failure, &call) }
             throw error
         }
         guard let value else { return try failure.outcome.get() }
-        tell(.fellBack(failure.verdict), &call)
+        tell(.fellBack(failure.verdict), of: failure, &call)
         return value
     }
 
-    private func tell(_ event: FallbackEvent, _ call: inout PolicyCall) {
+    private func tell(_ event: FallbackEvent, of failure: Failure, _ call: inout PolicyCall) {
+        guard call.isObserved() else { return }
         call.reading = nil
-        call.emit(event, from: name)
+        let detail =
+            switch failure.outcome {
+            case .success(let result): FailureDetail(ofResult: result)
+            case .failure(let error): FailureDetail(of: error)
+            }
+        call.emit(event, from: name, failure: detail)
     }
 
     /// The name and the verdicts in one line, then the pipeline's lines.

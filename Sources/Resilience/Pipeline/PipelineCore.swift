@@ -110,7 +110,11 @@
     ) async throws -> R {
         var record = CallRecord(beganAt: call.now)
         let waits = record.waits
-        defer { withExtendedLifetime(waits) {} }
+        defer {
+            // Whoever made the call may go on with it, as a fallback does, and the notes end here.
+            call.waits = nil
+            withExtendedLifetime(waits) {}
+        }
         if call.isObserved() { call.waits = waits }
         var verdict = Verdict.success
         do {

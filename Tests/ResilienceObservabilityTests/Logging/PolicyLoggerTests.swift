@@ -55,8 +55,9 @@
             let prefix = "[/api/activities/breaker] "
             let expected = [
                 "trace closed, allowing call",
-                "debug failure 1/5", "debug failure 2/5", "debug failure 3/5", "debug failure 4/5",
-                "debug failure 5/5", "warning threshold reached (5/5) → open for 60 s",
+                "debug failure 1/5: Outage", "debug failure 2/5: Outage", "debug failure 3/5: Outage",
+                "debug failure 4/5: Outage",
+                "debug failure 5/5: Outage", "warning threshold reached (5/5) → open for 60 s: Outage",
                 "debug open, rejecting call (retry in 45 s)",
                 "info break over → half-open", "debug half-open, allowing a probe",
                 "notice probe succeeded → closed (recovered)",

@@ -202,6 +202,8 @@ import Testing
         for number in [3, 4, -5, 0] { counter.receive(event(Several(number: number))) }
         for number in [2, -1] { counter.receive(event(Several(number: number), policy: "other")) }
         #expect(counter.counts.byKey.map(\.value) == [7] && counter.counts.others == 2)
+        for policy in ["door", "other"] { counter.receive(event(Several(number: .max), policy: policy)) }
+        #expect(counter.counts.byKey.map(\.value) == [.max] && counter.counts.others == .max)
     }
 
     @Test("calls and waits of any number of names are a bounded number of keys")

@@ -180,7 +180,7 @@ import Testing
         _ = try clock.run { try await slow.run { throw Outage() } }
         let events = recorder.events.filter { $0.detail is FallbackEvent }
         #expect(events.map(\.time) == [start + .seconds(1)])
-        #expect("\(events[0])" == "[activities/cache] transient, handing back a substitute")
+        #expect("\(events[0])" == "[activities/cache] transient, handing back a substitute: Outage")
         #expect("\(FallbackEvent.failed(.rejected, error: "empty"))" == "rejected, and no substitute: empty")
     }
 

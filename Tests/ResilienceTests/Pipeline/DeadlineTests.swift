@@ -70,8 +70,9 @@ import Testing
         }
         #expect(operation.callCount == 0)
         #expect(
-            recorder.events.map { "\($0)" } == Array(repeating: "[calls/call] rejected after 0 s, 0 attempts", count: 3)
-        )
+            recorder.events.map { "\($0)" }
+                == Array(
+                    repeating: "[calls/call] rejected after 0 s, 0 attempts: DeadlinePassed (deadline)", count: 3))
     }
 
     @Test("one that waits for its first attempt until the deadline has not run, and says so")

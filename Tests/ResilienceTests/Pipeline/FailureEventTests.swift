@@ -172,6 +172,17 @@ import Testing
             ])
     }
 
+    @Test("a fallback says what it fell back from, an error or a result, after the call's own notes are gone")
+    func fallback() async throws {
+        let pipeline = pipeline { Bulkhead(limit: 2, timeBase: clock) }
+        let number = pipeline.withFallback(to: 7)
+        #expect(try await number.run { throw Lost() } == 7)
+        #expect(told.suffix(2) == ["call.failed: Lost 1 at prices:8080", "fallback.fellBack: Lost 1 at prices:8080"])
+        let answer = pipeline.withFallback(to: Answer())
+        _ = try await answer.run(judging: { _ in .transient }) { Answer() }
+        #expect(told.last == "fallback.fellBack: HTTP 503")
+    }
+
     @Test("an error is asked only if somebody is told")
     func unobserved() throws {
         let asked = Asked()

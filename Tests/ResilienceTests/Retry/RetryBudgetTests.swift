@@ -34,7 +34,7 @@ import Testing
         #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 1, .budgetExhausted))
         #expect(
             "\(recorder.events.dropLast().last!)"
-                == "[pipeline/retry] gave up after attempt 1: the retry budget is exhausted")
+                == "[pipeline/retry] gave up after attempt 1: the retry budget is exhausted: Outage")
     }
 
     @Test("a retry that a policy further in rejected never left, and costs nothing")

@@ -339,7 +339,7 @@ import Testing
             ])
         #expect(
             recorder.events.map { "\($0)" }.dropLast().last
-                == "[calls/retry] gave up after attempt 2: no attempt is left")
+                == "[calls/retry] gave up after attempt 2: no attempt is left: Outage")
     }
 
     @Test("without a word it waits from 50 ms, and a second after a 429, up to 20 s")
