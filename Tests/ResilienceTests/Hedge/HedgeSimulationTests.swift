@@ -160,7 +160,7 @@ private struct OneHangs {
         print("delays: \(delays.map(\.text).joined(separator: ", ")); the longest call: \(longest)")
         #expect(delays.allSatisfy { $0 <= .milliseconds(25) })
         // Before the hedge knows enough latencies, a call to that endpoint has no hedge, and takes a day.
-        #expect(longest < .milliseconds(31))
+        #expect(longest < .milliseconds(50))
     }
 
     @Test(
