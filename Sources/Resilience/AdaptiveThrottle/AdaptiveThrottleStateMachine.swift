@@ -28,6 +28,10 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     private var rejected: LatestTime
     /// The calls that were let through and told nothing of the service.
     private var silent: LatestTime
+    /// When one of these came or ended: the windows that are compared begin at the same time, even if the clock is set back.
+    private var latest = MonotonicInstant.distantPast
+    /// How far the calls that are rejected here count, 0…1, as the failures said when the latest one ended.
+    private var overload = 0.0
     /// Whether calls were rejected when a call came or ended the last time.
     private(set) var isRejecting = false
 
@@ -39,6 +43,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
 
     /// The calls of the window: those that ended, and those that were rejected here, which count as failed.
     func counts(at now: MonotonicInstant) -> OutcomeCounts {
+        let now = max(latest, now)
         var counts = counted.counts(at: now)
         let rejected = rejected.counts(at: now).calls
         counts.calls += rejected
@@ -50,19 +55,25 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     ///
     /// The calls that are rejected here count as far as the failures say that there are too many calls. If they counted after any
     /// failure, a service that fails half of its calls for reasons of its own would be sent fewer and fewer, since each rejection would
-    /// be a reason for the next.
-    func rejection(at now: MonotonicInstant) -> Double {
+    /// be a reason for the next. Without a failure in the window they count as after the latest one: else all calls would come at once
+    /// when the last 429 leaves the window, however few had been let through.
+    func rejection(at present: MonotonicInstant) -> Double {
+        let now = max(latest, present)
         let counts = counted.counts(at: now)
-        guard counts.failures > 0 else { return 0 }
         let rejected = rejected.counts(at: now).calls
-        guard counts.calls + rejected >= settings.minimumCalls else { return 0 }
-        let overload = Double(throttled.counts(at: now).calls) / Double(counts.failures)
+        guard counts.failures + rejected > 0, counts.calls + rejected >= settings.minimumCalls else { return 0 }
+        let overload = throttledShare(of: counts.failures, at: now) ?? overload
         let calls = Double(counts.calls) + Double(rejected) * overload
         let accepted = Double(counts.calls - counts.failures)
-        let all = calls + Double(silent.counts(at: now).calls)
+        let all = calls + Double(silent.counts(at: present).calls)
         let rejection = (calls - settings.multiplier * accepted) / (all + 1)
         // A product such as 1.15 × 100 may be just below a whole number.
         return rejection < 1e-9 ? 0 : min(settings.maxRejection, rejection)
+    }
+
+    /// The share of the failures that say that there are too many calls; nil without failures.
+    private func throttledShare(of failures: Int, at now: MonotonicInstant) -> Double? {
+        failures == 0 ? nil : Double(throttled.counts(at: now).calls) / Double(failures)
     }
 
     /// A call comes.
@@ -73,7 +84,8 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         let share = rejection(at: now)
         let change = change(to: share > 0)
         guard share > 0, Double.random(in: 0..<1, using: &generator) < share else { return (true, change) }
-        rejected.add(OutcomeCounts(failures: 1, calls: 1), at: now)
+        latest = max(latest, now)
+        rejected.add(OutcomeCounts(failures: 1, calls: 1), at: latest)
         return (false, change)
     }
 
@@ -88,8 +100,12 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
             silent.add(OutcomeCounts(failures: 0, calls: 1), at: now)
         } else {
             let isFailure = settings.failing.contains(verdict)
-            counted.add(OutcomeCounts(failures: isFailure ? 1 : 0, calls: 1), at: now)
-            if isFailure, verdict.kind == .throttled { throttled.add(OutcomeCounts(failures: 1, calls: 1), at: now) }
+            latest = max(latest, now)
+            counted.add(OutcomeCounts(failures: isFailure ? 1 : 0, calls: 1), at: latest)
+            if isFailure {
+                if verdict.kind == .throttled { throttled.add(OutcomeCounts(failures: 1, calls: 1), at: latest) }
+                overload = throttledShare(of: counted.counts(at: latest).failures, at: latest) ?? 0
+            }
         }
         return change(to: rejection(at: now) > 0)
     }
@@ -105,6 +121,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     mutating func reset() {
         counted = LatestTime(settings.window, buckets: Self.buckets)
         (throttled, rejected, silent) = (counted, counted, counted)
+        (overload, latest) = (0, .distantPast)
     }
 
     private mutating func change(to rejects: Bool) -> Change? {

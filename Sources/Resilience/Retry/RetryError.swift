@@ -3,7 +3,7 @@
 public struct RetriesExhausted: PolicyError, VerdictConvertible {
     /// Why no further attempt is made.
     public enum Reason: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-        /// All `maxRetries` have been made, or the backoff is a sequence that stops and has ended.
+        /// All `maxRetries` have been made, or the backoff is a sequence that stops and has ended, or a wait without end.
         case attemptsExhausted
         /// The next attempt would begin at the call's deadline or later.
         case deadlineTooNear

@@ -40,6 +40,7 @@ private struct ListedCalls: ExplorableMachine {
     private var now: MonotonicInstant
     private var latest = Int64.min
     private var silent: [Int64] = []
+    private var overload = 0.0
     private var latestSilent = Int64.min
     private var isRejecting = false
 
@@ -68,10 +69,12 @@ private struct ListedCalls: ExplorableMachine {
         case .ended(let isAccepted):
             let told = machine.ended(isAccepted ? .success : .transient, at: now)
             count(isAccepted ? .accepted : .failed)
+            if !isAccepted { overload = throttledShare ?? 0 }
             try require(told, is: change(to: share > 0), "what has changed")
         case .endedThrottled:
             let told = machine.ended(.throttled, at: now)
             count(.throttled)
+            overload = throttledShare ?? 0
             try require(told, is: change(to: share > 0), "what has changed")
         case .endedSilently:
             let told = machine.ended(.cancelled, at: now)
@@ -82,7 +85,7 @@ private struct ListedCalls: ExplorableMachine {
             now = MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(length))
         case .reset:
             machine.reset()
-            (calls, latest, silent, latestSilent) = ([], .min, [], .min)
+            (calls, latest, silent, latestSilent, overload) = ([], .min, [], .min, 0)
         case .other:
             settings = Self.all[settings == Self.all[0] ? 1 : 0]
             machine.change(to: settings)
@@ -109,15 +112,20 @@ private struct ListedCalls: ExplorableMachine {
     private var share: Double {
         let counted = counted
         guard counted.count >= settings.minimumCalls else { return 0 }
-        let (accepted, throttled) = (number(of: .accepted), number(of: .throttled))
-        let failures = throttled + number(of: .failed)
-        guard failures > 0 else { return 0 }
-        // Rejections count as far as the failures say that there are too many calls.
-        let all = accepted + failures + number(of: .rejected) * (throttled / failures)
+        let accepted = number(of: .accepted)
+        // Rejections count as far as the failures say that there are too many calls, or as far as they said it last.
+        let all =
+            accepted + number(of: .throttled) + number(of: .failed)
+            + number(of: .rejected) * (throttledShare ?? overload)
         let share =
             (all - settings.multiplier * accepted)
             / (all + Double(silent.count { $0 > max(latestSilent, present) - 10 }) + 1)
         return min(max(share, 0), settings.maxRejection)
+    }
+
+    private var throttledShare: Double? {
+        let failures = number(of: .throttled) + number(of: .failed)
+        return failures == 0 ? nil : number(of: .throttled) / failures
     }
 
     private func number(of end: End) -> Double { Double(counted.count { $0.end == end }) }

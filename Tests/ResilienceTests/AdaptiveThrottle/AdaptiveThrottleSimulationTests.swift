@@ -35,20 +35,28 @@ import Testing
 
     @Test(
         "of a service that fails x % of its calls for reasons of its own, it rejects a share that grows by 2 for each percent above 50, and does not rise with time (P59)",
-        arguments: [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.49, 0.51, 0.55, 0.6], [Verdict.transient, .uncertain])
+        arguments: [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.49, 0.51, 0.55, 0.6, 0.75], [Verdict.transient, .uncertain])
     func ownReasons(share: Double, verdict: Verdict) {
         let (halves, most) = rejected(failing: share, as: verdict, seed: 5)
         print("\(share * 100) % \(verdict): \(halves.map { ($0 * 1000).rounded() / 10 }) % in each half hour")
         let expected = max(0, 2 * share - 1)
         for half in halves { #expect(abs(half - expected) < 0.03, "\(halves)") }
-        #expect(most < expected + 0.12)
+        #expect(most < expected + 0.15)
     }
 
-    @Test("429s say that it is overload: then its own rejections count, up to nine in ten", arguments: [0.49, 0.55])
+    @Test(
+        "429s say that it is overload: then its own rejections count, up to nine in ten",
+        arguments: [0.4, 0.45, 0.49, 0.51, 0.55, 0.6, 0.75])
     func throttled(share: Double) {
         let (halves, _) = rejected(failing: share, as: .throttled, seed: 5)
         print("\(share * 100) % throttled: \(halves.map { ($0 * 1000).rounded() / 10 }) % in each half hour")
-        #expect(share < 0.5 ? halves.allSatisfy { $0 < 0.03 } : halves.dropFirst().allSatisfy { $0 > 0.8 })
+        switch share {
+        case ..<0.46: #expect(halves.allSatisfy { $0 == 0 })
+        // As long as few calls are known, more than half of them have failed by chance.
+        case ..<0.5: #expect(halves[0] < 0.2 && halves.dropFirst().allSatisfy { $0 < 0.03 })
+        case ..<0.55: #expect(halves[0] > 0.5 && halves[3] > 0.85)
+        default: #expect(halves.dropFirst().allSatisfy { $0 > 0.85 && $0 < 0.92 })
+        }
     }
 
     @Test(

@@ -103,9 +103,12 @@ import Testing
     func otherSettings() {
         var machine = Self.machine()
         _ = machine.ended(.transient, at: start)
-        machine.change(to: .init(multiplier: 2, window: 100, minimumCalls: 1, maxRejection: 0.1, failing: .transient))
+        machine.change(
+            to: .init(
+                multiplier: 2, window: 100, minimumCalls: 1, maxRejection: 0.1, failing: [.transient, .throttled]))
         #expect(machine.rejection(at: start) == 0.1 && machine.counts(at: start).calls == 1)
-        machine.change(to: .init(multiplier: 2, window: 200, minimumCalls: 1, maxRejection: 1, failing: .transient))
+        machine.change(
+            to: .init(multiplier: 2, window: 200, minimumCalls: 1, maxRejection: 1, failing: [.transient, .throttled]))
         #expect(machine.rejection(at: start) == 0 && machine.counts(at: start).calls == 0)
         _ = machine.ended(.transient, at: start)
         machine.reset()
@@ -151,7 +154,9 @@ import Testing
 
     /// How many windows it takes after an outage until no call is rejected, at 100 calls a tick; 97 if it takes longer.
     /// - Parameter cancelled: Of five calls that are let through, how many are cancelled.
-    private func recovery(multiplier: Double, cancelled: Int, seed: UInt64) -> Double {
+    private func recovery(
+        multiplier: Double, after failure: Verdict = .throttled, cancelled: Int, seed: UInt64
+    ) -> Double {
         var machine = Self.machine(multiplier: multiplier, window: 100, minimumCalls: 10, maxRejection: 0.9)
         var generator = SplitMix64(seed: seed)
         for tick in 0..<10_000 {
@@ -159,7 +164,7 @@ import Testing
             let isWell = tick >= 300
             if isWell, machine.rejection(at: now) == 0 { return Double(tick - 300) / 100 }
             for number in 0..<100 where machine.admits(at: now, using: &generator).isAdmitted {
-                _ = machine.ended(isWell ? number % 5 < cancelled ? .cancelled : .success : .throttled, at: now)
+                _ = machine.ended(isWell ? number % 5 < cancelled ? .cancelled : .success : failure, at: now)
             }
         }
         return 97
@@ -170,6 +175,15 @@ import Testing
         arguments: zip([1.1, 1.5, 2], [12.0, 3, 1.8]))
     func recovers(multiplier: Double, windows: Double) {
         #expect(abs(recovery(multiplier: multiplier, cancelled: 0, seed: 44) - windows) < windows * 0.15)
+    }
+
+    @Test(
+        "after an outage of failures that are no 429s all calls get through again within one window",
+        arguments: [1.1, 1.5, 2])
+    func recoversFromOtherFailures(multiplier: Double) {
+        let windows = recovery(multiplier: multiplier, after: .transient, cancelled: 0, seed: 44)
+        print("recovered with \(multiplier) after \(windows) windows")
+        #expect(windows < 1)
     }
 
     @Test(

@@ -297,24 +297,25 @@ import Testing
     @Test("a value that came between the look and the load is returned, and nothing is loaded")
     func cameMeanwhile() throws {
         let cache = cache()
-        load.enqueue(.success(1), .success(2))
+        // This is told when the call has found nothing, and has not begun to load.
+        let storing = cache.observers.add { event in
+            if event.detail as? CacheEvent == .missed { cache.store(1, for: "a") }
+        }
         try clock.run { () async throws in
-            // Another call's flight ends while this one has found nothing, and before it begins its own.
-            let first = Task { try await ask(cache) }
-            let second = Task { try await ask(cache) }
-            #expect(try await first.value == 1)
-            #expect(try await second.value == 1)
-            #expect(load.callCount == 1)
-            clock.advance(by: .seconds(60))
-            // The load in the background begins after a value was stored without its number being outdated.
-            load.hold()
             #expect(try await ask(cache) == 1)
-            cache.store(7, for: "a")
-            load.release()
+            #expect(load.callCount == 0)
+            storing.cancel()
+            clock.advance(by: .seconds(60))
+            // The same before a load in the background begins.
+            let replacing = cache.observers.add { event in
+                if event.detail as? CacheEvent == .hitStale { cache.store(7, for: "a") }
+            }
+            #expect(try await ask(cache) == 1)
             await clock.runUntilIdle()
+            replacing.cancel()
             #expect(try await ask(cache) == 7)
         }
-        #expect(load.callCount == 1)
+        #expect(load.callCount == 0 && events == [.missed, .hitStale, .hit])
     }
 
     @Test("a value that is replaced is not told as evicted")

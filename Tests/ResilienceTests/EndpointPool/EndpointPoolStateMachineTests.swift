@@ -477,34 +477,49 @@ struct EndpointPoolEjectionStateMachineTests {
 
     @Test("a threshold of 0 never panics, even when none is left")
     func noPanic() {
-        var bench = Bench(2, panicThreshold: 0)
-        _ = bench.fail(0, times: 5)
-        let (id, now) = (bench.machine.members[0].id, bench.now)
-        let changes = bench.machine.update(to: [(id, 1)], at: now, using: &bench.generator)
-        #expect(changes == [] && bench.choose().pick == nil)
-        #expect(bench.machine.nextReturn == now + .seconds(30))
+        var bench = Bench(3, ejecting: OutlierEjection(jitter: 0, maxEjected: 1), panicThreshold: 0)
+        let (ids, now) = (bench.machine.members.map(\.id), bench.now)
+        for place in [0, 1] {
+            #expect(
+                bench.fail(place, times: 5) == [.ejected(place, .consecutiveFailures(5), for: .seconds(30))])
+        }
+        #expect(bench.machine.usable == [2])
+        // Of a list of one none may be ejected.
+        let changes = bench.machine.update(to: [(ids[0], 1)], at: now, using: &bench.generator)
+        #expect(changes == [.returned(0)] && bench.choose().pick != nil)
+        let end = now + .seconds(30)
+        #expect(
+            bench.machine.eject(ids[0], until: end, at: now) == [.ejected(0, .byHand, for: .seconds(30))])
+        #expect(bench.choose().pick == nil && bench.machine.nextReturn == end)
         bench.wait(.seconds(30))
         #expect(bench.choose().pick != nil)
     }
 
     @Test("by hand: out whatever the rest does, not used in a panic, and back before its time")
     func byHand() {
-        var bench = Bench(3, ejecting: OutlierEjection(jitter: 0, maxEjected: 1))
+        var bench = Bench(4, ejecting: OutlierEjection(jitter: 0, maxEjected: 1))
         let (ids, now) = (bench.machine.members.map(\.id), bench.now)
         var changes = bench.machine.eject(ids[0], until: .distantFuture, at: now)
         #expect(changes == [.ejected(0, .byHand, for: .infinite)])
-        // Of the other two, one may be ejected; it is not there for the panic threshold.
+        // Of the other three, two may be ejected; it is not there for the panic threshold.
         changes = bench.fail(1, times: 5)
-        #expect(changes == [.ejected(1, .consecutiveFailures(5), for: .seconds(30))] && bench.machine.usable == [2])
-        changes = bench.machine.eject(ids[2], until: now + .seconds(1), at: now)
-        #expect(changes == [.ejected(2, .byHand, for: .seconds(1)), .panicBegan(left: 0, of: 1)])
+        #expect(changes == [.ejected(1, .consecutiveFailures(5), for: .seconds(30))] && bench.machine.usable == [2, 3])
+        changes = bench.fail(2, times: 5)
+        #expect(
+            changes == [
+                .ejected(2, .consecutiveFailures(5), for: .seconds(30)), .panicBegan(left: 1, of: 3),
+            ])
+        #expect(bench.machine.usable == [1, 2, 3])
+        // Of two, one may be ejected, and of one none: the one whose time is over first returns.
+        changes = bench.machine.eject(ids[3], until: now + .seconds(1), at: now)
+        #expect(changes == [.ejected(3, .byHand, for: .seconds(1)), .returned(1), .panicEnded])
         #expect(bench.machine.usable == [1])
         changes = bench.machine.restore(ids[0], at: now)
-        #expect(changes == [.returned(0), .panicEnded])
+        #expect(changes == [.returned(0)] && bench.machine.usable == [0, 1])
         #expect(bench.machine.restore(ids[0], at: now) == [] && bench.machine.restore(99, at: now) == [])
         #expect(bench.machine.eject(99, until: now, at: now) == [])
         bench.wait(.seconds(1))
-        #expect(bench.choose().changes == [.returned(2)])
+        #expect(bench.choose().changes == [.returned(3)])
     }
 
     @Test("a list that changes: what stays is known, what goes is harmless")

@@ -99,7 +99,7 @@ private struct RetriedCall: ExplorableMachine {
                 instant(least) <= next.nanoseconds && next.nanoseconds <= instant(greatest),
                 "the next attempt is at \(next.nanoseconds), and should be from \(instant(least)) to \(instant(greatest))"
             )
-            try require(next < deadline || deadline == .distantFuture, "the next attempt is not before the deadline")
+            try require(next < deadline, "the next attempt is not before the deadline")
             try require(next <= latest, "the next attempt is too long after the first")
             try require(
                 least <= Int128(machine.previousDelay) && Int128(machine.previousDelay) <= greatest,
@@ -113,6 +113,9 @@ private struct RetriedCall: ExplorableMachine {
         case .giveUp(.elapsedTooLong):
             try require(instant(greatest) > latest.nanoseconds, "not so much time had passed")
             try end(decision, is: .giveUp(.elapsedTooLong))
+        case .giveUp(.attemptsExhausted), .giveUp(.retryAfterTooLong):
+            try require(instant(greatest) == .max, "the wait has an end")
+            try end(decision, is: decision)
         case .giveUp, .notMine:
             throw BrokenInvariant("the decision is \(decision), and should be a retry")
         }
