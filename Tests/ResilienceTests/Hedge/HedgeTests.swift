@@ -389,6 +389,26 @@ private final class Service: Sendable {
         #expect(budget.retriesLeft == (100 - 3 * 13 + 10) / 14)
     }
 
+    @Test("what a retry has paid for an attempt comes back when its first copy succeeds (P61)")
+    func refundOfRetry() throws {
+        let budget = RetryBudget.tokens(capacity: 100)
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(on: .transient, budget: budget)
+            Hedge(after: .never, on: .throttled, budget: budget, timeBase: clock)
+        }
+        let copies = Locked(0)
+        try clock.run {
+            try await pipeline.runHedged {
+                let copy = copies.withLock { copies in
+                    copies += 1
+                    return copies
+                }
+                if copy == 1 { throw Judged(verdict: .transient) }
+            }
+        }
+        #expect(copies.withLock { $0 } == 2 && budget.retriesLeft == 100 / 14)
+    }
+
     @Test("a budget that a retry shares inside of a hedge, too, counts each call once (P61)")
     func sharedInside() throws {
         let budget = RetryBudget.ratio(1, reserve: 0, timeBase: clock)

@@ -75,11 +75,12 @@ import Testing
     }
 
     @Test(
-        "what a repeated attempt cost comes back once when it succeeds, whichever retry paid (P61)", arguments: [1, 2])
-    func nestedTokens(failures: Int) throws {
+        "what a repeated attempt cost comes back once when it succeeds, whichever retry paid (P61)", arguments: [1, 2],
+        [false, true])
+    func nestedTokens(failures: Int, between: Bool) throws {
         let clock = ManualClock()
         let budget = RetryBudget.tokens(capacity: 1_000)
-        let pipeline = nested(budget, clock)
+        let pipeline = nested(budget, clock, between: between)
         // The second of two failures is repeated by the outer one.
         let price = 14 * (failures - 1)
         try clock.run { () async throws in
@@ -105,6 +106,18 @@ import Testing
             #expect(await attempts(pipeline, failing: .max, with: .permanent) == 1)
             #expect(budget.retriesLeft == 44)
         }
+    }
+
+    @Test("an attempt that a retry without the budget repeats counts as another one")
+    func repeatedByAnother() throws {
+        let clock = ManualClock()
+        let budget = RetryBudget.throttling(maxTokens: 10, ratio: 0.001)
+        let pipeline = Pipeline(timeBase: clock) {
+            Retry(maxRetries: 1, backoff: .none, on: .transient)
+            Retry(maxRetries: 0, on: .transient, budget: budget, wrapsLastError: false)
+        }
+        try clock.run { () async throws in #expect(await attempts(pipeline, failing: .max) == 2) }
+        #expect(budget.retriesLeft == 3)
     }
 
     @Test("one budget is shared by several retries")
