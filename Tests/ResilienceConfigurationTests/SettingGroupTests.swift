@@ -20,6 +20,7 @@
             /// The other settings of the group that this one needs; the kind is that of the first `kind` that has it.
             var companions: [String: SettingTree] {
                 switch (group, field.name) {
+                case (.pipeline, "isIdempotent"): ["policies": .texts([])]
                 case (.circuitBreaker, "probes"): ["closing": .group(["successes": .whole(9)])]
                 case (.timeout, "enforcedBy"): ["limitSeconds": .number(1)]
                 case (.bulkhead, "limit"), (.timeout, _), (.retry, _), (.hedge, _), (.adaptiveThrottle, _),

@@ -26,7 +26,7 @@
             let handler = InMemoryLogHandler()
             let logger = Logger(label: "app") { _ in handler }
             let log = PolicyLogger(logger)
-            let pipeline = Pipeline("activities", observers: PolicyObservers(log)) {
+            let pipeline = Pipeline("activities", isIdempotent: true, observers: PolicyObservers(log)) {
                 Retry()
                 breaker
             }
@@ -54,7 +54,7 @@
             let backend = TestMetrics()
             try await withMetricsFactory(backend) {
                 let metrics = ResilienceMetrics()
-                let pipeline = Pipeline("activities", observers: PolicyObservers(metrics)) {
+                let pipeline = Pipeline("activities", isIdempotent: true, observers: PolicyObservers(metrics)) {
                     Retry()
                     breaker
                 }
@@ -70,7 +70,7 @@
         @Test("traces") func traces() async throws {
             let tracer = InMemoryTracer()
             try await withTracer(tracer) {
-                let pipeline = Pipeline("activities", observers: PolicyObservers(SpanEvents())) {
+                let pipeline = Pipeline("activities", isIdempotent: true, observers: PolicyObservers(SpanEvents())) {
                     Retry()
                     breaker
                 }.traced()

@@ -63,6 +63,7 @@ public struct HealthComponent: Sendable, Hashable, Codable {
     init(id: String, name: String, group: String?, isRequired: Bool, content: HealthSource.Content) {
         self.init(
             id: id, name: name, group: group, pipeline: content.pipeline.map(bounded), isRequired: isRequired,
-            policies: content.policies, retriesLeft: content.retriesLeft, cache: content.cache, flights: content.flights)
+            policies: content.policies, retriesLeft: content.retriesLeft, cache: content.cache, flights: content.flights
+        )
     }
 }

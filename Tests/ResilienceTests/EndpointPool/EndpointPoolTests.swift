@@ -358,7 +358,7 @@ private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .tran
     func endedCopy() throws {
         let clock = clock
         let pool = pool(["a", "b", "c"], ejecting: nil)
-        let pipeline = Pipeline("search", timeBase: clock) {
+        let pipeline = Pipeline("search", timeBase: clock, isIdempotent: true) {
             Hedge(after: .constant(.seconds(1)), maxHedges: 3, on: .transient, timeBase: clock)
         }
         let tried = Locked<[String]>([])
@@ -384,7 +384,7 @@ private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .tran
     func hedgedDeadline() throws {
         let clock = clock
         let pool = pool(ejecting: nil)
-        let pipeline = Pipeline("search", timeBase: clock) { Hedge(after: .never, timeBase: clock) }
+        let pipeline = Pipeline("search", timeBase: clock, isIdempotent: true) { Hedge(after: .never, timeBase: clock) }
         _ = try clock.run {
             await #expect(throws: TimedOut.self) {
                 try await pipeline.runHedged(

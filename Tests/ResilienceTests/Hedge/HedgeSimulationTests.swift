@@ -135,7 +135,7 @@ private struct OneHangs {
     func run(calls: Int) throws -> (delays: [Duration], longest: Duration) {
         let pool = EndpointPool("search", Array(0..<12), generator: SplitMix64(seed: 1), timeBase: clock)
         let (hedge, clock) = (hedge, clock)
-        let pipeline = Pipeline(timeBase: clock) { hedge }
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) { hedge }
         let generator = Locked(SeededGenerator(seed: 2))
         return try clock.run {
             var (delays, longest): ([Duration], Duration) = ([], .zero)

@@ -247,7 +247,8 @@ private final class Service: Sendable {
         try await pipeline.runHedged(options: RunOptions(isIdempotent: false)) {}
         try await pipeline.runHedged(options: RunOptions(isIdempotent: true)) {}
         #expect(hedge.status.ranOnce == 6 && hedge.status.unknownEffects == 0)
-        for _ in 0..<3 { try await pipeline.runHedged {} }
+        let unsaid = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) { hedge }
+        for _ in 0..<3 { try await unsaid.runHedged {} }
         #expect(events == [.notCopied(.runOnce), .notCopied(.unknownEffects)])
         #expect(hedge.status.ranOnce == 6 && hedge.status.unknownEffects == 3)
         #expect(events.map(\.severity) == [.notice, .notice] && "\(events[1])".contains("isIdempotent: true"))
@@ -373,7 +374,7 @@ private final class Service: Sendable {
     func refund(retries: Int) throws {
         let budget = RetryBudget.tokens(capacity: 100)
         let hedge = hedge(budget: budget)
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             if retries == 1 { Retry(budget: budget) }
             hedge
             if retries == 2 { Retry(budget: budget) }
@@ -413,7 +414,7 @@ private final class Service: Sendable {
     func sharedInside() throws {
         let budget = RetryBudget.ratio(1, reserve: 0, timeBase: clock)
         let hedge = hedge(budget: budget)
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Retry(budget: budget)
             hedge
             Retry(budget: budget)
