@@ -140,7 +140,7 @@
             let classifier = Classifier.asyncHTTPClient(for: RequestSemantics(method: "POST"))
             #expect(classifier.verdict(for: HTTPClientError.readTimeout) == .uncertain)
             #expect(classifier.verdict(for: HTTPClientError.connectTimeout) == .transient)
-            #expect(classifier.verdict(for: Unknown()) == .transient)
+            #expect(classifier.verdict(for: Unknown()) == .uncertain)
         }
 
         @Test("a request is repeatable by its method, or by an idempotency key that is not blank")

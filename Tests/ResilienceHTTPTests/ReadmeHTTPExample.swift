@@ -28,8 +28,9 @@ import Testing
         let url = try #require(URL(string: "http://127.0.0.1/activities"))
 
         let get = RequestSemantics(method: "GET")
-        let response = try await pipeline.run(options: RunOptions(for: get), judging: { $0.verdict(for: get) }) {
-            attempt in
+        let response = try await pipeline.run(
+            options: RunOptions(for: get), judging: { $0.verdict(for: get) }
+        ) { attempt in
             try await client.get(url)
         }
         #expect(response.statusCode == 502)

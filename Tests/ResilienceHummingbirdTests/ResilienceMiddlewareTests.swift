@@ -314,7 +314,7 @@
                     await tally.wait(left: 1)
                 }
             }
-            #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.transient])
+            #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.uncertain])
         }
 
         private struct Replacing: RouterMiddleware {
@@ -383,7 +383,7 @@
                 return statuses
             }
             #expect(statuses == [409, 500, 504])
-            #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.success, .transient, .rejected])
+            #expect(bulkhead.status.inUse == 0 && tally.verdicts == [.success, .uncertain, .rejected])
         }
 
         private let rejected = CallFailure(DeadlinePassed())

@@ -102,11 +102,7 @@ public final class Hedge: StatusReporting {
 
     /// A call begins that has no copies, or fewer than it could. The first one that somebody hears of is told.
     func noteUncopied(because reason: NoCopy, _ call: inout PolicyCall) {
-        switch call.repetition {
-        case .unsaid, .harmless: break
-        // Nobody expects copies of these.
-        case .effectful, .never: return
-        }
+        guard call.repetition != .never else { return }
         let isObserved = call.isObserved(by: lazyObservers.known)
         let hears = { isObserved && self.settings.maxHedges > 0 }
         let isNews =

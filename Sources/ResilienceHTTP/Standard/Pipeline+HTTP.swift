@@ -26,8 +26,7 @@ extension Pipeline {
     /// | quiet | 1 a minute | all attempts of two calls | stays closed |
     /// | quiet, down | 1 a minute | all | opens in the 3rd call, after 2 minutes |
     /// | busy, down | 50 a second | all | opens after 9 attempts, within 0.3 s |
-    /// | busy | 50 a second, for a day | 10 % of the attempts | never opens |
-    /// | busy | 50 a second, for an hour | 20 % of the attempts | never opens |
+    /// | busy | 50 a second, for an hour | 10 % of the attempts | stays closed |
     ///
     /// A 429 holds all calls of the pipeline, since the limit is theirs together; if it asks for long, one call goes ahead
     /// after 5 minutes, and then now and then. A 503, with `Retry-After` or without, counts as a failure and holds only the

@@ -58,7 +58,7 @@
             let repeated: Set<RPCError.Code> = [.unavailable, .resourceExhausted]
             let ifIdempotent: Set<RPCError.Code> = [.unknown, .internalError, .deadlineExceeded]
             for (isIdempotent, again) in [
-                (nil, repeated), (true, repeated.union(ifIdempotent)), (false, [.resourceExhausted]),
+                (nil, repeated), (true, repeated.union(ifIdempotent)), (false, []),
             ] {
                 let script = Script(fail(code, ["key": "value"]))
                 let error = try clock.run {

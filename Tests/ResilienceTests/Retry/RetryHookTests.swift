@@ -5,7 +5,8 @@ import Testing
 @testable import Resilience
 
 /// An error that is counted for as long as it is there.
-private final class Leaf: Error {
+private final class Leaf: Error, VerdictConvertible {
+    var verdict: Verdict { .transient }
     /// Makes them.
     final class Source: Sendable {
         private let count = Locked(0)

@@ -81,7 +81,7 @@ import Testing
 
     @Test("an attempt that times out is tried again, and its own time begins anew")
     func eachAttempt() async throws {
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Timeout("total", limit: .seconds(60))
             Retry(maxRetries: 1, backoff: .constant(.seconds(1)))
             Timeout("attempt", limit: .seconds(5))
@@ -105,7 +105,7 @@ import Testing
 
     @Test("the total limit ends an attempt in the middle, and nothing is tried after it")
     func total() async {
-        let pipeline = Pipeline(timeBase: clock) {
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Timeout("total", limit: .seconds(7))
             Retry(maxRetries: 9, backoff: .constant(.seconds(1)))
             Timeout("attempt", limit: .seconds(5))
