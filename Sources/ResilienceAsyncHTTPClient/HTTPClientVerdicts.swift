@@ -75,7 +75,7 @@
 
     extension Verdict {
         fileprivate static func unknownRequest(_ error: any Error) -> Verdict {
-            Verdict(asyncHTTPClientError: error, for: RequestSemantics(method: "")) ?? .uncertain
+            Verdict(asyncHTTPClientError: error, for: .unknown) ?? .uncertain
         }
     }
 

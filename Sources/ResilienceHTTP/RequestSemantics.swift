@@ -37,7 +37,7 @@ public struct RequestSemantics: Sendable, Hashable {
     }
 
     /// A request of which nothing is known: it counts as not repeatable.
-    static let unknown = RequestSemantics(method: "")
+    package static let unknown = RequestSemantics(method: "")
 
     private static let idempotentMethods: Set = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]
 }
