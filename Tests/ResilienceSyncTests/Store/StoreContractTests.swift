@@ -95,6 +95,8 @@ import Testing
             var first: [Int64: StoredMutation] = [:]
             var queues: Set<UUID> = []
             var died: [Int64: Date] = [:]
+            var firstClaim: CheckedContinuation<Bool, Never>?
+            var claims = 0
         }
 
         private let fault: Fault
@@ -224,11 +226,10 @@ import Testing
                 }
                 return applied
             }
-            if fault == .losesRaces, !positions.isEmpty {
-                // Gives way to others between finding and claiming.
-                let before = inner.totals().pending
-                await Task.detached {}.value
-                if inner.totals().pending != before { return ApplyResult() }
+            if fault == .losesRaces, let first = positions.first,
+                inner.pending(after: first &- 1, limit: 1).first?.mutation.kind == "own", await losesToAnother()
+            {
+                return ApplyResult()
             }
             var applied = applyToInner(all, claiming: positions, keeping: limits, at: date)
             if fault == .dropsSilently { applied.dropped = [] }
@@ -239,6 +240,19 @@ import Testing
                 return stored
             }
             return applied
+        }
+
+        /// True for the first of the tasks that claim at the same time, once the second has come.
+        private func losesToAnother() async -> Bool {
+            await withCheckedContinuation { claim in
+                let (first, isSecond) = state.withLock { state in
+                    defer { state.firstClaim = state.firstClaim ?? claim }
+                    defer { state.claims += 1 }
+                    return (state.firstClaim, state.claims == 1)
+                }
+                if isSecond { first?.resume(returning: true) }
+                if first != nil { claim.resume(returning: false) }
+            }
         }
 
         private func applyToInner(
