@@ -55,8 +55,9 @@ extension RunOptions {
     /// }
     /// ```
     ///
-    /// So what the call throws is judged as what it returns, whatever the pipeline says of its calls. The clients of this
-    /// package's adapters need none: they know their requests.
+    /// So what the call throws is judged as what it returns, whatever the pipeline says of its calls; but with
+    /// `isIdempotent: false` there, a request that is not repeatable is never repeated. The clients of this package's adapters
+    /// need none: they know their requests.
     /// - Parameter request: The request.
     public init(for request: RequestSemantics) {
         self.init()

@@ -173,7 +173,7 @@ struct BulkheadStateMachine: Sendable {
     {
         if let serviceTime { self.serviceTime = Self.average(self.serviceTime, serviceTime) }
         if let instant, let rejectsSince {
-            turnover = Self.average(turnover, instant.saturatingSubtracting(rejectsSince))
+            turnover = Self.turnover(after: turnover, max(0, instant.saturatingSubtracting(rejectsSince)))
         }
         rejectsSince = nil
         lookForOverload(at: now)
@@ -188,6 +188,14 @@ struct BulkheadStateMachine: Sendable {
     private static func average(_ old: Int64?, _ sample: Int64) -> Int64 {
         let sample = max(0, sample)
         return old.map { $0 + (sample - $0) / 8 } ?? sample
+    }
+
+    /// The average, but a call that hung for an hour says little of the next one: a sample counts as no more than 16 times the
+    /// average, or what a probe is expected to take if there is none, and one that is 16 times shorter takes its place.
+    private static func turnover(after old: Int64?, _ sample: Int64) -> Int64 {
+        let bounded = min(
+            sample, max(old ?? ProbeWait.longest.saturatedNanoseconds, 1_000_000).saturatingMultiplied(by: 16))
+        return average(old.flatMap { sample < $0 / 16 ? nil : $0 }, bounded)
     }
 
     /// A call was rejected at this instant, in nanoseconds. Only the first since a permit came back is noted.

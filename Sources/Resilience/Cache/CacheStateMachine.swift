@@ -118,6 +118,18 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return now < entry.since + lifetime.freshFor ? value : nil
     }
 
+    /// What a load finds that is about to begin: another one may have ended since the call looked, or a value may have been
+    /// stored. nil if it is to begin.
+    func settled(_ key: Key, at now: MonotonicInstant) -> Result<Value, any Error>? {
+        guard let entry = entries[key] else { return nil }
+        switch entry.content {
+        case .failure(let error, let time): return now < entry.since + time ? .failure(error) : nil
+        case .value(let value, let lifetime):
+            if now < entry.since + lifetime.freshFor { return .success(value) }
+            return entry.hold.flatMap { now < $0.until ? .failure($0.error) : nil }
+        }
+    }
+
     /// The value of a key if it may be returned after a load has failed, or took too long for a caller. Marks the key as used.
     /// - Parameter pausing: Whether no load begins for a while.
     mutating func afterError(_ key: Key, pausing: Bool, at now: MonotonicInstant) -> Value? {

@@ -191,8 +191,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         _ load: @Sendable () async throws -> Value, of key: Key, _ ticket: CacheStateMachine<Key, Value>.Load
     ) async throws -> Value {
         let began = timeBase.now
-        // Another flight may have ended, or somebody may have stored one, between the look and this.
-        if let value = state.withLock({ $0.fresh(key, at: began) }) { return value }
+        if let settled = state.withLock({ $0.settled(key, at: began) }) { return try settled.get() }
         do {
             let value = try await load()
             let (cost, lifetime) = (cost(of: value), lifetime(of: value, key))

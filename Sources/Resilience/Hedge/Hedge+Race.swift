@@ -19,7 +19,8 @@ extension Hedge {
             HedgeStateMachine(
                 maxHedges: repetition == .never ? 0 : settings.maxHedges,
                 delay: repetition == .harmless ? delay : nil,
-                on: repetition.repeated(settings.verdicts, namesUncertain: false), deadline: deadline, at: began))
+                on: repetition.repeated(settings.verdicts, namesUncertain: false), hasEffects: repetition != .harmless,
+                deadline: deadline, at: began))
         let executor = inner.timeBase.executorForTasks
         await withDiscardingTaskGroup { group in
             @Sendable func run(_ copy: Int, _ withdrawal: Withdrawal) async {
@@ -46,10 +47,10 @@ extension Hedge {
                 } catch {
                     verdict = call.settled ?? inner.classifier.verdict(for: error)
                     result = .failure(error)
+                    // A policy that stands for the operation, and fails, has run in its place; a timeout has not.
+                    if !verdict.saysNothing, !(error is any TimeLimitError) { hasRun = true }
                 }
                 if verdict.kind != .success, Task.isCancelled || race.isDecided { verdict = .cancelled }
-                // A policy that stands for the operation, and fails, has run in its place.
-                if !verdict.saysNothing { hasRun = true }
                 call.reading = nil
                 let counts = race.ended(
                     HedgeRace.Ending(

@@ -2,7 +2,8 @@ extension Hedge {
     /// Why a hedge makes no copies of a call.
     public enum NoCopy: Sendable, Hashable, CaseIterable {
         /// The operation can't run several times at once: the call came through `run`, `runBlocking`, `open` or a permit, or
-        /// it sends a request that may not be sent twice, or can't be, since its body can be read only once.
+        /// it sends a request that may not be sent twice, or can't be, since its body can be read only once, or it is itself
+        /// a copy of a hedge further out.
         case runOnce
         /// Nobody says that the call may be repeated: then only a failure that is known to have had no effect begins a
         /// copy.
@@ -42,7 +43,7 @@ extension Hedge {
             case .won(let number, let wait): "hedge \(number) was first, after \(wait.text)"
             case .budgetExhausted: "the budget allows no hedge"
             case .notCopied(.runOnce):
-                "calls through run, open or a permit, and requests that can't be sent twice, have no copies; use runHedged"
+                "calls through run, open or a permit, requests that can't be sent twice, and copies of another hedge have no copies; use runHedged"
             case .notCopied(.unknownEffects):
                 "calls that nobody knows to be repeatable have no copies after the delay; if they are, say isIdempotent: true"
             }

@@ -62,7 +62,7 @@ final class HedgeRace<R: Sendable>: Sendable {
             let counts = !state.machine.isDecided
             // What is replaced is released outside of the lock, since its deinit may be user code.
             let old = state.kept
-            if state.machine.ended(ending.verdict, at: now) { state.kept = (ending, now) }
+            if state.machine.ended(ending.verdict, hasRun: ending.hasRun, at: now) { state.kept = (ending, now) }
             if ending.hasRun { state.hasRun = true }
             if counts, ending.copy == 0 { state.firstEnded = now }
             return (counts, state.waiter.take(), old)

@@ -14,21 +14,25 @@ struct HedgeStateMachine: Sendable, Hashable {
     /// How much the end of a copy tells the caller if no copy succeeds.
     private struct Worth: Hashable, Comparable {
         enum Rank: Int {
-            /// A rejection or a cancellation does not hide how another copy failed.
-            case nothing
+            /// A copy that has not begun does not hide how another one ended, nor a cancelled one how another one failed.
+            case nothing, cancellation
             case failure
             // What the other side asks for must reach a retry further out.
             case repetition, wait, fewerCalls, noRepetition
+            // Nor may what had no effect hide what may have had one.
+            case unknownEffect
         }
 
         let rank: Rank
         let wait: Duration
 
-        init(_ verdict: Verdict) {
+        init(_ verdict: Verdict, hasRun: Bool, mayHaveHadEffect: Bool) {
             wait = verdict.namedWait ?? .zero
             rank =
                 switch verdict.kind {
-                case _ where verdict.saysNothing: .nothing
+                case _ where mayHaveHadEffect: .unknownEffect
+                case _ where !hasRun: .nothing
+                case _ where verdict.saysNothing: .cancellation
                 case _ where verdict.shouldRetry == false: .noRepetition
                 case .throttled: .fewerCalls
                 case .success, .transient, .uncertain, .permanent, .rejected, .cancelled:
@@ -44,6 +48,8 @@ struct HedgeStateMachine: Sendable, Hashable {
     let delay: Int64?
     /// The verdicts of copies after whose failure a hedge begins at once.
     let verdicts: VerdictSet
+    /// Whether it does harm to repeat a copy that may have had its effect.
+    let hasEffects: Bool
     let deadline: MonotonicInstant
 
     /// The number of hedges that have begun.
@@ -59,10 +65,14 @@ struct HedgeStateMachine: Sendable, Hashable {
     private(set) var isDecided = false
     private var kept: Worth?
 
-    init(maxHedges: Int, delay: Int64?, on verdicts: VerdictSet, deadline: MonotonicInstant, at now: MonotonicInstant) {
+    init(
+        maxHedges: Int, delay: Int64?, on verdicts: VerdictSet, hasEffects: Bool = false, deadline: MonotonicInstant,
+        at now: MonotonicInstant
+    ) {
         self.maxHedges = maxHedges
         self.delay = delay
         self.verdicts = verdicts
+        self.hasEffects = hasEffects
         self.deadline = deadline
         next = Self.next(after: now, delay)
     }
@@ -95,8 +105,9 @@ struct HedgeStateMachine: Sendable, Hashable {
     mutating func mayBeginNoMore() { mayBegin = false }
 
     /// A copy has ended.
+    /// - Parameter hasRun: Whether its operation has begun.
     /// - Returns: Whether the call ends like this, unless a later copy does better.
-    mutating func ended(_ verdict: Verdict, at now: MonotonicInstant) -> Bool {
+    mutating func ended(_ verdict: Verdict, hasRun: Bool = true, at now: MonotonicInstant) -> Bool {
         running -= 1
         guard !isDecided else { return false }
         // Of a rejection no server has said anything.
@@ -113,7 +124,8 @@ struct HedgeStateMachine: Sendable, Hashable {
         } else if verdict.saysNothing || verdict.kind == .throttled || wish == false {
             mayBegin = false
         }
-        let worth = Worth(verdict)
+        let isUnknown = hasRun && (verdict.kind == .uncertain || verdict.kind == .cancelled)
+        let worth = Worth(verdict, hasRun: hasRun, mayHaveHadEffect: hasEffects && isUnknown)
         if let kept, kept > worth { return false }
         kept = worth
         return true

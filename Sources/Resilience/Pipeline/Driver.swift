@@ -91,8 +91,10 @@ extension Segment {
             guard step == .operation, call.isOver else { return step }
             return walkOut(&call, &frame, PolicyOutcome(.rejected, error: DeadlinePassed()))
         }
+        // A timeout that cancels it must know that nothing has begun.
         let error: any Error =
-            wait.last.map { CancelledWhileWaiting(lastError: $0.error, lastVerdict: $0.verdict) } ?? CancellationError()
+            wait.last.map { CancelledWhileWaiting(lastError: $0.error, lastVerdict: $0.verdict) }
+            ?? (call.isOver ? DeadlinePassed() as any Error : CancellationError())
         let outcome = PolicyOutcome(.cancelled, error: error)
         // If `next` equals `open`, the wait was between two rounds of the policy at `next`: it is owed no exit, but is
         // told that the round does not come.

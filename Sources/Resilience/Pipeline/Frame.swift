@@ -53,7 +53,7 @@
         // A rejected or cancelled attempt does not hide how the attempt before it ended.
         return wait(
             nil, until: instant, next: index, open: index,
-            after: outcome.verdict.saysNothing ? last ?? outcome : outcome)
+            after: outcome.verdict.saysNothing || Self.isOfNoAttempt(outcome) ? last ?? outcome : outcome)
     }
 
     /// Clears the mark that the policy at `index` asked for another round, since the call leaves it.
@@ -62,11 +62,16 @@
     @usableFromInline mutating func leave(_ index: Int, with outcome: PolicyOutcome) -> PolicyOutcome {
         let wentRound = rounds & 1 << UInt8(index) != 0
         rounds &= ~(1 << UInt8(index))
-        guard wentRound, outcome.verdict.kind == .rejected, outcome.error != nil, let last, !last.verdict.saysNothing
-        else {
-            return outcome
-        }
-        return last
+        guard wentRound, Self.isOfNoAttempt(outcome), let last, !last.verdict.saysNothing else { return outcome }
+        guard outcome.verdict.kind == .cancelled else { return last }
+        return PolicyOutcome(
+            .cancelled, error: CancelledWhileWaiting(lastError: last.error, lastVerdict: last.verdict))
+    }
+
+    /// Whether no attempt has begun: it was rejected, or its time was over before.
+    private static func isOfNoAttempt(_ outcome: PolicyOutcome) -> Bool {
+        guard let error = outcome.error else { return false }
+        return outcome.verdict.kind == .rejected || (error as? any PolicyError)?.reachedService == false
     }
 
     /// How the attempt before the latest wait ended; nil before the first attempt has ended.

@@ -118,7 +118,7 @@ extension PipelineCore {
         }
         let permit = PipelinePermit(
             whole, options, opening.allSlots, record, attempt: attempt.number, began: attempt.began,
-            deadline: attempt.deadline)
+            account: call.account, deadline: attempt.deadline)
         return hold(result, permit)
     }
 }

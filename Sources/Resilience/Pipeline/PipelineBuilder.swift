@@ -63,7 +63,7 @@ extension Pipeline {
     /// - Parameter elements: What the function returned: it is marked with `@PipelineBuilder`.
     public static func buildExpression(_ elements: [Pipeline.Element]) -> [Pipeline.Element] { elements }
     /// Returns the list of the policies of a nested pipeline.
-    /// - Parameter inner: The nested pipeline. Its name, classifier and observers are not used.
+    /// - Parameter inner: The nested pipeline. Its name, classifier, observers and `isIdempotent` are not used.
     public static func buildExpression(_ inner: Pipeline) -> [Pipeline.Element] { inner.elements }
     /// Returns one list of all the parts.
     /// - Parameter parts: The parts, outermost first.

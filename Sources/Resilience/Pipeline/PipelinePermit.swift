@@ -21,6 +21,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
     private let record: CallRecord
     private let attempt: Int
     private let began: MonotonicInstant
+    private let account: AttemptAccount
     /// The instant at which the work must have ended, as the caller, the deadline that travels with the task, and
     /// client timeouts say; ``MonotonicInstant/distantFuture`` if none of them does.
     public let deadline: MonotonicInstant
@@ -33,9 +34,10 @@ public struct PipelinePermit: ~Copyable, Sendable {
     ///   - record: What is known of the call so far.
     ///   - attempt: The number of the attempt that the work belongs to.
     ///   - began: When that attempt began.
+    ///   - account: What was paid for it.
     init(
         _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord, attempt: Int,
-        began: MonotonicInstant, deadline: MonotonicInstant
+        began: MonotonicInstant, account: AttemptAccount, deadline: MonotonicInstant
     ) {
         self.core = core
         self.options = options
@@ -43,6 +45,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
         self.record = record
         self.attempt = attempt
         self.began = began
+        self.account = account
         self.deadline = deadline
     }
 
@@ -64,6 +67,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
 
     deinit {
         var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
+        call.account = account
         let waits = record.waits
         defer { withExtendedLifetime(waits) {} }
         if call.isObserved() { call.waits = waits }
@@ -96,7 +100,8 @@ extension Pipeline {
         }
         let began = record.attemptBegan(&call)
         return PipelinePermit(
-            core, options, slots, record, attempt: options.firstAttempt, began: began, deadline: call.deadline)
+            core, options, slots, record, attempt: options.firstAttempt, began: began, account: call.account,
+            deadline: call.deadline)
     }
 }
 

@@ -72,8 +72,15 @@
     /// Whether repeating the call does no harm: what its ``RunOptions/isIdempotent`` says, and else its pipeline.
     public var isIdempotent: Bool? { repetition.isIdempotent }
 
-    /// What is known of repeating the call.
-    var repetition: Repetition { options.repetition == .unsaid ? core.repetition : options.repetition }
+    /// What is known of repeating the call. That its request has effects is no word against that of a pipeline whose calls
+    /// are never repeated.
+    var repetition: Repetition {
+        switch options.repetition {
+        case .unsaid: core.repetition
+        case .effectful: core.repetition == .never ? .never : .effectful
+        case .harmless, .never: options.repetition
+        }
+    }
 
     /// Whether the call's deadline has come.
     var isOver: Bool {

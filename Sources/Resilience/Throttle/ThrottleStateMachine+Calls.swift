@@ -27,8 +27,9 @@ extension ThrottleStateMachine {
         guard comesInTime(answer, at: now, last, deadline), hasRoom || waitsToKnow else {
             if isInLine { _ = leave(slot.ticket) }
             limiter.changeLeased { $0.missed(cost) }
+            let comes = comesAgain(answer, cost: cost)
             return .reject(
-                retryAfter: answer == .never ? nil : now.duration(to: max(now, comesAgain(answer, cost: cost))))
+                retryAfter: answer == .never || comes == .distantFuture ? nil : now.duration(to: max(now, comes)))
         }
         let ticket = isInLine ? slot.ticket : join(cost: cost, patientUntil: patientUntil, at: now)
         let until = min(asksAgain(ticket, told: answer), latest, deadline)

@@ -506,14 +506,19 @@ struct ThrottleStateMachine: Sendable, Equatable {
         switch gate {
         case .open: nil
         case .held: early?.next
-        case .probing(let leaseEnds): early.flatMap { now < $0.heldUntil ? max($0.next, leaseEnds) : nil }
+        case .probing(let leaseEnds):
+            early.flatMap { now < $0.heldUntil ? max($0.next, probeAnswers(leaseEnds, at: now)) : nil }
         }
     }
 
     /// When the probe in flight has probably ended, or the hold during which it went.
     func probeEnds(_ leaseEnds: MonotonicInstant, at now: MonotonicInstant) -> MonotonicInstant {
         if let early, now < early.heldUntil { return early.heldUntil }
-        return now < leaseEnds ? probeWait.end(ofProbeBegunAt: probeBegan, leaseEnds: leaseEnds, at: now) : leaseEnds
+        return probeAnswers(leaseEnds, at: now)
+    }
+
+    private func probeAnswers(_ leaseEnds: MonotonicInstant, at now: MonotonicInstant) -> MonotonicInstant {
+        now < leaseEnds ? probeWait.end(ofProbeBegunAt: probeBegan, leaseEnds: leaseEnds, at: now) : leaseEnds
     }
 
     /// How long until a new call of cost 1 could go, if no call in line gives up, as far as that can be expected.

@@ -61,7 +61,9 @@ public struct ClientTimeout: Policy {
         let isFinal = outcome.verdict.shouldRetry == false
         return .replace(
             timedOut,
-            as: Verdict(kind, retryAfter: verdict.retryAfter, shouldRetry: isFinal ? false : verdict.shouldRetry))
+            as: Verdict(
+                kind, retryAfter: verdict.retryAfter ?? outcome.verdict.retryAfter,
+                shouldRetry: isFinal ? false : verdict.shouldRetry))
     }
 
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {

@@ -14,8 +14,8 @@
 /// The limit is also the deadline of the inside, so no policy in there waits longer. An inside that ends by itself at
 /// that deadline, with an error of its own, has timed out, too.
 ///
-/// An inner policy sees the cancelled call as cancelled, and does not count it. An outer policy sees ``TimedOut``, a
-/// transient failure. So put a breaker around the timeout of the attempt.
+/// An inner policy sees the cancelled call as cancelled, and does not count it. An outer policy sees ``TimedOut``, an
+/// uncertain failure. So put a breaker around the timeout of the attempt.
 ///
 /// The inside runs in one child task that keeps the caller's isolation, task-local values and priority. Where the
 /// system supports it (Swift 6.3 on Linux, macOS 26.4), it also keeps the executor that the caller's task prefers.

@@ -19,11 +19,14 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible {
         self.underlying = underlying
     }
 
-    /// Uncertain, since the call may have had its effect; transient if ``underlying`` says that it had none.
+    /// Uncertain, since the call may have had its effect; transient if ``underlying`` says that it had none. The wait that the
+    /// other side named, and its wish for no repetition, are those of ``underlying``.
     public var verdict: Verdict {
-        let hadNoEffect =
-            reachedService == false || (underlying as? any VerdictConvertible)?.verdict.kind == .transient
-        return hadNoEffect ? .transient : .uncertain
+        let inside = (underlying as? any VerdictConvertible)?.verdict
+        let hadNoEffect = reachedService == false || inside?.kind == .transient
+        return Verdict(
+            hadNoEffect ? .transient : .uncertain, retryAfter: inside?.retryAfter,
+            shouldRetry: inside?.shouldRetry == false ? false : nil)
     }
 
     /// false if the inside had no time to begin, or an inner policy rejected the call; else nil, since the cancelled

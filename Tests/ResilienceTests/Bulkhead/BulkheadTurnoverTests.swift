@@ -45,4 +45,24 @@ import Testing
             call.complete(.success)
         }
     }
+
+    @Test("a call that hung for an hour is not what rejected calls are told of the next one", arguments: [false, true])
+    func hungCall(wasBusy: Bool) throws {
+        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+        func told(after time: Duration) throws -> Duration? {
+            let permit = try bulkhead.acquire()
+            let error = #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+            clock.advance(by: time)
+            permit.complete(.success)
+            return error?.retryAfter
+        }
+        if wasBusy { _ = try told(after: .milliseconds(20)) }
+        _ = try told(after: .seconds(3600))
+        let next = try #require(try told(after: .milliseconds(20)))
+        #expect(next <= (wasBusy ? .milliseconds(60) : .seconds(16)))
+        if !wasBusy { #expect(try told(after: .milliseconds(20)) == .milliseconds(20)) }
+        // Calls that have become longer are told in the end.
+        for _ in 0..<60 { _ = try told(after: .seconds(3600)) }
+        #expect(try #require(try told(after: .zero)) > .seconds(3000))
+    }
 }

@@ -239,6 +239,23 @@ import Testing
         #expect(Self.found(&machine, "a", at: 15) == "missing, after an error 1")
     }
 
+    @Test(
+        "a load that is about to begin finds a wait that another one was told since its call looked",
+        arguments: [true, false])
+    func settled(hadValue: Bool) throws {
+        var machine = Self.machine()
+        if hadValue { _ = Self.store(&machine, "a", 1) }
+        let load = try Self.begin(&machine, "a", at: 50)
+        #expect(machine.settled("a", at: Self.at(50)) == nil)
+        _ = machine.ended(
+            load, of: "a", with: Outage(), isAnswer: false, isOutage: true, keepingFor: .zero, wait: .nanoseconds(4),
+            at: Self.at(51))
+        #expect(throws: Outage()) { try machine.settled("a", at: Self.at(54))?.get() }
+        #expect(machine.settled("a", at: Self.at(55)) == nil)
+        _ = Self.store(&machine, "a", 7, at: 60)
+        #expect(try machine.settled("a", at: Self.at(69))?.get() == 7 && machine.settled("a", at: Self.at(70)) == nil)
+    }
+
     @Test("at the ends of time nothing traps", arguments: [Int64.min, .max, 0])
     func ends(start: Int64) throws {
         for time in [Duration.nanoseconds(1), .infinite] {

@@ -275,6 +275,24 @@ import Testing
         }
     }
 
+    @Test(
+        "an answer is kept for as long as the cache keeps answers, or as the service says, whichever is longer",
+        arguments: [(wait: 60, kept: 60), (wait: 1, kept: 5)])
+    func namedWaitOfAnswer(wait: Int, kept: Int) throws {
+        let cache = CallCache<String, Int>(
+            lifetime: CacheLifetime(freshFor: .seconds(60)), failuresFor: .seconds(5), timeBase: clock)
+        try clock.run { () async throws in
+            load.enqueue(.failure(Busy(verdict: Verdict(.permanent, retryAfter: .seconds(wait)))))
+            for _ in 0..<kept {
+                await #expect(throws: Busy.self) { try await ask(cache) }
+                clock.advance(by: .seconds(1))
+            }
+            #expect(load.callCount == 1)
+            load.enqueue(.success(2))
+            #expect(try await ask(cache) == 2)
+        }
+    }
+
     @Test("a wait of years holds loads for an hour; one of nothing, or that of a policy's rejection, holds none")
     func waitsThatHoldLittle() throws {
         let cache = cache()

@@ -123,4 +123,13 @@ import Testing
             #expect(check.callCount == 1 && breaker.state == .closed)
         }
     }
+
+    @Test("a call is not told when a break ends that has no end", arguments: [false, true])
+    func endlessBreak(gate: Bool) async {
+        let breaker = gate ? CircuitBreaker(circuit: BackoffGate()) : CircuitBreaker()
+        breaker.trip(for: .seconds(Int64.max))
+        let error = await #expect(throws: CircuitOpen.self) { try await breaker.run {} }
+        #expect(error?.reason == .open && error?.retryAfter == nil)
+        #expect(breaker.endBreak())
+    }
 }

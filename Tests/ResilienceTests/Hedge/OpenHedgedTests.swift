@@ -108,6 +108,20 @@ private struct Closing: AroundPolicy {
         }
     }
 
+    @Test("a call counts once for a budget that the hedge and a retry share (P61)")
+    func sharedBudget() throws {
+        let budget = RetryBudget.ratio(0.5, reserve: 0, timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
+            Retry(budget: budget)
+            Hedge(after: .never, budget: budget)
+        }
+        for _ in 0..<10 {
+            _ = try open(pipeline) { _ in 1 }
+            held.complete(.success)
+        }
+        #expect(budget.retriesLeft == 5)
+    }
+
     private var hedges: [Hedge.Event] { recorder.events() }
     private var calls: [String] { recorder.events(of: Pipeline.Event.self).map(\.kind) }
 

@@ -62,4 +62,19 @@ private final class Listening: Policy {
         await #expect(processExitsWith: .failure) { _ = RunOptions(firstAttempt: 0) }
         await #expect(processExitsWith: .failure) { _ = RunOptions(cost: -1) }
     }
+
+    @Test("a request that is known to have effects is no word against a pipeline whose calls are never repeated (P59)")
+    func effectsOfNever() async {
+        var effectful = RunOptions()
+        effectful.repetition = .effectful
+        for (word, expected) in [(false, 1), (true, 2), (nil, 2)] {
+            let pipeline = Pipeline(isIdempotent: word) { Retry(maxRetries: 1, backoff: .none) }
+            var attempts = 0
+            try? await pipeline.run(options: effectful) {
+                attempts += 1
+                throw Judged(verdict: .transient)
+            }
+            #expect(attempts == expected)
+        }
+    }
 }

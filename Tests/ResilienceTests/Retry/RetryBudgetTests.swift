@@ -305,4 +305,36 @@ import Testing
             try PolicySettings.checked { RetryBudget.ratio(window: .milliseconds(1) - .nanoseconds(1)) }
         }
     }
+
+    @Test("a call that stays open pays a budget as one that ends at once (P61)", arguments: [false, true])
+    func openCalls(opens: Bool) async throws {
+        for (budget, left) in [
+            (RetryBudget.tokens(capacity: 140), 10), (.ratio(0.5, reserve: 0, timeBase: clock), 0),
+        ] {
+            let pipeline = Pipeline(timeBase: clock) {
+                Retry(maxRetries: 3, backoff: .none, budget: budget)
+                Retry("inner", maxRetries: 0, budget: budget)
+            }
+            // 20 calls of which half have a retry.
+            for call in 0..<20 {
+                var attempts = 0
+                func operation() throws -> Int {
+                    attempts += 1
+                    if call >= 10, attempts == 1 { throw Judged(verdict: .transient) }
+                    return attempts
+                }
+                if opens {
+                    _ = try await pipeline.open { _ in
+                        try operation()
+                    } holding: { result, permit in
+                        permit.complete(.success)
+                        return result
+                    }
+                } else {
+                    _ = try await pipeline.run { try operation() }
+                }
+            }
+            #expect(budget.retriesLeft == left)
+        }
+    }
 }

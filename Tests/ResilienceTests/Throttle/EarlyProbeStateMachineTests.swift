@@ -180,4 +180,28 @@ private final class HeldGate {
             }
         }
     }
+
+    @Test("a call that an early probe keeps out is told when the next may go, and not when the probe's lease ends")
+    func toldNoLease() {
+        var machine = ThrottleStateMachine(rate: nil, burst: 1)
+        let settings = ThrottleSettings(
+            maxWait: .zero, queue: 10, holdBackoff: .constant(.seconds(1), jitter: .none), maxHold: .seconds(3600),
+            earlyProbe: .seconds(2))
+        func asks(at second: Int64) -> ThrottleStateMachine.Admission {
+            machine.admit(ThrottleSlot(PolicySlot()), cost: 1, deadline: .distantFuture, settings, at: at(second))
+        }
+        guard case .enter(let slot) = asks(at: 0) else {
+            Issue.record("no call")
+            return
+        }
+        _ = machine.end(slot, cost: 1, .throttled(retryAfter: .seconds(3000)), settings, at: at(0))
+        guard case .enter = asks(at: 2) else {
+            Issue.record("no probe")
+            return
+        }
+        #expect(asks(at: 2) == .reject(retryAfter: .seconds(4)))
+        #expect(machine.timeUntilNext(at: at(2)) == .seconds(4))
+        // The probe is late: as long as it has not answered, no other one goes.
+        #expect(asks(at: 10) == .reject(retryAfter: .seconds(1)) && machine.available(at: at(10)) == 0)
+    }
 }

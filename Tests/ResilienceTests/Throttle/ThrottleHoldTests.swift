@@ -23,4 +23,13 @@ import Testing
         probe.complete(.success)
         try throttle.acquire().complete(.success)
     }
+
+    @Test("a call is not told when a hold ends that has no end")
+    func endlessHold() async {
+        let throttle = Throttle(limit: .unlimited)
+        throttle.hold(until: .distantFuture)
+        let error = await #expect(throws: ThrottleExceeded.self) { try await throttle.run {} }
+        #expect(error?.retryAfter == nil)
+        #expect(throttle.endHold())
+    }
 }
