@@ -24,7 +24,7 @@
             semantics = RequestSemantics(request)
             hasStream = request.httpBodyStream != nil
             self.options = session.pipeline.options(options, isRepeatable: semantics.isRepeatable && !hasStream)
-            let pipeline = semantics.isRepeatable ? session.repeatable : session.unrepeatable
+            let pipeline = semantics.isRepeatable ? session.repeatable : session.pipeline
             self.pipeline = hasStream ? pipeline.adjusting { _, verdict in verdict.withoutRetry } : pipeline
             self.request = RenewedRequest(
                 request, mayRenew: session.reauthorize != nil, on: pipeline.timeBase)
