@@ -81,6 +81,10 @@
             var exchange = try await judge.exchange(
                 response, to: request.url, attempt, client.reading, isUploading: !request.body.canBeReadAgain)
             exchange.verdict = sent.withLock { $0.advise(exchange.verdict) }
+            // Who answered by a redirect has had the request, and may have acted on it, whatever was answered further on.
+            if response.history.count > 1, options.isIdempotent != true {
+                exchange.verdict = exchange.verdict.withoutRetry
+            }
             return exchange
         }
 

@@ -62,7 +62,7 @@
             if case .ended = rest { return self }
             var exchange = self
             let hasEnd = settings.endsBodyAtDeadline && attempt.deadline != .distantFuture
-            let hold = hasEnd ? BodyHold(nil, judge, timer, deadline: attempt.deadline) : nil
+            let hold = hasEnd ? BodyHold(nil, judge, timer, deadline: attempt.deadline, url: url) : nil
             exchange.response.body = .stream(ResponseBody(buffered, rest, hold: hold))
             return exchange
         }
@@ -77,7 +77,7 @@
             }
             var exchange = self
             let deadline = settings.endsBodyAtDeadline ? permit.deadline : .distantFuture
-            let hold = BodyHold(permit, judge, timer, deadline: deadline)
+            let hold = BodyHold(permit, judge, timer, deadline: deadline, url: url)
             exchange.response.body = .stream(ResponseBody(buffered, rest, hold: hold))
             return exchange
         }

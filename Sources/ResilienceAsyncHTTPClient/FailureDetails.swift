@@ -65,11 +65,11 @@
     extension HTTPClientRequest {
         /// Returns the host of a URL, and its port if it has one: without credentials. nil if there is none.
         static func host(of url: String) -> String? {
-            guard let scheme = url.firstRange(of: "://") else { return nil }
-            let authority = url[scheme.upperBound...].prefix { !"/?#".contains($0) }
-            let host = authority[
-                (authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? authority.startIndex)...]
-            return host.isEmpty ? nil : String(host)
+            // Byte by byte: a mark that combines with a separator must not hide it, and show a password or a query.
+            guard let scheme = url.utf8.firstRange(of: "://".utf8) else { return nil }
+            var host = url.utf8[scheme.upperBound...].prefix { !"/?#".utf8.contains($0) }
+            if let at = host.lastIndex(of: UInt8(ascii: "@")) { host = host[host.index(after: at)...] }
+            return host.isEmpty ? nil : String(decoding: host, as: UTF8.self)
         }
     }
 #endif

@@ -32,10 +32,6 @@
             _ response: HTTPClientResponse, to url: String, _ attempt: CallAttempt, _ reading: BodyTimer,
             isUploading: Bool
         ) async throws -> Exchange {
-            if settings.notesQuotas {
-                let fields = RateLimitFields(dialect: settings.dialect) { response.headers.joined($0) }
-                for quota in fields.quotas { pipeline.note(quota) }
-            }
             var exchange = Exchange(
                 response, to: url, attempt, reading, hasNoBody: response.hasNoBody(to: semantics.method),
                 isUploading: isUploading)
@@ -47,6 +43,9 @@
             }
             if let remark = settings.remark?(exchange.response, exchange.buffered) {
                 exchange.verdict = response.verdict(for: semantics, remark: remark, dialect: settings.dialect)
+            }
+            if settings.notesQuotas, exchange.verdict.kind == .success {
+                pipeline.note(RateLimitFields(dialect: settings.dialect, header: response.headers.joined))
             }
             return exchange
         }

@@ -85,15 +85,19 @@
         private let timer: BodyTimer
         private let began: MonotonicInstant
         private let deadline: MonotonicInstant
+        /// The URL that was asked for.
+        private let url: String
 
         /// - Parameter permit: nil if the call has ended, since the response means failure.
         init(
-            _ permit: consuming PipelinePermit?, _ judge: RequestJudge, _ timer: BodyTimer, deadline: MonotonicInstant
+            _ permit: consuming PipelinePermit?, _ judge: RequestJudge, _ timer: BodyTimer, deadline: MonotonicInstant,
+            url: String
         ) {
             self.permit = Mutex(permit)
             self.judge = judge
             self.timer = timer
             self.deadline = deadline
+            self.url = url
             began = timer.now
         }
 
@@ -120,7 +124,8 @@
             let verdict = Task.isCancelled ? .cancelled : Verdict(judge.verdict(for: error).kind, shouldRetry: false)
             // The error tells a client timeout that it was the cause, if the time is over.
             take()?.complete(
-                verdict, error: deadline == .distantFuture ? nil : error, failure: FailureDetail(of: error))
+                verdict, error: deadline == .distantFuture ? nil : error,
+                failure: FailureDetail(of: error).at(HTTPClientRequest.host(of: url)))
             return error
         }
 

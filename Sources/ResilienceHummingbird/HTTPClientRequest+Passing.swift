@@ -38,7 +38,7 @@
             passing request: Request, to url: String, upTo maxBody: Int = 2 * 1024 * 1024,
             from client: SocketAddress? = nil
         ) async throws {
-            let query = url.contains("?") ? nil : request.uri.query
+            let query = url.contains("?") ? nil : request.uri.query.map(Self.encoded)
             self.init(url: query.map { "\(url)?\($0)" } ?? url)
             method = HTTPMethod(rawValue: request.method.rawValue)
             let named = request.headers[values: .connection].flatMap { $0.split(separator: ",") }
@@ -56,6 +56,26 @@
                 throw HTTPError(.contentTooLarge)
             }
         }
+
+        /// A query as a URL may have it (RFC 3986 §3.4). Browsers send `[` and `|` as they are; if Foundation's `URL` finds one of
+        /// these, it encodes once more what is encoded already.
+        private static func encoded(_ query: String) -> String {
+            var encoded = ""
+            var rest = query.utf8[...]
+            while let byte = rest.popFirst() {
+                let isEscape = byte == UInt8(ascii: "%") && rest.prefix(2).count { digits.contains($0) } == 2
+                if isEscape || allowed.contains(byte) {
+                    encoded.unicodeScalars.append(Unicode.Scalar(byte))
+                } else {
+                    encoded += (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+                }
+            }
+            return encoded
+        }
+
+        private static let digits = Set("0123456789abcdefABCDEF".utf8)
+        private static let allowed = digits.union(
+            "GHIJKLMNOPQRSTUVWXYZghijklmnopqrstuvwxyz-._~!$&'()*+,;=:@/?".utf8)
 
         private static let notPassedOn: Set<String> = [
             "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",

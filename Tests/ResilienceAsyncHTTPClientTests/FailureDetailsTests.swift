@@ -39,6 +39,18 @@
             }
         }
 
+        @Test("a body that is lost says which host it was, too")
+        func lostBody() async throws {
+            try await withServer([.close(after: "HTTP/1.1 200 X\r\nContent-Length: 9\r\n\r\nhalf")]) { server, http in
+                let last = Locked<FailureDetail?>(nil)
+                let observers = PolicyObservers { event in last.withLock { $0 = event.failure } }
+                let client = http.resilient(Pipeline("test", observers: observers) {})
+                let response = try await client.execute(get(server.url()))
+                await #expect(throws: (any Error).self) { try await response.text() }
+                #expect(last.withLock { $0?.host } == "127.0.0.1:\(server.port)")
+            }
+        }
+
         @Test(
             "an error of the client or of SwiftNIO is its code",
             arguments: [
@@ -59,6 +71,9 @@
                 ("http://a.example:80/p?q=secret#f", "a.example:80"), ("https://name:secret@a.example", "a.example"),
                 ("http://a@b@c.example?q", "c.example"), ("http://[::1]:9/", "[::1]:9"), ("http:///p", nil),
                 ("http://", nil), ("a.example/p", nil), ("", nil), ("http://name:secret@/p", nil),
+                ("http://name:secret@\u{301}a.example/p", "\u{301}a.example"),
+                ("http://a.example:80?\u{301}secret=1", "a.example:80"),
+                ("http://a.example/\u{301}secret", "a.example"), ("http://a.example#\u{301}secret", "a.example"),
             ] as [(String, String?)])
         func hosts(url: String, host: String?) {
             #expect(HTTPClientRequest.host(of: url) == host)

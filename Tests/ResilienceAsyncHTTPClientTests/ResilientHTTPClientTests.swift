@@ -180,6 +180,23 @@
             }
         }
 
+        @Test("a POST that a redirect has answered is not sent again, whatever is answered further on")
+        func redirected() async throws {
+            let done = WireAnswer.status(303, ["Location: /done"])
+            try await withServer([done, .status(503), done, .status(429), done, .status(503), .status(200)]) {
+                server, http in
+                let client = http.resilient(pipeline())
+                let (busy, limited) = (
+                    try await client.execute(post(server.url())), try await client.execute(post(server.url()))
+                )
+                #expect(busy.status == .serviceUnavailable && limited.status == .tooManyRequests)
+                #expect(server.received.value == 4)
+                let options = RunOptions(isIdempotent: true)
+                let repeated = try await client.execute(post(server.url()), options: options)
+                #expect(repeated.status == .ok && server.received.value == 7)
+            }
+        }
+
         @Test("fields with nonsense in them say nothing, and the status counts")
         func nonsensicalFields() async throws {
             let fields = [

@@ -294,6 +294,20 @@
             }
         }
 
+        @Test("what a failing answer says to be left holds nothing: what it asks for is in its verdict")
+        func quotasOfFailures() async throws {
+            let spent = [#"RateLimit: "default";r=0;t=30"#]
+            try await withServer([.status(500, spent), .status(404, spent), .status(200, spent)]) { server, http in
+                let throttle = Throttle(limit: .unlimited, timeBase: ManualClock())
+                var settings = ResilientHTTPClient.Settings()
+                settings.notesQuotas = true
+                settings.remark = { response, _ in response.status == .ok ? .means(.permanent) : nil }
+                let client = http.resilient(Pipeline { throttle }, settings: settings)
+                for _ in 0..<3 { _ = try await client.execute(get(server.url())) }
+                #expect(throttle.status.isAllowed && server.received.value == 3)
+            }
+        }
+
         @Test("the attempt's deadline is told to the server if asked to, and never later than the caller's own")
         func deadlineField() async throws {
             let clock = ManualClock()

@@ -13,7 +13,8 @@
     @Suite(.timeLimit(.minutes(20)), .responsive) struct PassingTests {
         /// What the other service saw of a request that went through a gateway.
         private func seen(
-            _ head: String, body: String = "", upTo maxBody: Int = 100, query: String = "", telling: Bool = false
+            _ head: String, body: String = "", upTo maxBody: Int = 100, query: String = "",
+            asking: String = "a=1&b=%20", telling: Bool = false
         ) async throws -> Answer {
             let client = HTTPClient.shared.resilient(Pipeline("upstream") {})
             let other = Router()
@@ -34,7 +35,7 @@
                     try await withConnection(to: port) { inbound, outbound in
                         let length = "content-length: \(body.utf8.count)\r\n"
                         try await outbound.write(
-                            ByteBuffer(string: "POST /?a=1&b=%20 HTTP/1.1\r\nhost: here\r\n\(length)\(head)\r\n\(body)")
+                            ByteBuffer(string: "POST /?\(asking) HTTP/1.1\r\nhost: here\r\n\(length)\(head)\r\n\(body)")
                         )
                         // Passed on as it comes, so in chunks.
                         let text = try await inbound.text(upTo: "\r\n0\r\n\r\n")
@@ -76,6 +77,18 @@
                     "x-two: a", "x-two: b",
                 ])
             #expect(lines.contains("a=1&b=%20") && lines.contains("a body"))
+        }
+
+        @Test(
+            "a query means the same at the other service, also with what browsers leave in it",
+            arguments: [
+                ("a=%20&b[]=|", "a=%20&b%5B%5D=%7C"), ("a=%2f&b=%zz&c=%", "a=%2f&b=%25zz&c=%25"),
+                (#"%41"<>^`{}\"#, "%41%22%3C%3E%5E%60%7B%7D%5C"),
+                ("q=a/b?c:@!$&'()*+,;=-._~", "q=a/b?c:@!$&'()*+,;=-._~"),
+            ])
+        func queries(asked: String, passed: String) async throws {
+            let answer = try await seen("", asking: asked)
+            #expect(answer.body.split(whereSeparator: \.isNewline).contains { $0.hasSuffix(passed) })
         }
 
         @Test("a query of the URL's own comes first, and the client's address last")

@@ -50,9 +50,8 @@
         let originFields: OriginFields?
         let remark: Remark?
         let reauthorize: Reauthorize?
-        /// The pipeline for requests that may be sent twice, and for those that may not. They have the same policies.
+        /// The pipeline for requests that may be sent twice. Errors say by themselves what they mean for the others.
         let repeatable: Pipeline
-        let unrepeatable: Pipeline
 
         init(
             _ session: URLSession, _ pipeline: Pipeline, dialect: RateLimitDialect, notesQuotas: Bool,
@@ -67,7 +66,6 @@
             self.remark = remark
             self.reauthorize = reauthorize
             repeatable = pipeline.classifying(otherwise: .urlSession(for: RequestSemantics(method: "GET")))
-            unrepeatable = pipeline.classifying(otherwise: .urlSession(for: RequestSemantics(method: "POST")))
         }
 
         /// Sends a request.

@@ -24,7 +24,7 @@
             semantics = RequestSemantics(request)
             hasStream = request.httpBodyStream != nil
             self.options = session.pipeline.options(options, isRepeatable: semantics.isRepeatable && !hasStream)
-            let pipeline = semantics.isRepeatable ? session.repeatable : session.unrepeatable
+            let pipeline = semantics.isRepeatable ? session.repeatable : session.pipeline
             self.pipeline = hasStream ? pipeline.adjusting { _, verdict in verdict.withoutRetry } : pipeline
             self.request = RenewedRequest(
                 request, mayRenew: session.reauthorize != nil, on: pipeline.timeBase)
@@ -40,7 +40,9 @@
                 session.pipeline.note(
                     RateLimitFields(dialect: session.dialect) { response.value(forHTTPHeaderField: $0) })
             }
-            return hasStream ? verdict.withoutRetry : verdict
+            // Who answered by a redirect has had the request, and may have acted on it, whatever was answered further on.
+            let isSeen = options.isIdempotent != true && response.isOfOther(than: request.latest.request)
+            return hasStream || isSeen ? verdict.withoutRetry : verdict
         }
 
         /// Sends the request, and once more if it was answered with 401 and there are new credentials.
@@ -81,6 +83,16 @@
                 request.setValue(value, forHTTPHeaderField: name)
             }
             return request
+        }
+    }
+
+    extension HTTPURLResponse {
+        /// Whether another host or another path has answered than the one that was asked: after a redirect.
+        fileprivate func isOfOther(than request: URLRequest) -> Bool {
+            func place(_ url: URL?) -> [String?] {
+                [url?.host?.lowercased(), url?.port.map { "\($0)" }, url.map { $0.path.isEmpty ? "/" : $0.path }]
+            }
+            return place(url) != place(request.url)
         }
     }
 #endif

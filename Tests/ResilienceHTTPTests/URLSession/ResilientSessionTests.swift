@@ -427,6 +427,22 @@
             }
         }
 
+        @Test("a POST that a redirect has answered is not sent again, whatever is answered further on")
+        func redirected() async throws {
+            let done = StubAnswer.status(303, headers: ["Location": "/done"])
+            try await Loopback.run([done, .status(503), done, .status(503), .status(200), .status(503), .status(200)]) {
+                loopback async throws in
+                let session = loopback.session.resilient(loopback.pipeline())
+                #expect(try await session.data(for: loopback.post()).1.statusCode == 503)
+                #expect(loopback.server.requests.map(\.method) == ["POST", "GET"])
+                // Without a redirect, a 503 says that the request was not acted on. And a GET may be sent again.
+                let options = RunOptions(isIdempotent: true)
+                #expect(try await session.data(for: loopback.post(), options: options).1.statusCode == 200)
+                #expect(try await session.data(for: loopback.post()).1.statusCode == 200)
+                #expect(loopback.server.requests.count == 7)
+            }
+        }
+
         // MARK: Quotas, credentials
 
         @Test("what a successful answer says to be left holds the next call, if that was asked for")
