@@ -89,9 +89,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.9.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.3.0"),
-        .package(
-            url: "https://github.com/apple/swift-configuration", from: "1.0.0",
-            traits: [.defaults, .trait(name: "Reloading", condition: .when(traits: ["Gateway"]))]),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.0.0"),
     ],
     targets: [
         .target(name: "Resilience"),

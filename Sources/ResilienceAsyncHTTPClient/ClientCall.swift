@@ -75,7 +75,7 @@
                 sent.withLock { $0.note(error) }
                 // Nobody has read a body that was not sent.
                 let isNamed = request.body.canBeReadAgain || RequestFailure(error)?.isUnsent == true
-                throw isNamed ? ExchangeFailed.naming(error) : error
+                throw isNamed ? ExchangeFailed.naming(error, at: HTTPClientRequest.host(of: request.url)) : error
             }
             sent.withLock { $0.noteResponse() }
             var exchange = try await judge.exchange(

@@ -24,10 +24,14 @@
     public struct ExchangeFailed: UpstreamError, CustomStringConvertible {
         /// What was thrown.
         public let underlying: any Error
+        /// The host that was called, for those further out who tell what failed.
+        let host: String?
 
         /// Creates the error.
         /// - Parameter underlying: What was thrown.
-        public init(underlying: any Error) { self.underlying = underlying }
+        public init(underlying: any Error) { self.init(underlying: underlying, host: nil) }
+
+        private init(underlying: any Error, host: String?) { (self.underlying, self.host) = (underlying, host) }
 
         /// Whether a time limit of the system or of SwiftNIO has passed.
         public var isTimeout: Bool {
@@ -41,13 +45,13 @@
         public var description: String { "The exchange with the server failed: \(underlying)" }
 
         /// Returns the error that says so; or the same error, if it already does, or says something else.
-        static func naming(_ error: any Error) -> any Error {
+        static func naming(_ error: any Error, at host: String? = nil) -> any Error {
             switch error {
             case let error as HTTPClientError where error == .getConnectionFromPoolTimeout: NoFreeConnection()
             case is any UpstreamError, is any PolicyError, is CancellationError: error
             case _ where isOwn(error): error
             case is any VerdictConvertible where RequestFailure(error) == nil: error
-            default: ExchangeFailed(underlying: error)
+            default: ExchangeFailed(underlying: error, host: host)
             }
         }
 

@@ -58,8 +58,8 @@
     }
 
     extension ExchangeFailed: FailureDescribing {
-        /// That of ``underlying``.
-        public var failureDetail: FailureDetail { FailureDetail(of: underlying) }
+        /// That of ``underlying``, and the host.
+        public var failureDetail: FailureDetail { FailureDetail(of: underlying).at(host) }
     }
 
     extension HTTPClientRequest {

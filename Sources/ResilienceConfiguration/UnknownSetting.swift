@@ -31,7 +31,7 @@
         static func all(
             among keys: [[String]], at path: [String], overrides: (_ registry: String) -> [String]
         ) -> [UnknownSetting] {
-            var found: [UnknownSetting] = []
+            var (found, seen): ([UnknownSetting], Set<String>) = ([], [])
             for key in keys where key.count > path.count && key.starts(with: path) {
                 let own = key[path.count...]
                 let unknown: (depth: Int, known: [String])? =
@@ -42,10 +42,10 @@
                     default: (own.startIndex, ["pipelines", "registries"])
                     }
                 guard let unknown else { continue }
-                let setting = UnknownSetting(
-                    path: key[...unknown.depth].joined(separator: "."),
-                    suggestion: nearest(to: key[unknown.depth], among: unknown.known))
-                if !found.contains(setting) { found.append(setting) }
+                let path = key[...unknown.depth].joined(separator: ".")
+                guard seen.insert(path).inserted else { continue }
+                found.append(
+                    UnknownSetting(path: path, suggestion: nearest(to: key[unknown.depth], among: unknown.known)))
             }
             return found
         }

@@ -77,6 +77,8 @@
         let barLength: Int
         /// When the newest bar ends; nil before the first reading.
         private(set) var barsEnd: Int?
+        /// Whether there are calls that are not counted by pipeline. Of a pipeline without counts nothing is known then.
+        var isPartial = false
         private var series: [String: Series] = [:]
         private var times: [Int] = []
 
@@ -112,10 +114,12 @@
             }
         }
 
-        /// - Returns: The rates of a pipeline's calls, zero if it has had none; nil before there are two readings.
+        /// - Returns: The rates of a pipeline's calls, zero if it has had none; nil before there are two readings, and if
+        ///   they are not known.
         func rates(of pipeline: String) -> Rates? {
             guard let first = times.first, let last = times.last, first < last else { return nil }
             let one = series[pipeline]
+            if isPartial, one == nil { return nil }
             var sum = CallCounts()
             for ended in one?.recent ?? [] { sum += ended }
             let length = Double(last.saturatingSubtracting(first))

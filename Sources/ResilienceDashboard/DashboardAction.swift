@@ -24,11 +24,7 @@
         /// - Returns: Whether there is such a circuit or throttle, and it can do that.
         func perform(on monitor: HealthMonitor) -> Bool {
             let policy = monitor.policy(of: component, at: place)
-            if action == .endHold {
-                guard let throttle = policy as? Throttle, throttle.isHeld else { return false }
-                throttle.endHold()
-                return true
-            }
+            if action == .endHold { return (policy as? Throttle)?.endHold() ?? false }
             guard let breaker = policy as? CircuitBreaker else { return false }
             switch action {
             case .open: return breaker.trip()
@@ -38,14 +34,6 @@
             case .endHold: return false
             }
             return true
-        }
-    }
-
-    extension Throttle {
-        /// Whether it holds calls. While a probe is in flight there is no hold to end.
-        fileprivate var isHeld: Bool {
-            let status = status
-            return status.heldUntil != nil && !status.isProbing
         }
     }
 #endif

@@ -177,8 +177,12 @@
 
         private func countCalls() {
             guard let counter else { return }
-            let (totals, time) = (CallCounts.byPipeline(counter.counts), now)
-            state.withLock { $0.rates.note(totals, at: time) }
+            let (counts, time) = (counter.counts, now)
+            let totals = CallCounts.byPipeline(counts)
+            state.withLock { state in
+                state.rates.isPartial = counts.others > 0
+                state.rates.note(totals, at: time)
+            }
         }
 
         private func note(_ change: HealthSource.Change, of component: String) {

@@ -55,7 +55,7 @@
             } else {
                 self.init("flowing", .up)
             }
-            if throttle.available != .max { add("available", throttle.available) }
+            add("available", throttle.available)
             add("waiting", throttle.queued)
         }
 
@@ -102,7 +102,7 @@
             } else {
                 self = isFull ? Self("full", .degraded) : Self("free", .up)
             }
-            share = min(1, Double(bulkhead.inUse) / Double(max(1, bulkhead.limit)))
+            if bulkhead.limit != .max { share = min(1, Double(bulkhead.inUse) / Double(max(1, bulkhead.limit))) }
             add("in use", bulkhead.inUse, of: bulkhead.limit)
             if bulkhead.queueLimit > 0 { add("waiting", bulkhead.queued, of: bulkhead.queueLimit) }
             add("calls take", bulkhead.adaptive?.latency)

@@ -43,11 +43,12 @@
                 _ label: String, _ value: Double?, _ unit: Reading.Unit = .count, of limit: Int? = nil
             ) {
                 guard let value, value.isFinite else { return }
-                readings.append(Reading(label: label, value: value, unit: unit, limit: limit))
+                readings.append(Reading(label: label, value: value, unit: unit, limit: limit == .max ? nil : limit))
             }
 
+            /// A number without a limit is left out.
             mutating func add(_ label: String, _ count: Int, of limit: Int? = nil) {
-                add(label, Double(count), of: limit)
+                if count != .max { add(label, Double(count), of: limit) }
             }
 
             mutating func add(_ label: String, _ length: Duration?) {

@@ -26,7 +26,7 @@
     /// If a `GET` or a `HEAD` fails with `NIOTooManyBytesError`, the body of another service was too large: that is a 502. For
     /// other methods it may be the client's body, and Hummingbird answers 413.
     ///
-    /// If another service failed, the request's logger logs the answer and the type of the error at `info`. The text of any error,
+    /// If another service failed, the request's logger logs the answer and the error's `FailureDetail` at `info`. The text of any error,
     /// which may have addresses and keys in it, is logged at `debug`.
     public struct CallFailureMiddleware<Context: RequestContext>: RouterMiddleware {
         private let isUpstream: @Sendable (any Error) -> Bool
@@ -74,7 +74,7 @@
                 let failure = Task.isCancelled ? CallFailure.cancelled(plain) : CallFailure(plain)
                 let answer = change(failure, FailureResponse(upstream: failure))
                 if failure.isOfOther(inner) {
-                    context.logger.info("answering \(answer.status): \(answer.reason) (\(type(of: inner)))")
+                    context.logger.info("answering \(answer.status): \(answer.reason) (\(FailureDetail(of: inner)))")
                 }
                 context.logger.debug("answering \(answer.status): \(failure)")
                 throw FailedRequest(failure, answer: answer)

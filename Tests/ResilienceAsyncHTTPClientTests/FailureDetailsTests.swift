@@ -57,6 +57,10 @@
                 (HTTPClientError.readTimeout, "HTTPClientError Read timeout"),
                 (HTTPClientError.unsupportedScheme("secret"), "HTTPClientError Unsupported scheme"),
                 (IOError(errnoCode: ECONNRESET, reason: "secret"), "IOError ECONNRESET"),
+                (
+                    ExchangeFailed.naming(IOError(errnoCode: EPIPE, reason: "secret"), at: "a.example:1"),
+                    "IOError EPIPE at a.example:1"
+                ),
                 (IOError(errnoCode: 12_345, reason: "secret"), "IOError errno 12345"),
                 (ExchangeFailed(underlying: IOError(errnoCode: EPIPE, reason: "secret")), "IOError EPIPE"),
                 (ChannelError.connectTimeout(.seconds(1)), "ChannelError connectTimeout"),

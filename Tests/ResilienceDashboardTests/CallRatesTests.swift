@@ -34,6 +34,13 @@
             #expect(counted == ["one": calls(5, failed: 1, rejected: 2), "other": calls(1)])
         }
 
+        @Test("a pipeline that is not counted apart has no rates, and not none per second")
+        mutating func partial() {
+            for time in [0, 5_000] { rates.note(["p": calls(time)], at: time) }
+            rates.isPartial = true
+            #expect(rates.rates(of: "p")?.calls == 1_000 && rates.rates(of: "other") == nil)
+        }
+
         @Test("before the second reading there is no rate; what was counted before the first one is no part of it")
         mutating func first() {
             #expect(rates.rates(of: "p") == nil && rates.barsEnd == nil)

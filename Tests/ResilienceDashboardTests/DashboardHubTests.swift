@@ -200,6 +200,7 @@
                 #expect(!other.perform(on: monitor) && !throttle.status.isAllowed, "\(kind)")
             }
             #expect(action.perform(on: monitor))
+            #expect(!action.perform(on: monitor))
             try await throttle.run {
                 // One call probes: there is no hold to end.
                 #expect(throttle.status.isProbing && !action.perform(on: monitor))

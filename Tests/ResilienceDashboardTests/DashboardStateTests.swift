@@ -193,6 +193,13 @@
             #expect(text(facts(over)) == "flowing, up, available 7, waiting 0")
         }
 
+        @Test("what has no limit has no number")
+        func unlimited() {
+            let open = facts(BulkheadStatus(limit: .max, inUse: 3, queueLimit: .max, queued: 1))
+            #expect(text(open) == "free, up, in use 3, waiting 1" && open.share == nil)
+            #expect(text(facts(HedgeStatus(delay: nil, samples: 7, hedgesLeft: .max))) == "ready, up, measured calls 7")
+        }
+
         @Test("an adaptive throttle's row has the share that it rejects, rounded up")
         func adaptiveThrottle() {
             let texts = [0, 0.001, 0.5, 0.51].map {

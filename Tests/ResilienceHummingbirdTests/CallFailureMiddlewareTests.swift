@@ -135,8 +135,19 @@
             #expect(handler.levels.values.withLock { $0 } == [.info, .debug, .debug, .debug, .debug, .debug])
         }
 
+        @Test("the line of an answer says what failed, by its status or its code")
+        func loggedFailure() async throws {
+            let handler = LevelHandler()
+            let error = HTTPStatusError(status: 503, verdict: .transient)
+            let logger = Logger(label: "test") { _ in handler }
+            let answer = try await router(throwing: error).live(logger) { try await send("/", to: $0) }
+            #expect(answer.status.code == 503)
+            #expect(handler.levels.texts.withLock { $0.first } == "answering 503: upstreamUnavailable (HTTP 503)")
+        }
+
         private final class Levels: Sendable {
             let values = Locked<[Logger.Level]>([])
+            let texts = Locked<[String]>([])
         }
 
         private struct LevelHandler: LogHandler {
@@ -153,6 +164,7 @@
                 guard "\(event.message)".hasPrefix("answering") else { return }
                 if event.level > .debug { #expect(!"\(event.message)".contains("hunter2")) }
                 levels.values.withLock { $0.append(event.level) }
+                levels.texts.withLock { $0.append("\(event.message)") }
             }
         }
 

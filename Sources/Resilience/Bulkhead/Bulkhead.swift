@@ -379,7 +379,7 @@ public final class Bulkhead: StatusReporting {
     }
 
     private func tell(_ event: Event) {
-        lazyObservers.known?.send(event, from: name, at: base.now)
+        lazyObservers.send(event, from: name, at: base.now)
     }
 
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
@@ -431,4 +431,8 @@ public final class Bulkhead: StatusReporting {
         let shedding = shedding.map { ", shed after \($0.target.text) if it is busy for \($0.interval.text)" }
         return "\(name): \(limit) at a time\(bounds ?? ""), \(queue) queued\(wait)\(turn)\(shedding ?? "")"
     }
+}
+
+extension Bulkhead: HomedPolicy {
+    func settle(in home: PolicyHome) { lazyObservers.settle(in: home) }
 }

@@ -199,7 +199,7 @@ public final class Chaos: StatusReporting {
             return (event, state.takeFreed())
         }
         resume(freed)
-        if let event { lazyObservers.known?.send(event, from: name, at: now) }
+        if let event { lazyObservers.send(event, from: name, at: now) }
     }
 
     private func resume(_ freed: [UInt64: Pending]) {
@@ -403,4 +403,8 @@ public final class Chaos: StatusReporting {
         let all = parts.injections.map(\.description) + (parts.script.isEmpty ? [] : ["a script"])
         return "\(name): \(all.isEmpty ? "nothing" : all.joined(separator: "; "))"
     }
+}
+
+extension Chaos: HomedPolicy {
+    func settle(in home: PolicyHome) { lazyObservers.settle(in: home) }
 }

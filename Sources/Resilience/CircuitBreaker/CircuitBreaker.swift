@@ -344,9 +344,9 @@ public final class CircuitBreaker: StatusReporting {
         call.emit(Event(transition, status), from: name, to: knownObservers)
     }
 
-    /// Tells the breaker's own observers what happened without a call.
+    /// Tells what happened without a call.
     func tell(_ event: @autoclosure () -> Event) {
-        knownObservers?.send(event(), from: name, at: ownCore.timeBase.now)
+        lazyObservers.send(event(), from: name, at: ownCore.timeBase.now)
     }
 
     /// The state and the counts that a call would find now.
@@ -381,4 +381,8 @@ public final class CircuitBreaker: StatusReporting {
     }
 
     public var description: String { "\(name): \(inner.withLock { $0.circuit.machine.description })" }
+}
+
+extension CircuitBreaker: HomedPolicy {
+    func settle(in home: PolicyHome) { lazyObservers.settle(in: home) }
 }

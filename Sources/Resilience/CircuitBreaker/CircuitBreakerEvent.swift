@@ -29,7 +29,7 @@ extension CircuitBreaker {
         case breakEndedByHand(CircuitState)
         /// A call that was admitted in an earlier state ended. It was not counted.
         case late(Verdict)
-        /// The mode was set by hand.
+        /// The mode was set: by hand, or by settings.
         case modeChanged(Mode)
         /// The rule was met, but the breaker is only observing and stays closed.
         case wouldOpen
@@ -97,7 +97,7 @@ extension CircuitBreaker {
             case .breakEnded: "break over → closed"
             case .reset: "reset → closed"
             case .late(let verdict): "late \(verdict) from an earlier state, not counted"
-            case .modeChanged(let mode): "set by hand → \(mode)"
+            case .modeChanged(let mode): "mode set → \(mode)"
             case .wouldOpen: "threshold reached, only observing: would open"
             }
         }

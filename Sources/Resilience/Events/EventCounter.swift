@@ -18,9 +18,9 @@ public final class EventCounter: PolicyObserver {
     private let state: Locked<EventCounts>
 
     /// Creates a counter without counts.
-    /// - Parameter limit: How many different keys are counted separately, 0 or more. 1000 by default. Events of other
-    ///   keys are counted together in ``EventCounts/others``, so that a pipeline for each customer does not use ever
-    ///   more memory.
+    /// - Parameter limit: How many combinations of pipeline and policy are counted separately, 0 or more, each with up
+    ///   to 100 kinds of events. 1000 by default. Other events are counted together in ``EventCounts/others``, so that a
+    ///   pipeline for each customer does not use ever more memory.
     public init(limit: Int = 1000) {
         state = Locked(EventCounts(limit: SettingChecks("EventCounter").atLeast(0, limit, "limit")))
     }
@@ -96,10 +96,20 @@ public struct EventCounts: Sendable, Hashable {
         public let policy: String
     }
 
+    private struct Names: Hashable {
+        let pipeline: String?
+        let policy: String
+    }
+
+    /// A policy has only a few kinds of events, unless it makes them of data.
+    private static let kindLimit = 100
+
     let limit: Int
+    /// How many kinds are counted of each combination: a pipeline that has succeeded has room for its failures.
+    private var kinds: [Names: Int] = [:]
     /// The number of events of each key; of a sync queue's, the number of mutations that they are about.
     public private(set) var byKey: [Key: Int] = [:]
-    /// The number of events whose key came after as many other keys as are counted.
+    /// The number of events that are not counted by key, since as many other combinations came before.
     public private(set) var others = 0
     /// Those keys of ``byKey`` whose events are the ends of calls and attempts.
     package private(set) var measured: Set<Key> = []
@@ -124,11 +134,16 @@ public struct EventCounts: Sendable, Hashable {
         }
     }
 
+    private func hasRoom(for key: Key) -> Bool {
+        kinds[Names(pipeline: key.pipeline, policy: key.policy)].map { $0 < Self.kindLimit } ?? (kinds.count < limit)
+    }
+
     mutating func add(_ key: Key, _ measure: EventMeasure) {
         let amount = if case .count(let amount) = measure { max(0, amount) } else { 1 }
         if let index = byKey.index(forKey: key) {
             byKey.values[index] = byKey.values[index].saturatingAdding(amount)
-        } else if byKey.count < limit {
+        } else if hasRoom(for: key) {
+            kinds[Names(pipeline: key.pipeline, policy: key.policy), default: 0] += 1
             byKey[key] = amount
             if case .count = measure {} else { measured.insert(key) }
         } else {

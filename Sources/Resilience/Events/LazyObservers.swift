@@ -6,10 +6,38 @@ import Synchronization
 struct LazyObservers: ~Copyable, Sendable {
     /// Owns what it refers to.
     private let reference: Atomic<Unmanaged<PolicyObservers>?>
+    /// Owns what it refers to, which is set once.
+    private let home = Atomic<Unmanaged<PolicyHome>?>(nil)
 
     init(_ observers: PolicyObservers?) { reference = Atomic(observers.map { Unmanaged.passRetained($0) }) }
 
-    deinit { reference.load(ordering: .acquiring)?.release() }
+    deinit {
+        reference.load(ordering: .acquiring)?.release()
+        home.load(ordering: .acquiring)?.release()
+    }
+
+    /// The policy was put into a pipeline. The first one is its home.
+    func settle(in home: PolicyHome) {
+        let retained = Unmanaged.passRetained(home)
+        let (isFirst, _) = self.home.compareExchange(
+            expected: nil, desired: retained, ordering: .acquiringAndReleasing)
+        if !isFirst { retained.release() }
+    }
+
+    /// Sends what belongs to no call, such as a change by hand, to the policy's own observers and to those of its home.
+    func send(
+        _ event: @autoclosure () -> any PolicyEventDetail, from policy: String,
+        at time: @autoclosure () -> MonotonicInstant
+    ) {
+        let home = home.load(ordering: .acquiring)?.takeUnretainedValue()
+        let (own, others) = (known, home?.observers)
+        guard !(own?.isEmpty ?? true) || !(others?.isEmpty ?? true) else { return }
+        let (event, time) = (event(), time())
+        own?.send(PolicyEvent(policy: policy, pipeline: nil, time: time, detail: event))
+        if others !== own {
+            others?.send(PolicyEvent(policy: policy, pipeline: home?.pipeline, time: time, detail: event))
+        }
+    }
 
     /// nil if nobody has asked for them, and so there is none.
     @inline(__always) var known: PolicyObservers? { reference.load(ordering: .acquiring)?.takeUnretainedValue() }
@@ -29,4 +57,19 @@ struct LazyObservers: ~Copyable, Sendable {
         // Never nil: another thread was first, and it stays.
         return other!.takeUnretainedValue()
     }
+}
+
+/// The pipeline that a policy was put into first, if that has observers: they are told what the policy does outside of
+/// calls, too.
+final class PolicyHome: Sendable {
+    let pipeline: String
+    /// Not owned: an observer may hold the policy.
+    weak let observers: PolicyObservers?
+
+    init(_ pipeline: String, _ observers: PolicyObservers) { (self.pipeline, self.observers) = (pipeline, observers) }
+}
+
+/// A policy that does something outside of calls.
+protocol HomedPolicy {
+    func settle(in home: PolicyHome)
 }

@@ -44,7 +44,9 @@ public enum PolicyEventSeverity: Sendable, Hashable, CaseIterable {
 public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     /// The policy's name.
     public let policy: String
-    /// The pipeline's name; nil if the event belongs to no call of a pipeline, for example of a policy used by hand.
+    /// The pipeline's name; nil if the event belongs to no call of a pipeline, for example of a policy used by hand. What
+    /// a policy does outside of calls has the name of the pipeline that it was put into first, if that was made with
+    /// observers, and is told to these.
     public let pipeline: String?
     /// When it happened, on the policy's time base.
     public let time: MonotonicInstant

@@ -149,7 +149,9 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
         do {
             value = try await substitute(failure)
         } catch {
-            if !Task.isCancelled { tell(.failed(failure.verdict, error: "\(error)"), of: failure, &call) }
+            if !Task.isCancelled {
+                tell(.failed(failure.verdict, error: "\(FailureDetail(of: error))"), of: failure, &call)
+            }
             throw error
         }
         guard let value else { return try failure.outcome.get() }

@@ -2,7 +2,7 @@
 public enum FallbackEvent: PolicyEventDetail, Equatable {
     /// The pipeline's call failed with this verdict, and a substitute was returned.
     case fellBack(Verdict)
-    /// The pipeline's call failed with this verdict, and the substitute threw this error.
+    /// The pipeline's call failed with this verdict, and the substitute threw an error: its ``FailureDetail``.
     case failed(Verdict, error: String)
 
     public var kind: String {

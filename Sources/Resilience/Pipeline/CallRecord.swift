@@ -172,7 +172,8 @@ extension Pipeline {
             switch self {
             case .attemptSucceeded: .trace
             case .attemptFailed, .succeeded, .rejected, .cancelled: .debug
-            case .failed: .info
+            // The policy that has rejected it has told so.
+            case .failed(let verdict, _, _, _): verdict.kind == .rejected ? .debug : .info
             }
         }
 

@@ -55,6 +55,9 @@ public struct Pipeline: Sendable {
         core = PipelineCore(
             name: name, timeBase: base ?? .system, classifier: classifier, repetition: Repetition(isIdempotent),
             observers: observers, elements: elements)
+        guard let observers else { return }
+        let home = PolicyHome(name, observers)
+        for case .policy(let policy) in elements.map(\.kind) { (policy as? any HomedPolicy)?.settle(in: home) }
     }
 
     private static func checkNesting(of elements: [Element], _ name: String) {

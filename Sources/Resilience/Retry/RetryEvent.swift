@@ -17,7 +17,8 @@ extension Retry {
         public var severity: PolicyEventSeverity {
             switch self {
             case .retrying: .debug
-            case .gaveUp: .warning
+            // What the call failed with is said at its end.
+            case .gaveUp(_, let reason): reason.severity
             }
         }
 
@@ -28,6 +29,17 @@ extension Retry {
             case .gaveUp(0, let reason): "gave up without an attempt: \(reason)"
             case .gaveUp(let attempt, let reason): "gave up after attempt \(attempt): \(reason)"
             }
+        }
+    }
+}
+
+extension RetriesExhausted.Reason {
+    /// Whether there is something to do about it.
+    fileprivate var severity: PolicyEventSeverity {
+        switch self {
+        case .budgetExhausted, .retryAfterTooLong: .warning
+        case .effectUnknown: .info
+        case .attemptsExhausted, .deadlineTooNear, .elapsedTooLong, .notIdempotent, .rejected, .callerRetries: .debug
         }
     }
 }

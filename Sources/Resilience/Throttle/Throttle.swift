@@ -227,7 +227,7 @@ public final class Throttle: StatusReporting {
         let now = base.now
         var isDone = false
         change { state, now in isDone = state.machine.endHold(at: now) }
-        if isDone { lazyObservers.known?.send(Event.holdEnded, from: name, at: now) }
+        if isDone { lazyObservers.send(Event.holdEnded, from: name, at: now) }
         return isDone
     }
 
@@ -297,4 +297,8 @@ public final class Throttle: StatusReporting {
         let wait = maxWait == .zero ? "rejects at once" : "waits up to \(maxWait.text)"
         return "\(name): \(limit), \(wait)\(settings.holdBackoff == nil ? "" : ", held by 429")"
     }
+}
+
+extension Throttle: HomedPolicy {
+    func settle(in home: PolicyHome) { lazyObservers.settle(in: home) }
 }

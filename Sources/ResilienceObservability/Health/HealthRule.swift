@@ -18,8 +18,9 @@ import Resilience
 /// | is a queue that is paused | degraded | degraded |
 /// | is anything else | up | up |
 ///
-/// A circuit that has been half-open, or open, for a minute, and would let a probe in, has no traffic: nothing is held
-/// up, and only a call can tell more. It is up. So is one that was restored half-open and has had no call since.
+/// A circuit that has been half-open, or open, for a minute, and would let its first probe in, has no traffic: nothing is
+/// held up, and only a call can tell more. It is up. So is one that was restored half-open and has had no call since. A
+/// half-open circuit of your own tells its probes in ``/Resilience/CircuitBreakerStatus/callCount``.
 ///
 /// A rule of your own can begin with the standard one:
 ///
@@ -71,7 +72,11 @@ extension PolicyHealth {
         return !isAllowed
     }
 
-    /// Whether the circuit waits for a probe, and nobody calls: the first call would be one. With a probe on its way,
-    /// no other is let in; its end begins another state, or another round of it.
-    private var isIdle: Bool { isAllowed && inStateFor.map { $0 >= .seconds(60) } ?? (circuit?.state == .halfOpen) }
+    /// Whether the circuit waits for its first probe, and nobody calls: the first call would be one. With a probe on its
+    /// way, no other is let in. A half-open circuit that has counted a probe, or is in its ramp, is recovering.
+    private var isIdle: Bool {
+        guard isAllowed, let circuit else { return false }
+        let isHalfOpen = circuit.state == .halfOpen
+        return (!isHalfOpen || circuit.callCount == 0) && inStateFor.map { $0 >= .seconds(60) } ?? isHalfOpen
+    }
 }

@@ -5,14 +5,17 @@
     /// Decides which lines are written when many of one kind come: the first of each window of time, and at the
     /// window's end a summary of the rest.
     ///
-    /// A key's window begins with its first event. When it is over, the key is gone, so that idle keys cost nothing. All
-    /// windows have the same length, so they end in the order in which they began.
+    /// A key's window begins with its first event. While events come, each further window is twice as long, up to a
+    /// limit: what lasts for a night has as few lines as what lasts for a minute. A key without an event in a window is
+    /// gone, so that idle keys cost nothing.
     struct LogFlood<Key: Hashable & Sendable, Event: Sendable>: Sendable {
         struct Limits: Sendable {
             /// The lines of one key in one window; 1 or more.
             let lines: Int
-            /// The length of a window; above zero.
+            /// The length of a key's first window; above zero.
             let window: Duration
+            /// The length of the longest window. If that is the first, a key is gone when its window is over.
+            let longest: Duration
             /// The number of keys with a window at the same time; 1 or more. Events of further keys share one window.
             let keys: Int
         }
@@ -53,6 +56,7 @@
         }
 
         private struct Window: Sendable {
+            let length: Duration
             let ends: MonotonicInstant
             var written = 0
             var leftOut: LeftOut?
@@ -98,11 +102,9 @@
                 index = windows.index(forKey: nil)
             }
             guard let index else {
-                let ends = now + limits.window
-                var window = Window(ends: ends)
+                var window = Window(length: limits.window, ends: now + limits.window)
                 let answer = window.receive(event, level, at: now, lines: limits.lines, isWritten: isWritten)
-                windows[key] = window
-                order.append((key, ends))
+                open(window, of: key)
                 return answer
             }
             return windows.values[index].receive(event, level, at: now, lines: limits.lines, isWritten: isWritten)
@@ -115,10 +117,17 @@
             var summaries: [Summary] = []
             while oldest < order.count, order[oldest].ends <= now {
                 let (key, ends) = order[oldest]
-                if let window = windows.removeValue(forKey: key), let leftOut = window.leftOut {
+                oldest += 1
+                guard let window = windows.removeValue(forKey: key) else { continue }
+                if let leftOut = window.leftOut {
                     summaries.append(summary(key, leftOut, ends, isAll: window.written == 0))
                 }
-                oldest += 1
+                let isEmpty = window.written == 0 && window.leftOut == nil
+                if isEmpty || limits.longest <= limits.window { continue }
+                let length = min(window.length + window.length, limits.longest)
+                let next = Window(length: length, ends: ends + length)
+                // One that is over has had no event.
+                if next.ends > now { open(next, of: key) }
             }
             // Seldom enough that each key is moved once on average.
             if oldest > 16, oldest * 2 > order.count {
@@ -137,6 +146,13 @@
                 summaries.append(summary(key, leftOut, latest, isAll: windows[key]?.written == 0))
             }
             return summaries
+        }
+
+        private mutating func open(_ window: Window, of key: Key?) {
+            windows[key] = window
+            var index = order.endIndex
+            while index > oldest, order[index - 1].ends > window.ends { index -= 1 }
+            order.insert((key, window.ends), at: index)
         }
 
         private func summary(_ key: Key?, _ leftOut: LeftOut, _ until: MonotonicInstant, isAll: Bool) -> Summary {

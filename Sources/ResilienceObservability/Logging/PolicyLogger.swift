@@ -16,11 +16,12 @@
     /// closure to change that.
     ///
     /// Many events of one kind do not flood the log. Of each pipeline, policy and kind of event, five lines are written
-    /// in ten seconds, and then one summary of what was left out: how many, since when, and the last of them. An event
-    /// below the logger's level costs one call of the level's closure and is not counted.
+    /// in ten seconds, and then one summary of what was left out: how many, since when, and the last of them. While they
+    /// go on, each time is twice as long as the one before, up to five minutes. An event below the logger's level costs
+    /// one call of the level's closure and is not counted.
     ///
-    /// Rejected calls are counted although their lines are below the logger's level: every ten seconds in which there
-    /// are some, a line at `notice` says how many each policy has rejected.
+    /// Rejected calls are counted although their lines are below the logger's level: after each of these times in which
+    /// there were some, a line at `notice` says how many each policy has rejected.
     ///
     /// Characters that would break a line, in names or error texts from outside, are written as escapes.
     ///
@@ -47,7 +48,8 @@
         ///   - logger: The logger. Its level and metadata are those it has now.
         ///   - lines: How many lines are written for one pipeline, policy and kind of event within `window`; 1 or more,
         ///     5 by default, `Int.max` for no limit.
-        ///   - window: How long the lines are counted before the summary; above zero, 10 seconds by default.
+        ///   - window: How long the lines are counted before the first summary; above zero, 10 seconds by default. The
+        ///     longest time is 30 times that.
         ///   - maxKeys: How many combinations of pipeline, policy and kind are counted separately at the same time; 1 or
         ///     more, 200 by default. Events of further ones share one limit.
         ///   - timeBase: The clock that measures the window.
@@ -60,10 +62,12 @@
             self.logger = logger
             self.levels = levels
             self.timeBase = timeBase
+            let window = checks.aboveZero(window, "window")
             flood = Locked(
                 LogFlood(
                     LogFlood.Limits(
-                        lines: checks.atLeast(1, lines, "lines"), window: checks.aboveZero(window, "window"),
+                        lines: checks.atLeast(1, lines, "lines"), window: window,
+                        longest: .nanoseconds(window.saturatedNanoseconds.saturatingMultiplied(by: 30)),
                         keys: checks.atLeast(1, maxKeys, "maxKeys"))))
         }
 
@@ -135,7 +139,8 @@
                 if let rejecter = key.rejecter {
                     let more = summary.isAll ? "" : " more"
                     let calls = summary.count == 1 ? "call" : "calls"
-                    text = "\(name) \(summary.count)\(more) \(calls) rejected by \(rejecter) in \(span.text)"
+                    let place = key.kind == "rejected" ? "" : " further in"
+                    text = "\(name) \(summary.count)\(more) \(calls) rejected\(place) by \(rejecter) in \(span.text)"
                 } else {
                     text = "\(name) \(key.kind): \(rest), the last: \(summary.last.detail)\(failure)"
                 }
@@ -151,12 +156,17 @@
     }
 
     extension PolicyEvent {
-        /// What rejected a call, if that is what the event is about: a policy of the pipeline, or one that is used
-        /// alone. In a pipeline the policy's own event is about the same rejection.
+        /// What rejected a call, if that is what the event is about: a policy of the pipeline, one of another pipeline
+        /// further in, or one that is used alone. In a pipeline the policy's own event is about the same rejection.
         fileprivate var rejecter: String? {
-            guard detail.kind == "rejected" else { return nil }
-            if detail is Pipeline.Event { return failure?.policy ?? failure?.type ?? "a policy" }
-            return pipeline == nil ? policy : nil
+            guard let event = detail as? Pipeline.Event else {
+                return detail.kind == "rejected" && pipeline == nil ? policy : nil
+            }
+            switch event {
+            case .failed(let verdict, _, _, _) where verdict.kind != .rejected: return nil
+            case .rejected, .failed: return failure?.policy ?? failure?.type ?? "a policy"
+            case .attemptSucceeded, .attemptFailed, .succeeded, .cancelled: return nil
+            }
         }
     }
 

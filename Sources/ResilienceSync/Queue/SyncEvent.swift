@@ -14,7 +14,8 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     case attempted(id: String)
     /// The other side acknowledged a mutation.
     case delivered(id: String)
-    /// An attempt failed; `failures` is how many count against the mutation so far.
+    /// An attempt failed; `failures` is how many count against the mutation so far. `error` is what a log may keep, a
+    /// `FailureDetail`, as in the next ones; the error's text is in ``StoredMutation/lastError``.
     case failed(id: String, failures: Int, error: String)
     /// A mutation became dead.
     case died(id: String, error: String)

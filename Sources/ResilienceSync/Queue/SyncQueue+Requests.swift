@@ -130,6 +130,6 @@ extension SyncQueue {
         SyncStateMachine.Failure(
             verdict: pipeline.verdict(for: error), error: StoredMutation.bounded("\(error)"),
             isOffline: configuration.isOffline(error),
-            rejectedFor: (error as? any Rejection)?.retryAfter)
+            rejectedFor: (error as? any Rejection)?.retryAfter, description: "\(FailureDetail(of: error))")
     }
 }

@@ -10,6 +10,10 @@ extension SyncStateMachine {
         var isOffline = false
         /// How long a policy of the pipeline that rejected the request wants silence; nil if it doesn't say.
         var rejectedFor: Duration?
+        /// What observers are told, who may not keep the error's text; nil for the text, if it is our own.
+        var description: String?
+
+        var told: String { description ?? error }
     }
 
     enum Outcome: Sendable, Hashable {
@@ -147,7 +151,7 @@ extension SyncStateMachine {
                 for: failure.verdict.retryAfter, sentAt: note.sentAt, isOurOwn: false, counts: !note.isMadeUpFor,
                 at: now)
             if let lane, failure.isFinal {
-                park(lane, failure.error)
+                park(lane, failure.error, told: failure.told)
             } else if let lane, let times {
                 draws.append(.holdLonger(lane, times: times))
             }
@@ -159,7 +163,7 @@ extension SyncStateMachine {
         if isCancelled { return }
         // A check that fails in any other way says that the other side can't be used.
         if failure.isOffline || note.mutations.isEmpty && failure.verdict.kind != .rejected {
-            events.append(.offline(error: failure.error))
+            events.append(.offline(error: failure.told))
             if halt == nil { draws.append(.outage) }
             return
         }
@@ -173,7 +177,9 @@ extension SyncStateMachine {
             // Cancelled from elsewhere, which is not the mutation's fault.
             for mutation in note.mutations { hold(mutation) }
         case .permanent, .transient, .uncertain, .success, .throttled:
-            if note.mutations.count == 1, failure.isFinal { return park(note.mutations[0], failure.error) }
+            if note.mutations.count == 1, failure.isFinal {
+                return park(note.mutations[0], failure.error, told: failure.told)
+            }
             for mutation in note.mutations { failed(mutation, failure, note.witnesses) }
         }
     }
@@ -181,27 +187,31 @@ extension SyncStateMachine {
     private mutating func failed(_ mutation: LaneHead, _ failure: Failure, _ sent: FailureWitnesses.Tally) {
         let named = failure.verdict.retryAfter.map { min(late($0), settings.maxPause) }
         if settings.failureCounting == .always || witnesses.failed(mutation, sent: sent) {
-            return countFailure(of: mutation, failure.error, holdingFor: named)
+            return countFailure(of: mutation, failure, holdingFor: named)
         }
         counts.failed += 1
-        events.append(.failed(id: mutation.id, failures: mutation.failures, error: failure.error))
+        events.append(.failed(id: mutation.id, failures: mutation.failures, error: failure.told))
         hold(mutation, atLeast: named)
     }
 
-    private mutating func countFailure(of mutation: LaneHead, _ error: String, holdingFor named: Duration?) {
-        let failed = MutationChange.failed(mutation.position, error: error)
+    private mutating func countFailure(of mutation: LaneHead, _ failure: Failure, holdingFor named: Duration?) {
+        let failed = MutationChange.failed(mutation.position, error: failure.error)
         // A store may hold any number.
         let failures = mutation.failures.saturatingAdding(1)
-        if failures >= settings.maxFailures { return park(mutation, error, after: [failed]) }
+        if failures >= settings.maxFailures {
+            return park(mutation, failure.error, told: failure.told, after: [failed])
+        }
         unsettled.append(
-            Settlement(changes: [failed], event: .failed(id: mutation.id, failures: failures, error: error)))
+            Settlement(changes: [failed], event: .failed(id: mutation.id, failures: failures, error: failure.told)))
         hold(mutation, atLeast: named)
     }
 
-    mutating func park(_ mutation: LaneHead, _ error: String, after changes: [MutationChange] = []) {
+    mutating func park(
+        _ mutation: LaneHead, _ error: String, told: String? = nil, after changes: [MutationChange] = []
+    ) {
         witnesses.forget(mutation.position)
         let parked = MutationChange.died(mutation.position, error: error, rest: settings.laneRule)
-        unsettled.append(Settlement(changes: changes + [parked], event: .died(id: mutation.id, error: error)))
+        unsettled.append(Settlement(changes: changes + [parked], event: .died(id: mutation.id, error: told ?? error)))
     }
 
     private mutating func hold(_ mutation: LaneHead, atLeast named: Duration? = nil) {

@@ -31,10 +31,10 @@ import Testing
 
     private static func circuit(
         _ state: CircuitState, isAllowed: Bool? = nil, _ mode: CircuitBreaker.Mode = .automatic,
-        for seconds: Int? = 0
+        for seconds: Int? = 0, calls: Int? = 0
     ) -> CircuitBreakerStatus {
         CircuitBreakerStatus(
-            state: state, failureCount: 0, isAllowed: isAllowed, mode: mode,
+            state: state, failureCount: 0, callCount: calls, isAllowed: isAllowed, mode: mode,
             since: seconds.map { now + .seconds(-$0) })
     }
 
@@ -51,6 +51,10 @@ import Testing
         Case("half-open for a minute, and nobody calls", .up, .up, circuit(.halfOpen, for: 60)),
         Case("half-open for nearly a minute", .degraded, .degraded, circuit(.halfOpen, for: 59)),
         Case("half-open for long, with a probe", .degraded, .degraded, circuit(.halfOpen, isAllowed: false, for: 900)),
+        Case(
+            "half-open for long, and one of its probes was good", .degraded, .degraded,
+            circuit(.halfOpen, for: 900, calls: 1)),
+        Case("half-open for long in its ramp", .degraded, .degraded, circuit(.halfOpen, for: 900, calls: nil)),
         Case("restored half-open, and nobody calls", .up, .up, circuit(.halfOpen, for: nil)),
         Case("restored half-open, with a probe", .degraded, .degraded, circuit(.halfOpen, isAllowed: false, for: nil)),
         Case("open for long", .degraded, .down, circuit(.open, for: 900)),

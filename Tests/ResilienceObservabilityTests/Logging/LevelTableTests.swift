@@ -101,6 +101,16 @@
             }
         }
 
+        @Test(
+            "giving up is above debug only if there is something to do about it: the call's own line says that it failed"
+        )
+        func givingUp() {
+            let told = RetriesExhausted.Reason.allCases.map { ($0, Retry.Event.gaveUp(attempt: 1, $0).severity) }
+            #expect(told.filter { $0.1 == .warning }.map(\.0) == [.retryAfterTooLong, .budgetExhausted])
+            #expect(told.filter { $0.1 == .info }.map(\.0) == [.effectUnknown])
+            #expect(told.allSatisfy { [.debug, .info, .warning].contains($0.1) })
+        }
+
         private struct Custom: PolicyEventDetail { var description: String { "custom" } }
 
         @Test("an event of a policy of one's own is debug, a probe too")

@@ -8,8 +8,8 @@
     @Suite struct LogFloodTests {
         private typealias Flood = LogFlood<String, Int>
 
-        private func flood(lines: Int = 2, keys: Int = 2) -> Flood {
-            Flood(Flood.Limits(lines: lines, window: .seconds(10), keys: keys))
+        private func flood(lines: Int = 2, longest: Int = 10, keys: Int = 2) -> Flood {
+            Flood(Flood.Limits(lines: lines, window: .seconds(10), longest: .seconds(longest), keys: keys))
         }
 
         private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
@@ -78,9 +78,53 @@
             #expect(flood.count == 0)
         }
 
+        @Test(
+            "while events come, each window is twice as long, up to the longest; after one without any, all is as at first"
+        )
+        func lasting() {
+            var flood = flood(lines: 1, longest: 60)
+            var ends: [Int64] = []
+            var written: [Int64] = []
+            for second in Int64(0)..<220 {
+                for summary in flood.end(at: at(second)) {
+                    #expect(summary.until == at(second))
+                    ends.append(second)
+                }
+                if flood.receive(0, of: "a", .info, at: at(second)) == .write { written.append(second) }
+            }
+            #expect(ends == [10, 30, 70, 130, 190] && written == [0, 10, 30, 70, 130, 190])
+            // The window in which it ends, and an empty one.
+            #expect(flood.end(at: at(250)).map(\.count) == [29] && flood.count == 1)
+            #expect(flood.end(at: at(310)).isEmpty && flood.count == 0)
+            #expect(flood.receive(0, of: "a", .info, at: at(310)) == .write)
+            #expect(flood.receive(0, of: "a", .info, at: at(310)) == .leaveOut(alarm: at(320)))
+        }
+
+        @Test("with windows of many lengths, each ends at its own time, and nothing is lost", arguments: 0..<20)
+        func lengths(seed: UInt64) {
+            var random = SplitMix64(seed: seed)
+            var flood = flood(lines: 2, longest: 80, keys: 5)
+            var (now, came, written, told): (Int64, Int, Int, Int) = (0, 0, 0, 0)
+            for _ in 0..<3_000 {
+                now += Int64.random(in: 0...12, using: &random)
+                for summary in flood.end(at: at(now)) {
+                    told += summary.count
+                    #expect(summary.until <= at(now) && summary.until > at(now - 13))
+                }
+                came += 1
+                let key = "\(Int.random(in: 0..<8, using: &random))"
+                if flood.receive(0, of: key, .info, at: at(now)) == .write { written += 1 }
+            }
+            told += flood.tellAll(at: at(now)).reduce(0) { $0 + $1.count }
+            #expect(written + told == came && flood.count <= 6)
+            _ = flood.end(at: at(now + 200))
+            #expect(flood.count == 0)
+        }
+
         @Test("a window without end does not overflow")
         func endless() {
-            var flood = Flood(Flood.Limits(lines: .max, window: .seconds(Int64.max), keys: 1))
+            let endless = Duration.seconds(Int64.max)
+            var flood = Flood(Flood.Limits(lines: .max, window: endless, longest: endless, keys: 1))
             for number in 0..<10 { #expect(flood.receive(number, of: "a", .info, at: at(0)) == .write) }
         }
     }
@@ -94,7 +138,9 @@
 
             private static let limits = (lines: 2, window: Int64(3), keys: 2)
             var machine = LogFlood<String, Int>(
-                .init(lines: limits.lines, window: .nanoseconds(limits.window), keys: limits.keys))
+                .init(
+                    lines: limits.lines, window: .nanoseconds(limits.window), longest: .nanoseconds(limits.window),
+                    keys: limits.keys))
             var now: Int64 = 0
             private var model: [String: Past] = [:]
             private var came = 0, written = 0, told = 0

@@ -194,6 +194,51 @@
             #expect(lines == ["notice [room] 3 calls rejected by room in 0 s"])
         }
 
+        @Test("an outage of a night has as few lines as an hour's: its summaries come every five minutes at last")
+        func night() throws {
+            let log = PolicyLogger(logger(.info), timeBase: clock)
+            let pipeline = Pipeline("catalog", timeBase: clock, isIdempotent: true, observers: PolicyObservers(log)) {
+                Retry(maxRetries: 2, backoff: .none)
+                CircuitBreaker("breaker", openFor: .seconds(5), timeBase: clock)
+            }
+            func hours(_ hours: Int) throws -> Int {
+                let before = handler.entries.count
+                try clock.run { [clock] in
+                    for _ in 0..<hours * 3_600 {
+                        _ = try? await pipeline.run { throw Outage() }
+                        try await clock.sleep(for: .seconds(1))
+                    }
+                }
+                return handler.entries.count - before
+            }
+            let first = try hours(1)
+            #expect(first < 300 && lines.contains { $0.hasSuffix(" calls rejected by breaker in 300 s") })
+            // Of three kinds of events five lines and a summary, and one of rejections, every five minutes: 12 · 19.
+            let second = try hours(1)
+            #expect((220...236).contains(second), "\(second)")
+            log.flush()
+        }
+
+        @Test("a call that another pipeline rejects further in has no line of its own, and is summed up")
+        func furtherIn() throws {
+            let log = PolicyLogger(logger(.info), timeBase: clock)
+            let observers = PolicyObservers(log)
+            let breaker = CircuitBreaker("breaker", timeBase: clock)
+            let catalog = Pipeline("catalog", timeBase: clock, observers: observers) { breaker }
+            let gateway = Pipeline("gateway", timeBase: clock, observers: observers) {}
+            breaker.setMode(.isolated)
+            try clock.run {
+                for _ in 0..<30 { _ = try? await gateway.run { try await catalog.run {} } }
+            }
+            log.flush()
+            #expect(
+                lines == [
+                    "notice [catalog/breaker] mode set → isolated",
+                    "notice [catalog/call] 30 calls rejected by breaker in 0 s",
+                    "notice [gateway/call] 30 calls rejected further in by breaker in 0 s",
+                ])
+        }
+
         @Test("an event of another kind is written in the middle of a storm")
         func apart() {
             let log = PolicyLogger(logger(), lines: 1, timeBase: clock)

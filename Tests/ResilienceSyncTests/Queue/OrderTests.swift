@@ -35,7 +35,7 @@ import Testing
         #expect(report.died == 1 && report.delivered == 1 && report.end == .drained)
         #expect(report.lastError is Refusal)
         #expect(try await queue.dead().map(\.mutation.id) == ["a1"])
-        #expect(fixture.events.contains(.died(id: "a1", error: "410")))
+        #expect(fixture.events.contains(.died(id: "a1", error: "Refusal")))
         #expect(fixture.server.ids == ["a1", "a2"])
     }
 

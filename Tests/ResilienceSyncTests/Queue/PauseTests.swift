@@ -296,7 +296,7 @@ import Testing
         #expect(
             fixture.events == [
                 .enqueued(2), .attempted(id: "a1"), .paused(for: .seconds(7)), .attempted(id: "b1"),
-                .failed(id: "b1", failures: 0, error: "503"), .attempted(id: "a1"), .delivered(id: "a1"),
+                .failed(id: "b1", failures: 0, error: "Refusal"), .attempted(id: "a1"), .delivered(id: "a1"),
                 .attempted(id: "b1"), .delivered(id: "b1"), .drained,
             ])
     }

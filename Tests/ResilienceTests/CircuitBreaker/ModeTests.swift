@@ -250,8 +250,8 @@ import Testing
         }
         #expect(
             recorder.events().compactMap { (event: CircuitBreaker.Event) in "\(event)" } == [
-                "set by hand → isolated", "set by hand → disabled", "set by hand → observing",
-                "set by hand → automatic",
+                "mode set → isolated", "mode set → disabled", "mode set → observing",
+                "mode set → automatic",
             ])
     }
 }

@@ -5,6 +5,12 @@ import Testing
 private let now = MonotonicInstant.second(0)
 
 @Suite struct TripRuleTests {
+    @Test("a circuit that no number of failures opens has no limit of failures")
+    func noLimit() {
+        #expect(CircuitBreaker(tripping: .consecutiveFailures(.max)).status.failureLimit == nil)
+        #expect(CircuitBreaker(tripping: .consecutiveFailures(5)).status.failureLimit == 5)
+    }
+
     @Test(
         "what each verdict says about an endpoint, to a rule on failures and to a rule on 429s",
         arguments: [

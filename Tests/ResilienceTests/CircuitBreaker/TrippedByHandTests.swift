@@ -71,7 +71,7 @@ import Testing
         #expect(!breaker.trip() && !breaker.trip(for: .seconds(9)))
         breaker.setMode(.automatic)
         #expect(breaker.state == .closed && breaker.status.isAllowed)
-        #expect(lines == ["set by hand → automatic"])
+        #expect(lines == ["mode set → automatic"])
     }
 
     @Test("a gate opened by hand rejects, and lets everybody in afterwards")

@@ -218,4 +218,29 @@ import Testing
         }
         #expect(counter.counts.calls.count == 10 && counter.counts.waits.count == 10)
     }
+
+    @Test("a pipeline that has been counted has room for what it did not do before: its failures in an outage")
+    func roomForFailures() async {
+        let counter = EventCounter(limit: 20)
+        let pipelines = (0..<30).map { number in
+            Pipeline("\(number)", observers: PolicyObservers(counter)) {}
+        }
+        for pipeline in pipelines { try? await pipeline.run {} }
+        for pipeline in pipelines { try? await pipeline.run { throw Outage() } }
+        let ends = counter.counts.byKey.filter { !$0.key.kind.hasPrefix("attempt") }
+        #expect(ends.keys.count { $0.kind == "succeeded" } == 20 && ends.keys.count { $0.kind == "failed" } == 20)
+        #expect(counter.counts.calls.values.reduce(0) { $0 + $1.count } == 40 && counter.counts.others == 40)
+    }
+
+    @Test("kinds that are made of data are a bounded number of keys")
+    func kinds() {
+        struct Numbered: PolicyEventDetail {
+            let number: Int
+            var kind: String { "\(number)" }
+            var description: String { kind }
+        }
+        let counter = EventCounter(limit: 1)
+        for number in 0..<200 { counter.receive(event(Numbered(number: number))) }
+        #expect(counter.counts.byKey.count == 100 && counter.counts.others == 100)
+    }
 }

@@ -75,7 +75,7 @@ import Testing
                 #expect(recorder.events(of: FallbackEvent.self).isEmpty)
             case .mistake:
                 #expect(throws: Mistake.self) { try end.get() }
-                #expect(recorder.events() == [FallbackEvent.failed(verdict, error: "Mistake()")])
+                #expect(recorder.events() == [FallbackEvent.failed(verdict, error: "Mistake")])
             }
         }
     }

@@ -181,11 +181,11 @@ public struct TripCounts: Sendable, Hashable {
     /// Creates counts.
     /// - Parameters:
     ///   - failureCount: The failures that count now.
-    ///   - failureLimit: The number of failures that opens the circuit; nil if there is none.
+    ///   - failureLimit: The number of failures that opens the circuit; nil, or `Int.max`, if there is none.
     ///   - callCount: The calls that count now, including failures; nil if calls are not counted.
     public init(failureCount: Int, failureLimit: Int? = nil, callCount: Int? = nil) {
         self.failureCount = failureCount
-        self.failureLimit = failureLimit
+        self.failureLimit = failureLimit == .max ? nil : failureLimit
         self.callCount = callCount
     }
 }
