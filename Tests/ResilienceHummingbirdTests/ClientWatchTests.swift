@@ -148,6 +148,36 @@
             #expect(tally.verdicts == [.cancelled])
         }
 
+        @Test("a response whose body begins when the client has closed its side already is ended, too")
+        func goneBeforeBody() async throws {
+            let router = router()
+            router.get("/first") { _, _ in "served" }
+            router.get("/") { _, _ in
+                // It takes no notice of its cancellation, and answers all the same.
+                try? await Gate().pass()
+                return Response(
+                    status: .ok,
+                    body: ResponseBody { writer in
+                        try await Gate().pass()
+                        try await writer.finish(nil)
+                    })
+            }
+            try await router.live { [tally] port in
+                let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                    .channelOption(.allowRemoteHalfClosure, value: true)
+                    .connect(host: "127.0.0.1", port: port).get()
+                // From its first request on, the connection is watched.
+                try await channel.writeAndFlush(ByteBuffer(string: "GET /first HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+                await tally.wait(left: 1)
+                try await channel.writeAndFlush(ByteBuffer(string: "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+                await tally.wait(entered: 2)
+                try await channel.close(mode: .output)
+                await tally.wait(left: 2)
+                try? await channel.close()
+            }
+            #expect(tally.verdicts == [.success, .cancelled])
+        }
+
         @Test("requests that follow each other on one connection are all answered")
         func keptAlive() async throws {
             let router = router()

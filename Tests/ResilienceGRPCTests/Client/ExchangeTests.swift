@@ -143,6 +143,32 @@
             #expect(silent.hand(.metadata([:]), of: 1) == false && silent.cutOff(1) == false)
         }
 
+        @Test("an attempt that ends before it has a stream was not sent, also if the attempt before it had one")
+        func noStreamAgain() {
+            var exchange = Exchange<[UInt8]>(replayLimit: 100)
+            let late = TimedOut(policy: "timeout", limit: .seconds(1), underlying: nil)
+            let descriptor = MethodDescriptor(fullyQualifiedService: "service", method: "method")
+            let context = ClientContext(descriptor: descriptor, remotePeer: "server", localPeer: "client")
+            func verdict() -> Verdict { exchange.verdict(of: late, .uncertain, isRepeatedByGRPC: false) }
+            _ = exchange.begin(isCopy: false)
+            #expect(verdict() == .transient)
+            exchange.opened(1, context)
+            #expect(exchange.cutOff(1) && verdict() == .uncertain)
+            _ = exchange.begin(isCopy: false)
+            #expect(verdict() == .transient)
+        }
+
+        @Test("the last end is that of an attempt that was cut off, also after another one's status")
+        func lastEnd() throws {
+            var exchange = Exchange<[UInt8]>(replayLimit: 100)
+            _ = exchange.begin(isCopy: false)
+            #expect(exchange.ended(1, .status(Status(code: .unavailable, message: ""), [:])) == true)
+            _ = exchange.begin(isCopy: false)
+            #expect(exchange.cutOff(2) == true)
+            guard case .lost(let error)? = exchange.lastEnd else { return #expect(Bool(false), "it has no status") }
+            #expect(error.code == .deadlineExceeded)
+        }
+
         @Test("who has left is handed nothing, and nothing begins for it")
         func abandoned() {
             var exchange = Exchange<[UInt8]>(replayLimit: 100)

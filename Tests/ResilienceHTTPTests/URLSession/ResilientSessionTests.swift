@@ -119,6 +119,23 @@
             }
         }
 
+        @Test("a body that is a stream is not sent a second time, though a rule asks for it")
+        func bodyStreamByRule() async throws {
+            try await Loopback.run(fallback: .status(503)) { loopback async throws in
+                let pipeline = Pipeline(timeBase: loopback.clock) {
+                    Retry(maxRetries: 1, backoff: .none, rules: { _ in .retry })
+                }
+                var request = loopback.get
+                request.httpMethod = "PUT"
+                request.httpBodyStream = InputStream(data: Data("payload".utf8))
+                await #expect(throws: URLError(.requestBodyStreamExhausted)) {
+                    try await loopback.session.resilient(pipeline).data(
+                        for: request, options: RunOptions(isIdempotent: true))
+                }
+                #expect(loopback.server.requests.count == 1)
+            }
+        }
+
         @Test("a POST to a server that is gone is tried again: no server has seen it")
         func serverGone() async throws {
             try await Loopback.run { loopback in
@@ -507,5 +524,18 @@
                 #expect(loopback.server.requests.count == 3)
             }
         }
+
+        @Test("credentials that could not be renewed are not asked for again when the call is tried again")
+        func failedRenewal() async throws {
+            try await Loopback.run(fallback: .status(401)) { loopback async throws in
+                let renewals = ScriptedOperation<Void, URLRequest?>(fallback: .failure(Unreachable()))
+                let session = loopback.session.resilient(
+                    loopback.pipeline(retries: 1), reauthorize: { _ in try await renewals() })
+                #expect(try await session.data(for: loopback.get).1.statusCode == 401)
+                #expect(renewals.callCount == 1 && loopback.server.requests.count == 2)
+            }
+        }
     }
+
+    private struct Unreachable: Error, VerdictConvertible { let verdict = Verdict.transient }
 #endif

@@ -83,6 +83,18 @@ import Testing
         #expect(throttle.status == AdaptiveThrottleStatus(calls: calls, accepted: accepted, rejection: 0))
     }
 
+    @Test("the first call after a quiet time tells that no call is rejected any more, after each outage")
+    func quiet() async {
+        let throttle = throttle()
+        for _ in 0..<2 {
+            await call(throttle, .transient, times: 10)
+            clock.advance(by: .seconds(110))
+            await call(throttle, .success)
+        }
+        let changes = recorder.events(of: AdaptiveThrottle.Event.self).filter { $0.kind != "rejected" }.map(\.kind)
+        #expect(changes == ["began", "ended", "began", "ended"])
+    }
+
     @Test("with `failing: .throttled` a broken service is not taken for one that asks for fewer calls")
     func onlyThrottled() async {
         let throttle = throttle(failing: .throttled)

@@ -116,6 +116,26 @@ import Testing
         }
     }
 
+    @Test("an overload ends with the last one whose wait is over, and observers are told")
+    func waitsAreOver() async throws {
+        let bulkhead = Bulkhead(
+            limit: 1, queue: 9, maxWait: .seconds(1), shedding: LoadShedding(), timeBase: clock,
+            observers: PolicyObservers(recorder))
+        let inside = try bulkhead.acquire()
+        let first = Task { try await bulkhead.run { try await operation(1) } }
+        await recorder.waitForEvents(1)
+        clock.advance(by: .milliseconds(100))
+        let second = Task { try await bulkhead.run { try await operation(2) } }
+        await clock.waitForSleepers(2)
+        #expect(bulkhead.status.isShedding)
+        clock.advance(by: .seconds(1))
+        for task in [first, second] { await #expect(throws: BulkheadFull.self) { try await task.value } }
+        #expect(!bulkhead.status.isShedding)
+        let events = recorder.events(of: Bulkhead.Event.self)
+        #expect(events.filter { $0 == .sheddingBegan || $0 == .sheddingEnded } == [.sheddingBegan, .sheddingEnded])
+        inside.complete(.success)
+    }
+
     @Test("it is described, and a bulkhead with other settings of it is another")
     func settings() {
         let bulkhead = bulkhead()

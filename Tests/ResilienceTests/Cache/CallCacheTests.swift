@@ -437,6 +437,18 @@ import Testing
         #expect(load.callCount == 1 && events.last == .fellBack(.rejected))
     }
 
+    @Test("a call without time left has waited for no load, and keeps the next call from none")
+    func noTimeAtFirst() throws {
+        let cache = cache()
+        load.enqueue(.success(1), .success(2))
+        try clock.run { () async throws in
+            #expect(try await ask(cache) == 1)
+            clock.advance(by: .seconds(100))
+            #expect(try await cache.value(for: "a", deadline: clock.now) { try await load("a") } == 1)
+            #expect(try await ask(cache) == 2)
+        }
+    }
+
     @Test("an operation that asks a cache for a stale value does not become a part of the load in the background")
     func refreshInside() throws {
         let (cache, outer) = (cache(), SingleFlight<String, Int>(timeBase: clock))

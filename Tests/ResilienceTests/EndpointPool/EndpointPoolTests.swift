@@ -223,6 +223,22 @@ private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .tran
         }
     }
 
+    @Test("an attempt that found no endpoint is none, and the one after it is counted and told")
+    func emptyAtFirst() async {
+        let pool = pool([])
+        let calls = EventRecorder()
+        let pipeline = Pipeline("search", timeBase: clock, observers: PolicyObservers(calls)) {
+            Retry(
+                maxRetries: 1, backoff: .constant(.zero), on: [.transient, .rejected],
+                beforeRetry: { _, _ in pool.update(["a"]) })
+        }
+        await #expect(throws: Failure.self) { try await pipeline.run(over: pool) { _ in throw Failure() } }
+        #expect(
+            calls.events(of: Pipeline.Event.self) == [
+                .attemptFailed(2, .transient, took: .zero), .failed(.transient, took: .zero, attempts: 1),
+            ])
+    }
+
     @Test("a list that is emptied between two attempts ends the call as the attempt before")
     func emptied() async {
         let pool = pool()
@@ -404,6 +420,37 @@ private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .tran
         }
         clock.advance(by: .seconds(31))
         pool.update(staysInList ? ["a", "b"] : ["a", "c"])
+        #expect(events.map(\.kind) == ["ejected", "returned"] && events.last == .returned("b"))
+    }
+
+    @Test("a return that is due is told when something is done by hand, though no call came", arguments: 0..<3)
+    func returnsByHand(change: Int) async {
+        let pool = pool()
+        while !pool.status.endpoints.contains(where: { $0.isEjected }) {
+            _ = try? await pool.run { endpoint in if endpoint == "b" { throw Lost() } }
+        }
+        clock.advance(by: .seconds(31))
+        switch change {
+        case 0: pool.eject("c")
+        case 1: pool.restore("c")
+        default: pool.reset()
+        }
+        #expect(events.map(\.kind) == ["ejected", "returned"] + (change == 0 ? ["ejected"] : []))
+        #expect(events.dropFirst().first == .returned("b"))
+    }
+
+    @Test("a return that is due is told when the next endpoint is chosen", arguments: [true, false])
+    func returnsWithChoice(isHedged: Bool) async throws {
+        let pool = pool()
+        while !pool.status.endpoints.contains(where: { $0.isEjected }) {
+            _ = try? await pool.run { endpoint in if endpoint == "b" { throw Lost() } }
+        }
+        clock.advance(by: .seconds(31))
+        if isHedged {
+            try await Pipeline("calls", timeBase: clock) {}.runHedged(over: pool) { _ in }
+        } else {
+            try pool.pick().complete(.success)
+        }
         #expect(events.map(\.kind) == ["ejected", "returned"] && events.last == .returned("b"))
     }
 
