@@ -102,6 +102,7 @@
                     let handler = DepartureHandler()
                     try handlers.addHandler(handler, position: .first)
                     handler.add(departure)
+                    handler.lookBack(at: connection)
                 }
             } catch {
                 // The connection has no handlers any more: it is closed.
@@ -113,6 +114,20 @@
             if isGone { return departure.came() }
             departures.removeAll { !$0.canCome }
             departures.append(departure)
+        }
+
+        /// The client may have closed its end before there was this handler.
+        private func lookBack(at connection: any Channel) {
+            guard let socket = connection as? any SocketOptionProvider else { return }
+            #if canImport(Darwin)
+                let (closeWait, info) = (5, socket.getTCPConnectionInfo())
+            #else
+                let (closeWait, info) = (8, socket.getTCPInfo())
+            #endif
+            info.assumeIsolated().whenSuccess { info in
+                // The state is the first byte of both.
+                if withUnsafeBytes(of: info, { Int($0[0]) }) == closeWait { self.clientHasGone() }
+            }
         }
 
         private func clientHasGone() {

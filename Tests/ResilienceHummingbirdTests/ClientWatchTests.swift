@@ -70,6 +70,25 @@
             #expect(tally.verdicts == (guards == .failures ? [] : [.cancelled]))
         }
 
+        @Test("a client that closes its end as soon as its first request has begun ends its call")
+        func leavesAtOnce() async throws {
+            let router = router()
+            router.get("/") { _, _ in
+                try await Gate().pass()
+                return "never"
+            }
+            try await router.live { [tally] port in
+                for number in 1...20 {
+                    try await withConnection(to: port) { _, outbound in
+                        try await outbound.write(ByteBuffer(string: "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"))
+                        await tally.wait(entered: number)
+                    }
+                    await tally.wait(left: number)
+                }
+            }
+            #expect(tally.verdicts.allSatisfy { $0 == .cancelled })
+        }
+
         @Test("a client whose connection is reset ends its call, too")
         func reset() async throws {
             let router = router()
