@@ -49,8 +49,7 @@ public struct BackoffGate: CircuitStateMachine {
 
     public mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
         timePassed(at: now)
-        return shutUntil.map { .reject(retryAfter: $0 == .distantFuture ? nil : now.duration(to: $0)) }
-            ?? .allow(ticket: firstTicket)
+        return shutUntil.map { .reject(retryAfter: now.wait(until: $0)) } ?? .allow(ticket: firstTicket)
     }
 
     /// The lowest ticket that counts: that of the calls let in after the last counted failure; 0 if there was a success

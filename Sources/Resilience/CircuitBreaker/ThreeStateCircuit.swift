@@ -127,7 +127,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         case .closed:
             return admitWatched(at: now, using: generator)
         case .open(let until):
-            return .reject(retryAfter: until == .distantFuture ? nil : now.duration(to: until))
+            return .reject(retryAfter: now.wait(until: until))
         case .halfOpen(var round):
             round.probes.removeAll { $0.leaseEnds <= now }
             guard hasRoom(for: round) else {

@@ -120,7 +120,7 @@
                 EndpointStatus(
                     endpoint: list.name(at: place), isUsed: used.contains(place),
                     isEjected: member.ejectedUntil != nil,
-                    timeRemaining: member.ejectedUntil.flatMap { $0 == .distantFuture ? nil : now.duration(to: $0) },
+                    timeRemaining: member.ejectedUntil.flatMap { now.wait(until: $0) },
                     ejections: member.ejections, weight: then.weight(of: place, at: now), inFlight: member.inFlight,
                     calls: member.total.calls, failures: member.total.failures)
             },

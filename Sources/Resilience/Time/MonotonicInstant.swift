@@ -45,6 +45,9 @@
         .nanoseconds(other.nanoseconds.saturatingSubtracting(nanoseconds))
     }
 
+    /// How long until another instant; nil if that never comes.
+    func wait(until other: MonotonicInstant) -> Duration? { other == .distantFuture ? nil : duration(to: other) }
+
     public static func < (lhs: MonotonicInstant, rhs: MonotonicInstant) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
 
     /// Returns an instant moved by a duration, as ``advanced(by:)`` does.
