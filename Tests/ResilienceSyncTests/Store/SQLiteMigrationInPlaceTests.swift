@@ -125,7 +125,7 @@
 
         @Test("a file of version 3 is opened, its mutations are there, and their claims are counted from then on")
         func version3() async throws {
-            do { _ = try SQLiteStore(path: path).append([Mutation("a1")], under: AppendRules(), at: Date()) }
+            do { _ = try await SQLiteStore(path: path).append([Mutation("a1")], under: AppendRules(), at: Date()) }
             try Stranger.execute(
                 """
                 ALTER TABLE resilience_mutation DROP COLUMN claims; PRAGMA user_version = 3;

@@ -141,7 +141,7 @@ struct PostgreSQLSchema: Sendable {
         overtaken int8, claims int8, payload bytea
         """
 
-    private func columns(of row: String, entity: String, overtaken: String? = nil) -> String {
+    func columns(of row: String, entity: String, overtaken: String? = nil) -> String {
         """
         \(row).position, \(row).id, \(entity), \(row).kind, \(row).operation::int8, \(row).idempotency_key,
         \(row).created_at, \(row).queued_at, \(row).attempted::int4::int8, \(row).failures,
