@@ -82,7 +82,7 @@ public final class PostgreSQLStore: MutationStore {
     ///   - tellsOthers: Whether the store tells the others of what it appends, and of pauses (`NOTIFY`), at most ten times
     ///     a second; true by default.
     ///   - migrates: Whether it makes and migrates tables; true by default. If not, and they are missing or of an earlier
-    ///     version, it throws: run the statements of ``migration(schema:queue:)`` yourself.
+    ///     version, it throws: run the statements of ``migration(schema:queue:from:)`` yourself.
     /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
     ///   ``SyncQueueError/storeFailed(path:reason:)``.
     public convenience init(
