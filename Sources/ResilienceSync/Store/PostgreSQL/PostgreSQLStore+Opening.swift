@@ -103,7 +103,8 @@ extension PostgreSQLStore {
         guard isRefused else { return SyncQueueError.storeFailed(path: path, reason: reason) }
         let advice =
             state == "42501"
-            ? " Grant CREATE, or run the statements of PostgreSQLStore.migration(schema:queue:from:) as another role." : ""
+            ? " Grant CREATE, or run the statements of PostgreSQLStore.migration(schema:queue:from:) as another role."
+            : ""
         return SyncQueueError.unreadable(path: path, reason: reason + advice)
     }
 }
