@@ -226,6 +226,7 @@
                 [EventField("mutation", id)]
             case .failed(let id, let failures, let error):
                 [EventField("mutation", id), EventField("failures", failures), EventField("error", error)]
+            case .suspected(let id, let claims): [EventField("mutation", id), EventField("claims", claims)]
             case .died(let id, let error): [EventField("mutation", id), EventField("error", error)]
             case .paused(let length): [EventField("wait", length)]
             case .offline(let error), .storeFailed(let error): [EventField("error", error)]

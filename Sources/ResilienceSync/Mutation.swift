@@ -102,6 +102,9 @@ public struct StoredMutation: Sendable, Hashable {
     /// Whether the other side has received a later mutation of its entity since this one died, or may have: one that is
     /// pending and attempted. Sending this one now could overwrite newer state with older.
     public var isOvertaken: Bool
+    /// How often it was claimed since the last answer to it. While it is not in flight, so often the process has ended, or
+    /// was cut off from the store, before it knew of an answer.
+    public var claims: Int
 
     /// Creates a stored mutation.
     ///
@@ -114,9 +117,10 @@ public struct StoredMutation: Sendable, Hashable {
     ///   - lastError: What the last such failure said, or why it died.
     ///   - diedAt: When it died; nil if it is pending.
     ///   - isOvertaken: Whether the other side has received a later mutation of its entity, or may have.
+    ///   - claims: How often it was claimed since the last answer to it.
     public init(
         position: Int64, mutation: Mutation, queuedAt: Date, isAttempted: Bool = false, failures: Int = 0,
-        lastError: String? = nil, diedAt: Date? = nil, isOvertaken: Bool = false
+        lastError: String? = nil, diedAt: Date? = nil, isOvertaken: Bool = false, claims: Int = 0
     ) {
         self.position = position
         self.mutation = mutation
@@ -126,6 +130,7 @@ public struct StoredMutation: Sendable, Hashable {
         self.lastError = lastError
         self.diedAt = diedAt
         self.isOvertaken = isOvertaken
+        self.claims = claims
     }
 
     /// A mutation that is new in a store.

@@ -124,8 +124,11 @@ struct StoreModel {
                 {
                     rows[index].stored.isOvertaken = true
                 }
+            case .answered:
+                rows[index].stored.claims = 0
             case .failed(_, let error):
                 rows[index].stored.isAttempted = true
+                rows[index].stored.claims = 0
                 rows[index].stored.failures += 1
                 rows[index].stored.lastError = error
             case .died(_, let error, let rest):
@@ -144,6 +147,7 @@ struct StoreModel {
         let claimed = positions.compactMap { position -> StoredMutation? in
             guard let index = pendingIndex(position), heads.contains(position) else { return nil }
             rows[index].stored.isAttempted = true
+            rows[index].stored.claims += 1
             return rows[index].stored
         }
         return ApplyResult(claimed: claimed, dropped: dropped)
@@ -184,6 +188,7 @@ struct StoreModel {
             rows[index].state = .pending
             rows[index].stored.diedAt = nil
             rows[index].stored.failures = 0
+            rows[index].stored.claims = 0
             rows[index].stored.lastError = nil
             rows[index].stored.queuedAt = date
             count += 1

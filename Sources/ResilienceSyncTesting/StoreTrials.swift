@@ -437,6 +437,34 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     stage.require(
                         stored.map(\.isAttempted) == [true, true, false], "not what was claimed is attempted, or more")
                 },
+                StoreTrial("claims without an answer") { stage in
+                    try await stage.append(["a1", "b1", "c1", "d1"].map { .trial($0) })
+                    let positions = try await stage.pending().map(\.position)
+                    func expect(_ claims: [Int], _ problem: String) async throws {
+                        let found = try await stage.heads().map(\.claims)
+                        stage.require(
+                            found == claims, "\(problem), the heads' claims are \(found) instead of \(claims)")
+                        let pending = try await stage.pending().map(\.claims)
+                        stage.require(pending == claims, "\(problem), the claims are \(pending) instead of \(claims)")
+                    }
+                    let first = try await stage.apply(claiming: [positions[1], positions[0]])
+                    try await stage.reopen()
+                    let second = try await stage.apply(claiming: positions)
+                    stage.require(
+                        first.map(\.claims) == [1, 1] && second.map(\.claims) == [2, 2, 1, 1],
+                        "what is claimed has \(first.map(\.claims)), then \(second.map(\.claims)) claims")
+                    try await stage.reopen()
+                    try await expect([2, 2, 1, 1], "after a restart")
+                    try await stage.apply([.answered(positions[0]), .failed(positions[2], error: "x")])
+                    try await expect([0, 2, 0, 1], "after two answers")
+                    let failures = try await stage.heads().map(\.failures)
+                    stage.require(failures == [0, 0, 1, 0], "an answer that doesn't count is a failure: \(failures)")
+                    try await stage.apply([.died(positions[1], error: "x", rest: .skip)])
+                    let dead = try await stage.dead().map(\.claims)
+                    stage.require(dead == [2], "one that died has \(dead) claims")
+                    _ = try await stage.store.revive(nil, evenOvertaken: true, at: stage.now)
+                    try await expect([0, 0, 0, 1], "after it is revived")
+                },
                 StoreTrial("a claim gives what was coalesced into a mutation since it was found") { stage in
                     try await stage.append([.trial("a1", .update, payload: "old")], AppendRules())
                     _ = try await stage.pending()

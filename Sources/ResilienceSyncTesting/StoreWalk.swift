@@ -97,9 +97,10 @@ struct StoreWalk<Store: MutationStore> {
         let changes = (0..<Int.random(in: 0...3, using: &random)).map { _ -> (Int64) -> MutationChange in
             let error = "error \(Int.random(in: 0...9, using: &random))"
             let rest = LaneRule.allCases.randomElement(using: &random) ?? .skip
-            switch Int.random(in: 0..<4, using: &random) {
+            switch Int.random(in: 0..<5, using: &random) {
             case 0: return { .failed($0, error: error) }
             case 1: return { .died($0, error: error, rest: rest) }
+            case 2: return { .answered($0) }
             default: return { .acknowledged($0) }
             }
         }
@@ -197,7 +198,8 @@ struct StoreWalk<Store: MutationStore> {
         let heads = model.heads.filter { $0.position > start }.prefix(limit).map { head in
             LaneHead(
                 position: theirs(head.position), id: head.id, entity: head.entity, kind: head.kind,
-                queuedAt: head.queuedAt, failures: head.failures, bytes: head.bytes)
+                queuedAt: head.queuedAt, failures: head.failures, bytes: head.bytes,
+                claims: head.claims)
         }
         // For a position that the model has and the store never gave, the highest lower one that it gave.
         let after = positions[start] ?? positions.filter { $0.key < start }.map(\.value).max() ?? .min
@@ -232,7 +234,7 @@ struct StoreWalk<Store: MutationStore> {
         StoredMutation(
             position: theirs(stored.position), mutation: stored.mutation, queuedAt: stored.queuedAt,
             isAttempted: stored.isAttempted, failures: stored.failures, lastError: stored.lastError,
-            diedAt: stored.diedAt, isOvertaken: stored.isOvertaken)
+            diedAt: stored.diedAt, isOvertaken: stored.isOvertaken, claims: stored.claims)
     }
 
     private enum Ending: Equatable {

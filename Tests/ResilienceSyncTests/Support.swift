@@ -37,11 +37,11 @@ extension LaneHead {
     /// - Parameter queuedAt: in seconds after the reference date.
     init(
         _ position: Int64, _ lane: String, _ kind: String = "one", failures: Int = 0, queuedAt: Double = 0,
-        bytes: Int = 0
+        bytes: Int = 0, claims: Int = 0
     ) {
         self.init(
             position: position, id: "m\(position)", entity: lane, kind: kind,
-            queuedAt: Date(timeIntervalSinceReferenceDate: queuedAt), failures: failures, bytes: bytes)
+            queuedAt: Date(timeIntervalSinceReferenceDate: queuedAt), failures: failures, bytes: bytes, claims: claims)
     }
 }
 
@@ -225,6 +225,7 @@ struct HookedStore: MutationStore {
         let name =
             switch changes.first {
             case .acknowledged: "remove"
+            case .answered: "answer"
             case .failed: "fail"
             case .died: "park"
             case nil: "claim"

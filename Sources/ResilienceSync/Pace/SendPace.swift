@@ -30,6 +30,8 @@ struct SendPace: Sendable, Hashable {
     private var quotas: QuotaFacts
     private let maxInFlight: Int
     private let maxRate: Double
+    /// From when on ``maxRate`` allows the next request.
+    private var allowedAt = MonotonicInstant.distantPast
 
     /// How many may be in flight, and how many were acknowledged since that number last grew.
     private var width = 2
@@ -99,7 +101,8 @@ struct SendPace: Sendable, Hashable {
     /// Whether to send the next request.
     func answer(at now: MonotonicInstant, inFlight: Int) -> Answer {
         guard inFlight < maxInFlight else { return .afterAnEnd }
-        return found(at: now, inFlight: inFlight).and(
+        let allowed = allowedAt <= now ? Answer.now : .notBefore(allowedAt)
+        return allowed.and(found(at: now, inFlight: inFlight)).and(
             quotas.answer(at: now, lastSentAt: lastSentAt, inFlight: inFlight, isProbe: isPaused))
     }
 
@@ -122,11 +125,11 @@ struct SendPace: Sendable, Hashable {
             return inFlight > 0 ? .afterAnEnd : .now
         case .flowing:
             guard inFlight - earlier < width, inFlight < widthSearch.limit ?? .max else { return .afterAnEnd }
-            guard let speed else { return .now }
+            guard let speed = search?.pace else { return .now }
             let missing = 1 - credit(at: now, speed)
             // What is missing is less than a rounding error.
             guard missing > 1e-9 else { return .now }
-            return .notBefore(now + .nanoseconds(Int64(saturating: missing / speed * 1e9)) + .nanoseconds(1))
+            return .notBefore(now + Self.time(for: missing, at: speed) + .nanoseconds(1))
         }
     }
 
@@ -136,7 +139,7 @@ struct SendPace: Sendable, Hashable {
         switch standing {
         case .flowing:
             if isIdle(from: lastSentAt, to: now) { exhaustedAt = nil }
-            guard let speed else { break }
+            guard let speed = search?.pace else { break }
             let credit = credit(at: now, speed)
             isHeldBack = credit < Self.mostCredit(speed)
             self.credit = credit - 1
@@ -147,6 +150,11 @@ struct SendPace: Sendable, Hashable {
             startRun(at: now, beside: inFlight)
         case .probing:
             startRun(at: now, beside: inFlight)
+        }
+        if maxRate < Self.fastest {
+            // What a late timer has missed may be made up for.
+            let late = max(0, Self.mostCredit(maxRate) - 2)
+            allowedAt = max(allowedAt, now + Self.time(for: -late, at: maxRate)) + Self.time(for: 1, at: maxRate)
         }
         lastSentAt = now
         quotas.sent(at: now)
@@ -314,13 +322,15 @@ struct SendPace: Sendable, Hashable {
         guard let search else { return }
         // The probe was the first of the requests that have gathered.
         catchUp = exhaustedAt.map { max(0, search.catchUp(after: $0.duration(to: resumedAt).inSeconds) - 1) } ?? 0
-        // Even what has gathered is not sent faster than allowed.
-        if maxRate < Self.fastest { catchUp = min(catchUp, Self.mostCredit(maxRate)) }
         (credit, creditAt) = (catchUp, resumedAt)
     }
 
     private func credit(at now: MonotonicInstant, _ pace: Double) -> Double {
         max(credit, min(Self.mostCredit(pace), credit + pace * creditAt.duration(to: now).inSeconds))
+    }
+
+    private static func time(for requests: Double, at rate: Double) -> Duration {
+        .nanoseconds(Int64(saturating: requests / rate * 1e9))
     }
 
     /// The most credit that builds up while nothing is sent: enough to make up for a late timer.

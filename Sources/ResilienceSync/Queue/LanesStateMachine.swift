@@ -13,6 +13,9 @@ import Resilience
 /// whose time has come, one that was rejected. So after a page a second walk follows, over what lies behind, and the
 /// two take turns. So neither mutations that fail again and again nor ones that arrive faster than they can be sent
 /// keep others away.
+///
+/// A mutation that processes have ended with, perhaps because of it, goes alone: once the others have had their turn, and
+/// with nothing else in flight.
 struct LanesStateMachine: Sendable, Hashable {
     /// The number of heads found at a time. Also, while no mutation gets through, the most lanes held back: trying more
     /// would be useless then.
@@ -54,9 +57,16 @@ struct LanesStateMachine: Sendable, Hashable {
     private var seen: [String: Int64] = [:]
     /// The failures since a mutation got through, at most a page of them.
     private var fruitless = 0
+    /// Heads that go alone, by lane, and the lane of the one that is in flight.
+    private var suspects: [String: LaneHead] = [:]
+    private var alone: String?
+    /// How many requests may still go before a suspect.
+    private var patience = Self.mostBeforeSuspects
+
+    private static let mostBeforeSuspects = 1_000
 
     /// Whether a mutation may be sent, as far as it has looked.
-    var hasHeads: Bool { walks.contains { !$0.heads.isEmpty } }
+    var hasHeads: Bool { !suspects.isEmpty || walks.contains { !$0.heads.isEmpty } }
 
     init(pageSize: Int, mostHeld: Int = 10_000) {
         self.pageSize = pageSize
@@ -71,6 +81,8 @@ struct LanesStateMachine: Sendable, Hashable {
         var otherKinds: BatchLimit?
         /// Mutations queued before this are too old to be sent.
         var oldest: Date?
+        /// The claims without an answer at which a mutation is not sent any more.
+        var maxClaims = Int.max
 
         func batchLimit(for kind: String) -> BatchLimit? { batchLimits[kind] ?? otherKinds }
 
@@ -94,12 +106,15 @@ struct LanesStateMachine: Sendable, Hashable {
     enum ParkReason: String, Sendable, Equatable {
         case noHandler = "No handler for its kind."
         case expired = "It is older than the age limit."
+        case neverAnswered = "The process ended each time that it was sent, before there was an answer."
     }
 
     /// - Parameter pace: Whether another request may go.
     mutating func next(at now: MonotonicInstant, pace: SendPace.Answer, rules: Rules) -> Step {
         release(at: now)
         let due = held.values.min() ?? .distantFuture
+        if alone != nil { return .wait(until: due) }
+        if patience <= 0, !suspects.isEmpty { return sendAlone(pace, due: due) }
         if held.count >= (fruitless < pageSize ? mostHeld : pageSize) {
             return busy.isEmpty ? .stalled(until: due) : .wait(until: due)
         }
@@ -110,6 +125,7 @@ struct LanesStateMachine: Sendable, Hashable {
                 if let step = next(of: index, pace, rules, due: due) { return step }
             }
             if walks.count > 1 || mustLookAgain || appeared != nil { continue }
+            if !suspects.isEmpty { return sendAlone(pace, due: due) }
             if !busy.isEmpty { return .wait(until: due) }
             return held.isEmpty ? .done : .stalled(until: due)
         }
@@ -123,14 +139,34 @@ struct LanesStateMachine: Sendable, Hashable {
         guard let head = walks[index].heads.first else { return walks[index].isAtEnd ? nil : look(index) }
         guard let limit = rules.batchLimit(for: head.kind) else { return park(index, .noHandler) }
         if rules.isExpired(head) { return park(index, .expired) }
+        if head.claims >= rules.maxClaims { return park(index, .neverAnswered) }
+        if head.isSuspect {
+            suspects[head.entity] = walks[index].heads.removeFirst()
+            return next(of: index, pace, rules, due: due)
+        }
         if !walks[index].isAtEnd, !isFull(limit, index, rules) { return look(index) }
         switch pace {
         case .now:
             if walks.count > 1 { turn = 1 - index }
+            patience = suspects.isEmpty ? Self.mostBeforeSuspects : patience - 1
             return .send(take(upTo: limit, of: index, rules))
         case .notBefore(let instant): return .wait(until: min(instant, due))
         case .afterAnEnd: return .wait(until: due)
         }
+    }
+
+    private mutating func sendAlone(_ pace: SendPace.Answer, due: MonotonicInstant) -> Step {
+        guard busy.isEmpty else { return .wait(until: due) }
+        switch pace {
+        case .now: break
+        case .notBefore(let instant): return .wait(until: min(instant, due))
+        case .afterAnEnd: return .wait(until: due)
+        }
+        guard let head = suspects.values.min(by: { $0.position < $1.position }) else { return .done }
+        suspects[head.entity] = nil
+        busy.insert(head.entity)
+        (alone, patience) = (head.entity, Self.mostBeforeSuspects)
+        return .send([head])
     }
 
     /// Looks again from the start at the end of the walk. Before that, after a page, looks where heads may have
@@ -211,7 +247,8 @@ struct LanesStateMachine: Sendable, Hashable {
     private func goes(_ head: LaneHead, with first: LaneHead, _ rules: Rules) -> Bool {
         if head.position == first.position { return true }
         // A mutation that has failed goes alone, or it could make all that go with it fail, for ever.
-        return first.failures == 0 && head.failures == 0 && head.kind == first.kind && !isTaken(head.entity)
+        return first.failures == 0 && head.failures == 0 && !head.isSuspect && head.kind == first.kind
+            && !isTaken(head.entity)
             && !rules.isExpired(head)
     }
 
@@ -244,6 +281,7 @@ struct LanesStateMachine: Sendable, Hashable {
     mutating func ended(_ heads: some Sequence<LaneHead>) {
         for head in heads {
             busy.remove(head.entity)
+            if alone == head.entity { alone = nil }
             see(head)
             appear(at: seen.removeValue(forKey: head.entity) ?? head.position)
         }
@@ -278,6 +316,8 @@ struct LanesStateMachine: Sendable, Hashable {
             walks[index].isAtEnd = false
             walks[index].heads = []
         }
+        // They are looked for again.
+        suspects = [:]
         first = rejected == first ? nil : rejected
         if let first, first <= walks[0].cursor {
             walks = [walks[0], Walk(end: walks[0].cursor)]
@@ -296,7 +336,9 @@ struct LanesStateMachine: Sendable, Hashable {
         appear(at: .min)
     }
 
-    private func isTaken(_ lane: String) -> Bool { busy.contains(lane) || held[lane] != nil }
+    private func isTaken(_ lane: String) -> Bool {
+        busy.contains(lane) || held[lane] != nil || suspects[lane] != nil
+    }
 
     private mutating func release(at now: MonotonicInstant) {
         for (lane, until) in held where until <= now {

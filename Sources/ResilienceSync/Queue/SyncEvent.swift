@@ -12,6 +12,8 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     case duplicate(id: String)
     /// A mutation is being sent.
     case attempted(id: String)
+    /// A mutation is being sent alone: so often it was claimed and the process ended before an answer.
+    case suspected(id: String, claims: Int)
     /// The other side acknowledged a mutation.
     case delivered(id: String)
     /// An attempt failed; `failures` is how many count against the mutation so far. `error` is what a log may keep, a
@@ -43,6 +45,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .dropped: "dropped"
         case .duplicate: "duplicate"
         case .attempted: "attempted"
+        case .suspected: "suspected"
         case .delivered: "delivered"
         case .failed: "failed"
         case .died: "died"
@@ -63,7 +66,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .enqueued, .coalesced, .delivered, .drained: .debug
         case .failed, .lockedOut, .duplicate: .info
         case .paused, .offline, .cleared, .revived, .discarded: .notice
-        case .dropped: .warning
+        case .dropped, .suspected: .warning
         case .died, .storeFailed: .error
         }
     }
@@ -72,8 +75,8 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     public var measure: EventMeasure {
         switch self {
         case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count): .count(count)
-        case .coalesced, .dropped, .duplicate, .attempted, .delivered, .failed, .died, .paused, .offline, .lockedOut,
-            .drained, .storeFailed:
+        case .coalesced, .dropped, .duplicate, .attempted, .suspected, .delivered, .failed, .died, .paused, .offline,
+            .lockedOut, .drained, .storeFailed:
             .count(1)
         }
     }
@@ -86,6 +89,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .dropped(let id): "\(id) dropped by a limit"
         case .duplicate(let id): "\(id) is in the queue already, and was not stored again"
         case .attempted(let id): "\(id) attempted"
+        case .suspected(let id, let claims): "\(id) attempted alone: \(claims) attempts ended with the process"
         case .delivered(let id): "\(id) delivered"
         case .failed(let id, let failures, let error): "\(id) failed (\(failures)): \(error)"
         case .died(let id, let error): "\(id) is dead: \(error)"

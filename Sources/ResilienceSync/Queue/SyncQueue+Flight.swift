@@ -95,9 +95,11 @@ extension SyncQueue {
                 case .countPending:
                     let (pending, heads, others) = try await uncancelled {
                         if try await self.store.othersHaveHeads() { return (0, 0, true) }
-                        guard self.configuration.laneRule == .block else { return (0, 0, false) }
-                        let heads = try await self.store.heads(after: .min, limit: 1)
-                        return (try await self.store.totals().pending, heads.count, false)
+                        let pending = try await self.store.totals().pending
+                        // Dead mutations may block lanes whatever this queue's rule is.
+                        return (
+                            pending, pending > 0 ? try await self.store.heads(after: .min, limit: 1).count : 0, false
+                        )
                     }
                     change { state, now in
                         state.machine.counted(pending: pending, heads: heads, others: others, at: now)

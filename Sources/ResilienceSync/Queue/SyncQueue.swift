@@ -155,7 +155,7 @@ public final class SyncQueue: Sendable {
         let rules = LanesStateMachine.Rules(
             batchLimits: Dictionary(
                 uniqueKeysWithValues: byKind.compactMap { kind, handler in kind.map { ($0, handler.batchLimit) } }),
-            otherKinds: byKind[nil]?.batchLimit)
+            otherKinds: byKind[nil]?.batchLimit, maxClaims: configuration.maxClaims)
         let lateness = Double.random(in: 0...configuration.pauseJitter)
         let machine = SyncStateMachine(
             SyncStateMachine.Settings(

@@ -37,6 +37,13 @@ public struct SyncQueueConfiguration: Sendable {
     public var maxInFlight: Int
     /// The number of counted failures at which a mutation becomes dead; 1 or more.
     public var maxFailures: Int
+    /// The number of claims without an answer at which a mutation becomes dead; 3 or more.
+    ///
+    /// A handler that ends the process, or that always outlasts it, never fails. So each claim is counted until there is an
+    /// answer of any sort, a cancellation too. After two claims without one the mutation is sent alone: after the others,
+    /// and with nothing else in flight. So what was only in flight beside such a mutation is answered, and its count begins
+    /// anew.
+    public var maxClaims: Int
     /// Which failures count.
     public var failureCounting: FailureCounting
     /// What happens to an entity's other mutations when one becomes dead.
@@ -79,6 +86,7 @@ public struct SyncQueueConfiguration: Sendable {
     /// - Parameters:
     ///   - maxInFlight: The most requests in flight at once, 1 or more; 4 by default.
     ///   - maxFailures: The number of counted failures at which a mutation becomes dead, 1 or more; 5 by default.
+    ///   - maxClaims: The number of claims without an answer at which a mutation becomes dead, 3 or more; 6 by default.
     ///   - failureCounting: Which failures count; `.whileOthersSucceed` by default.
     ///   - laneRule: What happens to an entity's other mutations when one becomes dead; `.skip` by default.
     ///   - maxAge: How long a mutation may be in the queue and still be sent, 0 or more; nil, the default, for no
@@ -96,6 +104,7 @@ public struct SyncQueueConfiguration: Sendable {
     public init(
         maxInFlight: Int = 4,
         maxFailures: Int = 5,
+        maxClaims: Int = 6,
         failureCounting: FailureCounting = .whileOthersSucceed,
         laneRule: LaneRule = .skip,
         maxAge: Duration? = nil,
@@ -112,6 +121,7 @@ public struct SyncQueueConfiguration: Sendable {
     ) {
         self.maxInFlight = maxInFlight
         self.maxFailures = maxFailures
+        self.maxClaims = maxClaims
         self.failureCounting = failureCounting
         self.laneRule = laneRule
         self.maxAge = maxAge
@@ -133,6 +143,7 @@ public struct SyncQueueConfiguration: Sendable {
         let checks = SettingChecks("SyncQueue")
         maxInFlight = checks.atLeast(1, maxInFlight, "maxInFlight")
         maxFailures = checks.atLeast(1, maxFailures, "maxFailures")
+        maxClaims = checks.atLeast(LaneHead.suspectClaims + 1, maxClaims, "maxClaims")
         maxAge = maxAge.map { checks.notNegative($0, "maxAge") }
         pageSize = checks.atLeast(1, pageSize, "pageSize")
         maxPause = checks.notNegative(maxPause, "maxPause")

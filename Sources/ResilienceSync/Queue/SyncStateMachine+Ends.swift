@@ -137,9 +137,17 @@ extension SyncStateMachine {
         if notes.contains(where: \.failure.isThrottled) { counts.throttled += 1 }
     }
 
+    private mutating func note(_ note: Note, at now: MonotonicInstant) {
+        let before = unsettled.count
+        decide(note, at: now)
+        let settled = unsettled[before...].flatMap(\.changes).map(\.position)
+        let changes = note.mutations.map(\.position).filter { !settled.contains($0) }.map(MutationChange.answered)
+        if !changes.isEmpty { unsettled.append(Settlement(changes: changes)) }
+    }
+
     // MARK: The table
 
-    private mutating func note(_ note: Note, at now: MonotonicInstant) {
+    private mutating func decide(_ note: Note, at now: MonotonicInstant) {
         let failure = note.failure
         // A 429 counts even if the flight was cancelled.
         if failure.isThrottled {

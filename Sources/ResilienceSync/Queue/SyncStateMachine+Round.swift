@@ -55,14 +55,17 @@ extension SyncStateMachine {
     }
 
     private mutating func send(at now: MonotonicInstant, _ oldest: Date?) -> Action {
-        // A pause may be over before everything that was in flight has ended.
-        if halt == .pause, !isCancelled, pace.pausedUntil(at: now) == nil { halt = nil }
+        // It may be over before everything that was in flight has ended.
+        if let until = haltedUntil(at: now), until <= now, !isCancelled { halt = nil }
         let end = end
         if end == nil, !isWell, lanes.hasHeads, pace.silentUntil(at: now) == nil { return .check }
         let step = end == nil ? plan(at: now, oldest) : nil
         // In one transaction: what has ended, and what is to be sent.
         if !(unsettled.isEmpty && claiming.isEmpty) { return apply() }
-        if let end { return requests.isEmpty ? self.end(with: end, at: now) : .wait(until: .distantFuture) }
+        if let end {
+            if requests.isEmpty { return self.end(with: end, at: now) }
+            return .wait(until: isCancelled ? .distantFuture : haltedUntil(at: now) ?? .distantFuture)
+        }
         switch step {
         case .look(let position): return .look(after: position)
         case .wait(let instant):
@@ -72,7 +75,7 @@ extension SyncStateMachine {
             return self.end(with: .paused(until: silence), at: now)
         case .stalled(let instant): return self.end(with: .stalled(retryAt: instant), at: now)
         case .done, .send, .park, nil:
-            return settings.laneRule == .block || settings.isShared ? .countPending : self.end(with: .drained, at: now)
+            return .countPending
         }
     }
 
@@ -90,6 +93,14 @@ extension SyncStateMachine {
     private mutating func apply() -> Action {
         settling = unsettled.count
         return .apply(unsettled.flatMap(\.changes), claiming: claiming.flatMap(\.mutations).map(\.position))
+    }
+
+    private func haltedUntil(at now: MonotonicInstant) -> MonotonicInstant? {
+        switch halt {
+        case .pause: pace.pausedUntil(at: now) ?? now
+        case .outage(let retryAt): retryAt
+        case nil: nil
+        }
     }
 
     /// Why nothing more is sent in this round.
@@ -198,8 +209,9 @@ extension SyncStateMachine {
         let settled = unsettled.prefix(settling)
         unsettled.removeFirst(settled.count)
         for settlement in settled {
-            count(settlement)
-            events.append(settlement.event)
+            guard let event = settlement.event else { continue }
+            count(event, settlement.changes)
+            events.append(event)
         }
         let found = Dictionary(claimed.map { ($0.position, $0) }) { first, _ in first }
         defer { claiming = [] }
@@ -229,7 +241,10 @@ extension SyncStateMachine {
         request.witnesses = witnesses.tally(of: request.mutations[0].kind)
         requests[request.id] = request
         counts.requests += 1
-        events += request.mutations.map { .attempted(id: $0.id) }
+        // This claim is counted already.
+        events += request.mutations.map {
+            $0.claims > LaneHead.suspectClaims ? .suspected(id: $0.id, claims: $0.claims - 1) : .attempted(id: $0.id)
+        }
         return request
     }
 
@@ -242,7 +257,7 @@ extension SyncStateMachine {
     /// - Parameter others: Whether there are heads that other queues have.
     mutating func counted(pending: Int, heads: Int, others: Bool = false, at now: MonotonicInstant = .distantPast) {
         if others { return phase = .ending(.lockedOut(retryAt: now + Self.lockRetry)) }
-        phase = .ending(settings.laneRule == .block && pending > 0 && heads == 0 ? .blocked : .drained)
+        phase = .ending(pending > 0 && heads == 0 ? .blocked : .drained)
     }
 
     /// Called when the store failed in the last action.
@@ -283,14 +298,15 @@ extension SyncStateMachine {
         return flush.flushCancelled() ? .triggerAgain : .rest(until: lastEnd.goesOnAt)
     }
 
-    private mutating func count(_ settlement: Settlement) {
-        switch settlement.event {
+    private mutating func count(_ event: SyncEvent, _ changes: [MutationChange]) {
+        switch event {
         case .delivered: counts.delivered += 1
         case .failed: counts.failed += 1
         case .died:
             counts.died += 1
-            for case .failed in settlement.changes { counts.failed += 1 }
-        case .enqueued, .coalesced, .dropped, .attempted, .paused, .offline, .lockedOut, .drained, .cleared, .revived,
+            for case .failed in changes { counts.failed += 1 }
+        case .enqueued, .coalesced, .dropped, .attempted, .suspected, .paused, .offline, .lockedOut, .drained, .cleared,
+            .revived,
             .discarded, .storeFailed, .duplicate:
             break
         }
@@ -301,6 +317,7 @@ extension LaneHead {
     fileprivate func withFailures(atLeast least: Int) -> LaneHead {
         guard failures < least else { return self }
         return LaneHead(
-            position: position, id: id, entity: entity, kind: kind, queuedAt: queuedAt, failures: least, bytes: bytes)
+            position: position, id: id, entity: entity, kind: kind, queuedAt: queuedAt, failures: least, bytes: bytes,
+            claims: claims)
     }
 }

@@ -97,7 +97,8 @@ struct SyncStateMachine: Sendable, Equatable {
     /// What the store and the observers are to be told about a mutation.
     struct Settlement: Sendable, Equatable {
         let changes: [MutationChange]
-        let event: SyncEvent
+        /// nil if there is nothing to tell.
+        var event: SyncEvent?
     }
 
     /// Mutations that are sent together.

@@ -59,7 +59,7 @@ public final class MemoryStore: MutationStore {
         forEachDead(positions?.sorted(), where: { evenOvertaken || !$0.isOvertaken($1) }) { entry in
             entry.status = .pending
             entry.stored.queuedAt = date
-            entry.stored.failures = 0
+            (entry.stored.failures, entry.stored.claims) = (0, 0)
             (entry.stored.lastError, entry.stored.diedAt) = (nil, nil)
             return entry
         }
@@ -116,8 +116,11 @@ extension MemoryTable {
         case .acknowledged(let position):
             put(nil, at: position)
             overtake(entry.stored.mutation.entity, before: position)
+        case .answered(let position):
+            entry.stored.claims = 0
+            put(entry, at: position)
         case .failed(let position, let error):
-            entry.stored.isAttempted = true
+            (entry.stored.isAttempted, entry.stored.claims) = (true, 0)
             entry.stored.failures = entry.stored.failures.saturatingAdding(1)
             entry.stored.lastError = error
             put(entry, at: position)
@@ -162,6 +165,7 @@ extension MemoryTable {
     fileprivate mutating func claim(_ position: Int64) -> StoredMutation? {
         guard var entry = pending(position), isHead(position) else { return nil }
         entry.stored.isAttempted = true
+        entry.stored.claims = entry.stored.claims.saturatingAdding(1)
         put(entry, at: position)
         return entry.stored
     }

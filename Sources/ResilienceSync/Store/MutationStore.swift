@@ -62,7 +62,7 @@ public protocol MutationStore: Sendable {
     ///   - date: Now, by the wall clock. A ``StoredMutation/diedAt`` that is later becomes this: the clock was set
     ///     back.
     /// - Returns: The claimed mutations, as they are now, in the order asked for, and what was dropped. A claimed
-    ///   mutation is attempted from now on.
+    ///   mutation is attempted from now on, and has one more of ``StoredMutation/claims``.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func apply(
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
@@ -87,7 +87,7 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation]
 
-    /// Makes dead mutations pending again, at their old place, with no failures, no error and a new
+    /// Makes dead mutations pending again, at their old place, with no failures, no claims, no error and a new
     /// ``StoredMutation/queuedAt``. They stay attempted if they were.
     ///
     /// - Parameters:
@@ -228,6 +228,8 @@ public struct LaneHead: Sendable, Hashable {
     public let failures: Int
     /// The size of its payload in bytes.
     public let bytes: Int
+    /// How often it was claimed since the last answer to it.
+    public let claims: Int
 
     /// Creates a head.
     ///
@@ -239,8 +241,10 @@ public struct LaneHead: Sendable, Hashable {
     ///   - queuedAt: Since when it is in the queue, by the wall clock.
     ///   - failures: The number of attempts that failed by the mutation's own fault.
     ///   - bytes: The size of its payload in bytes.
+    ///   - claims: How often it was claimed since the last answer to it; 0 by default.
     public init(
-        position: Int64, id: String, entity: String, kind: String, queuedAt: Date, failures: Int, bytes: Int
+        position: Int64, id: String, entity: String, kind: String, queuedAt: Date, failures: Int, bytes: Int,
+        claims: Int = 0
     ) {
         self.position = position
         self.id = id
@@ -249,14 +253,23 @@ public struct LaneHead: Sendable, Hashable {
         self.queuedAt = queuedAt
         self.failures = failures
         self.bytes = bytes
+        self.claims = claims
     }
 
     package init(_ stored: StoredMutation) {
         self.init(
             position: stored.position, id: stored.mutation.id, entity: stored.mutation.entity,
             kind: stored.mutation.kind, queuedAt: stored.queuedAt, failures: stored.failures,
-            bytes: stored.mutation.payload.count)
+            bytes: stored.mutation.payload.count, claims: stored.claims)
     }
+}
+
+extension LaneHead {
+    /// The claims without an answer from which on a mutation is sent alone. One says little: any end of a process while
+    /// something is in flight leaves it.
+    static let suspectClaims = 2
+
+    var isSuspect: Bool { claims >= Self.suspectClaims }
 }
 
 /// The result of ``MutationStore/lock(for:)``.
@@ -273,6 +286,8 @@ public enum SendingLock: Sendable, Hashable {
 public enum MutationChange: Sendable, Hashable {
     /// The other side has it: it is removed. Earlier dead mutations of its lane are overtaken.
     case acknowledged(Int64)
+    /// The attempt has ended in a way that doesn't count. Its ``StoredMutation/claims`` are 0 again, as after a failure.
+    case answered(Int64)
     /// An attempt failed by the mutation's own fault, and counts.
     case failed(Int64, error: String)
     /// It becomes dead. By itself that does not count as a failure.
@@ -281,14 +296,16 @@ public enum MutationChange: Sendable, Hashable {
     /// The position of the mutation.
     public var position: Int64 {
         switch self {
-        case .acknowledged(let position), .failed(let position, _), .died(let position, _, _): position
+        case .acknowledged(let position), .answered(let position), .failed(let position, _),
+            .died(let position, _, _):
+            position
         }
     }
 
     /// The same change, with no more of its error than ``StoredMutation/lastError`` keeps.
     package var withBoundedError: MutationChange {
         switch self {
-        case .acknowledged: self
+        case .acknowledged, .answered: self
         case .failed(let position, let error): .failed(position, error: StoredMutation.bounded(error))
         case .died(let position, let error, let rest):
             .died(position, error: StoredMutation.bounded(error), rest: rest)

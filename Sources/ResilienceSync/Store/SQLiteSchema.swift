@@ -4,7 +4,7 @@
 
     /// The queue's tables, in the store's own file or in the program's database.
     package enum SQLiteSchema {
-        package static let version = 3
+        package static let version = 4
         static let mutations = "resilience_mutation"
         /// The setting that holds the version in the program's database, whose `user_version` is the program's.
         static let versionSetting = "resilience_schema"
@@ -37,13 +37,14 @@
         /// `death` says which mutation died first, because the wall clock may be set back.
         private static let added = [
             "died_at REAL", "overtaken INTEGER NOT NULL DEFAULT 0", "death INTEGER NOT NULL DEFAULT 0",
+            "claims INTEGER NOT NULL DEFAULT 0",
         ]
 
         /// The table's SQL as it is created, and as SQLite rewrites it when columns are added to an earlier version's
         /// table.
         private static let tables =
             [table(added)]
-            + [0, 2].map { count in
+            + [0, 2, 3].map { count in
                 "\(table(Array(added[..<count])).dropLast()), \(added[count...].joined(separator: ", ")))"
             }
 
@@ -119,7 +120,7 @@
                 throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
             }
             guard version <= Self.version else { throw SyncQueueError.newerSchema(path: path, version: version) }
-            if try isEarlier(db, version: version) { try migrate(db, from: version) }
+            if version < Self.version { try migrate(db, from: version) }
             try check(db, path: path)
         }
 
@@ -164,14 +165,6 @@
 
         // MARK: Earlier versions
 
-        /// Whether the tables are an earlier version's, or this version's from before deaths were numbered.
-        static func isEarlier(_ db: Database, version: Int) throws -> Bool {
-            if version < Self.version { return true }
-            // Not from GRDB's cache: another may have migrated the tables since.
-            let columns = try String.fetchSet(db, sql: "SELECT name FROM pragma_table_info('resilience_mutation')")
-            return !columns.isEmpty && !columns.contains("death")
-        }
-
         /// Checks that a file of this version can be read as one.
         static func check(_ db: Database, version: Int) throws {
             if version == 1 {
@@ -190,28 +183,28 @@
 
         /// Migrates the tables. Must be called within a transaction.
         package static func migrate(_ db: Database, from version: Int) throws {
-            switch version {
-            case 1: try migrateVersion1(db)
-            case 2: try extend(db, by: added, without: [])
-            default: try extend(db, by: Array(added[2...]), without: ["resilience_died", "resilience_not_overtaken"])
-            }
+            if version == 1 { try migrateVersion1(db) } else { try extend(db) }
             try boundErrors(db)
             try recount(db)
         }
 
-        /// Adds columns to the table in place: a new table would drop the program's foreign keys, views and triggers.
-        /// What belongs to the queue alone is created again.
-        private static func extend(_ db: Database, by columns: [String], without newer: [String]) throws {
-            let earlier = [
-                "resilience_pending", "resilience_dead", "resilience_head", "resilience_lane", "resilience_block",
-            ]
-            for index in earlier + newer { try db.execute(sql: "DROP INDEX \(index)") }
+        /// Adds the columns that are missing to the table in place: a new table would drop the program's foreign keys, views
+        /// and triggers. What belongs to the queue alone is created again.
+        private static func extend(_ db: Database) throws {
+            // Not from GRDB's cache: another may have migrated the tables since.
+            let columns = try String.fetchSet(db, sql: "SELECT name FROM pragma_table_info('resilience_mutation')")
+            // Version 2 had the first five.
+            for (number, index) in indexes.enumerated() {
+                try db.execute(sql: "DROP INDEX \(number < 5 ? "" : "IF EXISTS ")\(index.split(separator: " ")[2])")
+            }
             try db.execute(
                 sql: """
                     DROP TRIGGER resilience_inserted; DROP TRIGGER resilience_updated; DROP TRIGGER resilience_deleted;
                     DROP TABLE resilience_totals;
                     """)
-            for column in columns { try db.execute(sql: "ALTER TABLE resilience_mutation ADD COLUMN \(column)") }
+            for column in added where !columns.contains(String(column.prefix { $0 != " " })) {
+                try db.execute(sql: "ALTER TABLE resilience_mutation ADD COLUMN \(column)")
+            }
             for statement in indexes + totals { try db.execute(sql: statement) }
             // The time of these deaths was not recorded.
             try db.execute(

@@ -46,7 +46,7 @@
                 // Read again: another may have created the file since.
                 switch try version(of: db, path: path) {
                 case nil: try SQLiteSchema.create(db)
-                case let version? where try SQLiteSchema.isEarlier(db, version: version):
+                case let version? where version < SQLiteSchema.version:
                     try SQLiteSchema.migrate(db, from: version)
                     try SQLiteSchema.check(db, path: path)
                 default:
@@ -77,7 +77,7 @@
                     throw SyncQueueError.unreadable(path: path, reason: "It is damaged: \(verdict ?? "no answer").")
                 }
             }
-            if try SQLiteSchema.isEarlier(db, version: version) {
+            if version < SQLiteSchema.version {
                 try SQLiteSchema.check(db, version: version)
             } else {
                 try SQLiteSchema.check(db, path: path)

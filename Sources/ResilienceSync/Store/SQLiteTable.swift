@@ -9,7 +9,7 @@
             case contains = "SELECT 1 FROM resilience_mutation WHERE id = ?"
             case last = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
+                last_error, died_at, overtaken, claims, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
                 ORDER BY position DESC LIMIT 1
                 """
             case hasPending = """
@@ -65,9 +65,10 @@
                 """
             case delete = "DELETE FROM resilience_mutation WHERE position = ?"
             case fail = """
-                UPDATE resilience_mutation SET attempted = 1, failures = MIN(failures, 9223372036854775806) + 1, last_error = ?
-                WHERE position = ? AND state = 0
+                UPDATE resilience_mutation SET attempted = 1, claims = 0, failures = MIN(failures, 9223372036854775806) + 1,
+                last_error = ? WHERE position = ? AND state = 0
                 """
+            case answer = "UPDATE resilience_mutation SET claims = 0 WHERE position = ? AND state = 0"
             case park = """
                 UPDATE resilience_mutation SET state = ?, head = 0, last_error = ?, died_at = ?, death = ?
                 WHERE position = ?
@@ -78,14 +79,16 @@
                 WHERE entity = ? AND state = 0 AND position > ?
                 """
             case revive = """
-                UPDATE resilience_mutation SET state = 0, failures = 0, last_error = NULL, died_at = NULL, queued_at = ?
-                WHERE position = ?
+                UPDATE resilience_mutation SET state = 0, failures = 0, claims = 0, last_error = NULL, died_at = NULL,
+                queued_at = ? WHERE position = ?
                 """
-            case claim =
-                "UPDATE resilience_mutation SET attempted = 1 WHERE position = ? AND head = 1 AND attempted = 0"
+            case claim = """
+                UPDATE resilience_mutation SET attempted = 1, claims = MIN(claims, 9223372036854775806) + 1
+                WHERE position = ? AND head = 1
+                """
             case claimed = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, payload FROM resilience_mutation WHERE position = ? AND head = 1
+                last_error, died_at, overtaken, claims, payload FROM resilience_mutation WHERE position = ? AND head = 1
                 """
             /// The first pending mutation of a lane is not a head until ``settle`` makes it one.
             case behead = """
@@ -100,13 +103,13 @@
                 (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?1 AND state = 2)
                 """
             case heads = """
-                SELECT position, id, entity, kind, queued_at, failures, length(payload) AS bytes
+                SELECT position, id, entity, kind, queued_at, failures, claims, length(payload) AS bytes
                 FROM resilience_mutation INDEXED BY resilience_head WHERE head = 1 AND position > ?
                 ORDER BY position LIMIT ?
                 """
             case pending = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, payload FROM resilience_mutation INDEXED BY resilience_pending
+                last_error, died_at, overtaken, claims, payload FROM resilience_mutation INDEXED BY resilience_pending
                 WHERE state = 0 AND position > ? ORDER BY position LIMIT ?
                 """
             case dead = """
@@ -114,7 +117,7 @@
                 last_error, died_at, overtaken OR EXISTS
                 (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
                 WHERE later.entity = dead.entity AND later.position > dead.position AND later.state = 0
-                AND later.attempted = 1) AS overtaken, payload
+                AND later.attempted = 1) AS overtaken, claims, payload
                 FROM resilience_mutation AS dead INDEXED BY resilience_dead
                 WHERE state > 0 AND position > ? ORDER BY position LIMIT ?
                 """
@@ -196,6 +199,8 @@
                 guard let entity = try entity(ofPending: position) else { return }
                 try remove(position, of: entity)
                 try execute(.overtake, [entity, position])
+            case .answered(let position):
+                try execute(.answer, [position])
             case .failed(let position, let error):
                 try execute(.fail, [Self.column(error), position])
             case .died(let position, let error, let rest):
@@ -365,14 +370,14 @@
             self.init(
                 position: Int64.fromDatabaseValue(row["position"]) ?? 0, id: row.text("id") ?? "",
                 entity: row.text("entity") ?? "", kind: row.text("kind") ?? "", queuedAt: row.date("queued_at"),
-                failures: row.integer("failures"), bytes: row.integer("bytes"))
+                failures: row.integer("failures"), bytes: row.integer("bytes"), claims: row.integer("claims"))
         }
     }
 
     extension StoredMutation {
         package static let columns = [
             "position", "id", "entity", "kind", "operation", "idempotency_key", "created_at", "queued_at", "attempted",
-            "failures", "last_error", "died_at", "overtaken", "payload",
+            "failures", "last_error", "died_at", "overtaken", "claims", "payload",
         ]
 
         /// Reads a row with these columns.
@@ -386,7 +391,8 @@
                 position: Int64.fromDatabaseValue(row["position"]) ?? 0, mutation: mutation,
                 queuedAt: row.date("queued_at"), isAttempted: row.integer("attempted") != 0,
                 failures: row.integer("failures"), lastError: row.text("last_error"),
-                diedAt: row.optionalDate("died_at"), isOvertaken: row.integer("overtaken") != 0)
+                diedAt: row.optionalDate("died_at"), isOvertaken: row.integer("overtaken") != 0,
+                claims: row.integer("claims"))
         }
     }
 #endif

@@ -123,7 +123,7 @@
                 }
             case .failed(_, _, let error):
                 verdicts.note(error)
-            case .enqueued, .coalesced, .dropped, .duplicate, .attempted, .offline, .lockedOut, .drained, .cleared,
+            case .enqueued, .coalesced, .dropped, .duplicate, .attempted, .suspected, .offline, .lockedOut, .drained, .cleared,
                 .revived,
                 .discarded,
                 .storeFailed, nil:

@@ -10,7 +10,7 @@
         package static func check(_ input: [UInt8]) throws -> Bool {
             var rest = input[...]
             // The order of the corpus: later columns last.
-            let added = ["died_at", "overtaken"]
+            let added = ["died_at", "overtaken", "claims"]
             let names = StoredMutation.columns.filter { !added.contains($0) } + added
             let values = names.map { _ in Value(&rest) }
             let read = try row(of: values, names: names).map(StoredMutation.init(row:))
@@ -18,6 +18,7 @@
             let value = Dictionary(uniqueKeysWithValues: zip(names, values))
             try expect(read.position == value["position"]?.integer ?? 0, "position: \(read)")
             try expect(read.failures == value["failures"]?.integer.map { Int($0) } ?? 0, "failures: \(read)")
+            try expect(read.claims == value["claims"]?.integer.map { Int($0) } ?? 0, "claims: \(read)")
             try expect(same(read.mutation.id, value["id"]?.text ?? ""), "id: \(read)")
             try expect(same(read.mutation.entity, value["entity"]?.text ?? ""), "entity: \(read)")
             try expect(same(read.mutation.kind, value["kind"]?.text ?? ""), "kind: \(read)")
@@ -132,7 +133,8 @@
 
             func isAsWritten(in column: String) -> Bool {
                 switch (column, self) {
-                case ("position", .integer), ("failures", .integer), ("attempted", .integer), ("overtaken", .integer),
+                case ("position", .integer), ("failures", .integer), ("claims", .integer), ("attempted", .integer),
+                    ("overtaken", .integer),
                     ("created_at", .real), ("queued_at", .real), ("died_at", .real), ("died_at", .null),
                     ("last_error", .null), ("operation", .null), ("payload", .blob):
                     true

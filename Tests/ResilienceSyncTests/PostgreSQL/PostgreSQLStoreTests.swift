@@ -33,6 +33,28 @@
             #expect(try await stores[0].totals().pending == 8)
         }
 
+        @Test(
+            "tables of version 1 are migrated, by the store or by hand, and their claims are counted from then on",
+            arguments: [true, false])
+        func version1(byHand: Bool) async throws {
+            _ = try await database.store().append([Mutation("a1")], under: Self.rules, at: Self.date)
+            _ = try await database.run("ALTER TABLE {}.sync_mutation DROP COLUMN claims")
+            _ = try await database.run("UPDATE {}.sync_schema SET version = 1")
+            if byHand {
+                let statements = try PostgreSQLStore.migration(schema: database.schema, from: 1)
+                try await database.engine.transaction { session in
+                    for statement in statements { try await session.run(statement, []) }
+                }
+            }
+            for claims in 1...2 {
+                let store = try await database.store()
+                let heads = try await store.heads(after: .min, limit: 9)
+                let claimed = try await store.apply([], claiming: heads.map(\.position), at: Self.date)
+                #expect(claimed.map(\.mutation.id) == ["a1"] && claimed.map(\.claims) == [claims])
+            }
+            #expect(try PostgreSQLStore.migration(schema: database.schema, from: 2).isEmpty)
+        }
+
         @Test("a newer version's tables are left as they are")
         func newer() async throws {
             let store = try await database.store()

@@ -87,6 +87,19 @@ import Testing
         #expect(fixture.events.contains(.died(id: "a1", error: "Page")))
     }
 
+    @Test("what a dead mutation of an earlier rule blocks is not told as drained")
+    func blockedByAnotherRule() async throws {
+        let store = MemoryStore()
+        try await fixture.queue(store, nil, SyncQueueConfiguration(laneRule: .block)).enqueue([
+            Mutation("a1"), Mutation("a2"),
+        ])
+        let first = try #require(store.heads(after: .min, limit: 1).first)
+        _ = store.apply(
+            [.died(first.position, error: "x", rest: .block)], claiming: [], keeping: DeadLimits(), at: Date())
+        #expect(try await fixture.queue(store).drain().end == .blocked)
+        #expect(!fixture.events.contains(.drained))
+    }
+
     @Test("a lane goes on when what blocked it makes room")
     func blockerMakesRoom() async throws {
         fixture.server.enqueue(.refused(.gone), .refused(.gone))

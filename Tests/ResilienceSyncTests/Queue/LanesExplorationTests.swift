@@ -28,11 +28,12 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         let kind: String
         var failures = 0
         var refusals = 0
+        var claims = 0
         var isRevived = false
         /// A trigger has come since it was appended.
         var isAnnounced = false
 
-        var head: LaneHead { LaneHead(position, lane, kind, failures: failures) }
+        var head: LaneHead { LaneHead(position, lane, kind, failures: failures, claims: claims) }
     }
 
     /// The kinds of what is appended to each lane, one after the other.
@@ -43,6 +44,8 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     private var machine: LanesStateMachine
     /// Whether requests may end between the reading of a page and its arrival.
     private let endsWhileReading: Bool
+    /// A lane whose mutations processes have ended with.
+    private let suspectLane: Int?
     private var now: Int64 = 0
     private var appended = [0, 0, 0]
     /// In order; with what is in flight.
@@ -55,7 +58,8 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     /// Pages in a row without anything else happening.
     private var pages = 0
 
-    init(pageSize: Int, endsWhileReading: Bool = false) {
+    init(pageSize: Int, endsWhileReading: Bool = false, suspectLane: Int? = nil) {
+        self.suspectLane = suspectLane
         machine = LanesStateMachine(pageSize: pageSize, mostHeld: pageSize)
         self.endsWhileReading = endsWhileReading
     }
@@ -93,7 +97,9 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         case .append(let lane):
             let kind = Self.kinds[lane][appended[lane]]
             appended[lane] += 1
-            items.append(Item(position: Int64(appended.reduce(0, +)), lane: "\(lane)", kind: kind))
+            let position = Int64(appended.reduce(0, +))
+            let claims = lane == suspectLane ? 2 : 0
+            items.append(Item(position: position, lane: "\(lane)", kind: kind, claims: claims))
         case .next:
             _ = try next(mayGo)
         case .nextAtLimitedPace:
@@ -154,6 +160,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         let request = requests.remove(at: index)
         machine.ended(request.map(\.head))
         for item in request {
+            for index in items.indices where items[index].position == item.position { items[index].claims = 0 }
             switch outcome {
             case .failed:
                 for index in items.indices where items[index].position == item.position { items[index].failures += 1 }
@@ -193,7 +200,10 @@ private struct LanesOnList: ExplorableMachine, Hashable {
             try require(!requests.isEmpty || instant < .distantFuture, "it waits for ever")
             if pace == .now {
                 try require(!requests.isEmpty, "it waits for the end of nothing")
-                try requireNothingToSend()
+                // A suspect waits for the others to end, and they for it.
+                if !requests.joined().contains(where: \.head.isSuspect) {
+                    try requireNothingToSend(but: { $0.head.isSuspect })
+                }
             }
         case .stalled(let instant):
             try require(requests.isEmpty && !holds.isEmpty, "it gives up while something is in flight or nothing held")
@@ -207,9 +217,13 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         return step
     }
 
-    private func requireNothingToSend() throws {
+    private func requireNothingToSend(but isMeantToWait: (Item) -> Bool = { _ in false }) throws {
         if holds.count >= machine.mostHeld { return }
-        let forgotten = items.first { $0.isAnnounced && !isInFlight($0.lane) && holds[$0.lane] == nil }
+        let forgotten = items.first { item in
+            item.isAnnounced && !isInFlight(item.lane) && holds[item.lane] == nil
+                // The first of its lane.
+                && items.first { $0.lane == item.lane }.map(isMeantToWait) == false
+        }
         try require(forgotten == nil, "\(forgotten?.head.id ?? "") is forgotten")
     }
 
@@ -228,6 +242,9 @@ private struct LanesOnList: ExplorableMachine, Hashable {
                 let isStale = endsWhileReading && first.map { $0.position > head.position } ?? true
                 try require(isStale || first?.isRevived == true, "out of order")
             }
+        }
+        if (heads + requests.joined().map(\.head)).contains(where: \.isSuspect) {
+            try require(heads.count == 1 && requests.isEmpty, "a suspect is not alone")
         }
         try require(Set(heads.map(\.entity)).count == heads.count, "two of one lane go together")
         try require(Set(heads.map(\.kind)).count == 1, "two kinds go together")
@@ -269,17 +286,26 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         "a LanesStateMachine keeps each lane's order, one at a time and not before its time, and sends all in the end",
         arguments: [1, 2, 3], [false, true])
     func far(pageSize: Int, endsWhileReading: Bool) throws {
-        let explorer = Explorer(
-            LanesOnList(pageSize: pageSize, endsWhileReading: endsWhileReading),
-            code: "LanesOnList(pageSize: \(pageSize), endsWhileReading: \(endsWhileReading))")
-        #expect(try explorer.explore(transitionsPerEffort: 2_000).transitions >= 2_000)
+        for lane in [nil, 0, 1] {
+            let explorer = Explorer(
+                LanesOnList(pageSize: pageSize, endsWhileReading: endsWhileReading, suspectLane: lane),
+                code: """
+                    LanesOnList(pageSize: \(pageSize), endsWhileReading: \(endsWhileReading),
+                    suspectLane: \(lane.map(String.init) ?? "nil"))
+                    """)
+            #expect(try explorer.explore(transitionsPerEffort: 2_000).transitions >= 2_000)
+        }
     }
 
     @Test(
         "through random inputs to the end of all mutations, lanes keep their order and all is sent",
         arguments: [1, 2, 3], 1...10 as ClosedRange<UInt64>)
     func walks(pageSize: Int, seed: UInt64) throws {
-        let explorer = Explorer(LanesOnList(pageSize: pageSize), code: "LanesOnList(pageSize: \(pageSize))")
-        try explorer.exploreRandomly(length: 150, seed: seed)
+        for lane in [nil, 0, 1] {
+            let explorer = Explorer(
+                LanesOnList(pageSize: pageSize, suspectLane: lane),
+                code: "LanesOnList(pageSize: \(pageSize), suspectLane: \(lane.map(String.init) ?? "nil"))")
+            try explorer.exploreRandomly(length: 150, seed: seed)
+        }
     }
 }

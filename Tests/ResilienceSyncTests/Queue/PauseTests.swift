@@ -42,6 +42,30 @@ import Testing
         #expect(queue.pausedUntil == nil)
     }
 
+    @Test(
+        "what one request was told is over at its time, though another is still in flight (P79)",
+        arguments: [.throttled(retryAfter: .seconds(5)), .unreachable] as [Refusal])
+    func besideASlowOne(refusal: Refusal) async throws {
+        let (server, slow, clock) = (fixture.server, Server(fallback: .ok), fixture.clock)
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {},
+            configuration: SyncQueueConfiguration(maxInFlight: 2, isOffline: Fixture.isOffline)
+        ) { mutation in
+            try await mutation.id == "a1" ? slow(mutation) : server(mutation)
+        }
+        slow.hold()
+        server.enqueue(.refused(refusal))
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        queue.trigger()
+        await slow.waitForCalls(1)
+        await clock.waitForSleepers(1)
+        clock.advanceToNextSleeper()
+        await server.waitForCalls(2)
+        #expect(server.ids == ["b1", "b1"])
+        slow.release()
+        #expect(try await queue.flush().end == .drained)
+    }
+
     @Test("a flush that is begun by hand takes back the alarm of the pause that it ends")
     func alarmIsTakenBack() async throws {
         let (server, clock, queue) = (fixture.server, fixture.clock, fixture.queue())

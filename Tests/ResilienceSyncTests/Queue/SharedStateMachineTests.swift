@@ -40,7 +40,7 @@ import Testing
         talk.machine.otherPause()
         #expect(talk.machine.next(at: talk.now) == .readPause)
         talk.machine.pauseRead(left: .seconds(60), at: talk.now)
-        #expect(talk.next() == .wait(until: .distantFuture))
+        #expect(talk.next() == .wait(until: talk.now + .seconds(60)))
         talk.end(request, nil)
         let course = talk.course()
         #expect(course.changes == [.acknowledged(1)])

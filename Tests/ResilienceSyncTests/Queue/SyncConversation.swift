@@ -41,6 +41,8 @@ struct SyncConversation {
                 if lock == .taken { lock = .takenAgain }
             case .unlock: machine.unlocked()
             case .readPause: machine.pauseRead(left: isPauseStored ? .zero : nil, isKnown: true, at: now)
+            case .countPending where machine.settings.laneRule == .skip && !machine.settings.isShared:
+                machine.counted(pending: 0, heads: 0)
             case .look(let position): machine.found(heads.filter { $0.position > position })
             default: return action
             }

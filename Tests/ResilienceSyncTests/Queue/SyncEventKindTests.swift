@@ -9,13 +9,13 @@ import Testing
             .attempted(id: "a"), .delivered(id: "a"), .failed(id: "a", failures: 1, error: ""),
             .died(id: "a", error: ""),
             .paused(for: .zero), .offline(error: ""), .drained, .cleared(1), .revived(1), .discarded(1),
-            .storeFailed(error: ""),
+            .storeFailed(error: ""), .suspected(id: "a", claims: 2),
         ].map(\.kind)
         #expect(
             kinds == [
                 "enqueued", "coalesced", "dropped", "attempted", "delivered", "failed", "died", "paused", "offline",
                 "drained", "cleared", "revived",
-                "discarded", "storeFailed",
+                "discarded", "storeFailed", "suspected",
             ])
     }
 }

@@ -497,6 +497,7 @@ private struct QueueInAWorld: ExplorableMachine {
             let isKnown =
                 switch change {
                 case .acknowledged(let position): world.unsettled.contains(position)
+                case .answered(let position): !world.inFlight.values.joined().contains(position)
                 case .failed(let position, _): wasRefused(position)
                 case .died(let position, _, _): wasRefused(position) || item(position)?.kind == "nobody's"
                 }
@@ -597,6 +598,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case .acknowledged(let position):
             world.items.remove(at: index)
             world.unsettled.remove(position)
+        case .answered:
+            return
         case .failed:
             world.items[index].failures += 1
         case .died:

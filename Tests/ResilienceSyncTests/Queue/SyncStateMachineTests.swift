@@ -47,14 +47,14 @@ import Testing
         ) -> Row {
             Row(
                 testDescription: name, failure: failure,
-                asked: (draws ? [.draw(.throttled, retry: 0)] : []) + [.keepPause(length)],
+                asked: (draws ? [.draw(.throttled, retry: 0)] : []) + [.keepPause(length)], changes: [.answered(1)],
                 events: [.paused(for: length)], end: { .paused(until: $0 + length) })
         }
 
         static func offline(_ name: String, _ verdict: Verdict) -> Row {
             Row(
                 testDescription: name, failure: Failure(verdict: verdict, error: "no", isOffline: true),
-                asked: [.draw(.failed, retry: 0)], events: [.offline(error: "no")],
+                asked: [.draw(.failed, retry: 0)], changes: [.answered(1)], events: [.offline(error: "no")],
                 end: { .offline(retryAt: $0 + .seconds(1)) })
         }
 
@@ -92,6 +92,7 @@ import Testing
             Row(
                 testDescription: "cancelled by somebody else: not its fault, and its lane waits",
                 failure: Failure(verdict: .cancelled, error: "no"), failures: 2, asked: [.draw(.failed, retry: 2)],
+                changes: [.answered(1)],
                 end: { .stalled(retryAt: $0 + .seconds(1)) }),
             paused("a 429 pauses for as long as it says", .throttled(.seconds(7)), for: .seconds(7)),
             paused("but not for longer than allowed", .throttled(.seconds(601)), for: .seconds(600)),
@@ -156,7 +157,7 @@ import Testing
         talk.end(first, nil, .throttled(.seconds(5)), .throttled(.seconds(9)))
         let course = talk.course()
         #expect(course.asked == [.keepPause(.seconds(5)), .keepPause(.seconds(9))])
-        #expect(course.changes == [.acknowledged(1)])
+        #expect(course.changes == [.acknowledged(1), .answered(2), .answered(3)])
         #expect(course.last == .end(.paused(until: talk.now + .seconds(9))))
         let counts = talk.finish()?.counts
         #expect(counts == FlushReport.Counts(requests: 1, throttled: 1, delivered: 1))
@@ -271,7 +272,7 @@ import Testing
         let requests = talk.send(
             LaneHead(1, "a"), LaneHead(2, "b"), LaneHead(3, "c"))
         talk.end(requests[0], .unreachable)
-        #expect(talk.course().last == .wait(until: .distantFuture))
+        #expect(talk.course().last == .wait(until: talk.now + .seconds(1)))
         talk.end(requests[1], nil)
         let course = talk.course()
         #expect(course.changes == [.acknowledged(2)])
@@ -451,6 +452,8 @@ import Testing
         talk.machine.found([])
         #expect(talk.machine.next(at: talk.now) == .look(after: .min))
         talk.machine.found([])
+        #expect(talk.machine.next(at: talk.now) == .countPending)
+        talk.machine.counted(pending: 0, heads: 0)
         #expect(talk.machine.next(at: talk.now) == .unlock)
         // The trigger that comes meanwhile is not lost.
         #expect(talk.machine.triggered(at: talk.now) == .join)
@@ -632,7 +635,7 @@ import Testing
         let requests = talk.send(a, b)
         talk.end(requests[0], .throttled(.seconds(5)))
         talk.heads = [c]
-        #expect(talk.course().last == .wait(until: .distantFuture))
+        #expect(talk.course().last == .wait(until: talk.now + .seconds(5)))
         pass(.seconds(6))
         talk.end(requests[1], nil)
         #expect(talk.next() == .apply([.acknowledged(2)], claiming: []))
@@ -760,7 +763,7 @@ import Testing
         talk.events = []
         talk.machine.cancelled()
         talk.end(request, failure)
-        #expect(talk.course() == SyncConversation.Course(last: .end(.cancelled)))
+        #expect(talk.course() == SyncConversation.Course(changes: [.answered(1)], last: .end(.cancelled)))
         #expect(talk.finish()?.counts == FlushReport.Counts(requests: 1) && talk.events.isEmpty)
     }
 
@@ -830,7 +833,7 @@ import Testing
         talk.end(requests[0], .throttled(.seconds(9)))
         _ = talk.course()
         talk.machine.stop()
-        #expect(talk.next() == .wait(until: .distantFuture))
+        #expect(talk.next() == .wait(until: talk.now + .seconds(9)))
         talk.end(requests[1], nil)
         #expect(talk.course().changes == [.acknowledged(2)])
         #expect(talk.finish()?.end == .cancelled)
@@ -893,7 +896,7 @@ import Testing
         _ = talk.course()
         #expect(talk.machine.flightFailed() != .again)
         _ = talk.machine.triggered(at: talk.now)
-        #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
+        #expect(talk.next() == .apply([.acknowledged(1), .answered(2)], claiming: []))
         talk.apply([])
         let last = talk.course().last
         #expect(last == .end(.paused(until: talk.now + .seconds(60))))
@@ -951,6 +954,8 @@ import Testing
         #expect(!talk.events.contains(.paused(for: .seconds(60))))
         pass(.seconds(1))
         #expect(talk.machine.triggered(at: talk.now) == .start)
+        #expect(talk.next() == .apply([.answered(1)], claiming: []))
+        talk.apply([])
         #expect(talk.next() == .keepPause(.seconds(59)))
         talk.machine.pauseKept(true)
         #expect(talk.next() == .end(.paused(until: until)))

@@ -123,6 +123,22 @@
             #expect(found == Array(repeating: 3, count: 8))
         }
 
+        @Test("a file of version 3 is opened, its mutations are there, and their claims are counted from then on")
+        func version3() async throws {
+            do { _ = try await SQLiteStore(path: path).append([Mutation("a1")], under: AppendRules(), at: Date()) }
+            try Stranger.execute(
+                """
+                ALTER TABLE resilience_mutation DROP COLUMN claims; PRAGMA user_version = 3;
+                UPDATE resilience_setting SET value = '3' WHERE name = 'resilience_schema'
+                """, at: path)
+            for claims in 1...2 {
+                let store = try SQLiteStore(path: path)
+                let heads = try await store.heads(after: .min, limit: 9)
+                let claimed = try await store.apply([], claiming: heads.map(\.position), at: Date())
+                #expect(claimed.map(\.mutation.id) == ["a1"] && claimed.map(\.claims) == [claims])
+            }
+        }
+
         @Test(
             "a damaged file of version 3 as it was at first is refused and left as it is",
             arguments: [

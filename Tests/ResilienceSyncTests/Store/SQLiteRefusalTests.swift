@@ -113,10 +113,10 @@
         @Test("a queue of a newer version is refused by that name and left as it is")
         func newer() async throws {
             _ = try await filledFile()
-            try Stranger.execute("PRAGMA user_version = 4", at: path)
+            try Stranger.execute("PRAGMA user_version = 5", at: path)
             let before = try folder.contents()
             let error = #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
-            #expect(error == .newerSchema(path: path, version: 4))
+            #expect(error == .newerSchema(path: path, version: 5))
             #expect(error?.description.contains(path) == true)
             #expect(try folder.contents() == before)
         }
@@ -125,7 +125,7 @@
         func newerAfterCrash() async throws {
             _ = try await filledFile()
             let writer = try Stranger.open(path)
-            try Stranger.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 4", with: writer)
+            try Stranger.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 5", with: writer)
             let copy = try TemporaryFolder()
             for (name, bytes) in try folder.contents() where !name.hasSuffix("-shm") {
                 try bytes.write(to: copy.url.appendingPathComponent(name))
@@ -133,9 +133,9 @@
             try writer.close()
             let name = copy.path("queue.sqlite")
             for _ in 0..<2 {
-                #expect(throws: SyncQueueError.newerSchema(path: name, version: 4)) { try SQLiteStore(path: name) }
+                #expect(throws: SyncQueueError.newerSchema(path: name, version: 5)) { try SQLiteStore(path: name) }
             }
-            try Stranger.execute("PRAGMA user_version = 3", at: name)
+            try Stranger.execute("PRAGMA user_version = 4", at: name)
             #expect(try await SQLiteStore(path: name).totals().pending == 500)
         }
 

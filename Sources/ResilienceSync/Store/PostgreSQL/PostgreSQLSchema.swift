@@ -5,12 +5,21 @@
 /// die in the middle and leave a transaction open, and the statements' plans are kept. Texts are `bytea`: PostgreSQL's
 /// `text` can't hold U+0000, and compares by the database's collation.
 struct PostgreSQLSchema: Sendable {
-    static let version = 1
+    static let version = 2
 
     let name: PostgreSQLNames
 
-    /// The statements that make version 1, in order.
-    var version1: [String] { tables + functions }
+    /// The statements that make the tables and functions, in order.
+    var creation: [String] { tables + functions }
+
+    /// The statements that make them of those of version 1, in order.
+    var migration: [String] {
+        ["ALTER TABLE \(name("mutation")) ADD COLUMN claims int4 NOT NULL DEFAULT 0"]
+            + functions.map {
+                "DROP FUNCTION IF EXISTS \($0.dropFirst("CREATE FUNCTION ".count).prefixBeforeParenthesis)"
+            }
+            + functions + ["UPDATE \(name("schema")) SET version = \(Self.version)"]
+    }
 
     /// Makes an index entry of a text of any length: one of PostgreSQL's has at most some 2 700 bytes. No text in UTF-8
     /// contains 0xff.
@@ -36,6 +45,7 @@ struct PostgreSQLSchema: Sendable {
                 lane int8 NOT NULL,
                 death int8 NOT NULL DEFAULT 0,
                 failures int8 NOT NULL DEFAULT 0,
+                claims int4 NOT NULL DEFAULT 0, -- since the last answer
                 created_at float8 NOT NULL, -- seconds since 2001, as Date has them: a timestamp would round them
                 queued_at float8 NOT NULL,
                 died_at float8,
@@ -52,7 +62,7 @@ struct PostgreSQLSchema: Sendable {
                 toast.autovacuum_vacuum_threshold = 1000, toast.autovacuum_vacuum_scale_factor = 0.01)
             """,
             "CREATE UNIQUE INDEX \(name.index("id")) ON \(mutation) (\(key("id")))",
-            // No index has `attempted`, so claiming changes none.
+            // No index has `attempted` or `claims`, so claiming changes none.
             "CREATE INDEX \(name.index("pending")) ON \(mutation) (lane, position) WHERE state = 0",
             "CREATE INDEX \(name.index("dead")) ON \(mutation) (position) WHERE state > 0",
             "CREATE INDEX \(name.index("dead_lane")) ON \(mutation) (lane, position) WHERE state > 0",
@@ -128,14 +138,14 @@ struct PostgreSQLSchema: Sendable {
     private static let mutationColumns = """
         what int8, number int8, id bytea, entity bytea, kind bytea, operation int8, idempotency_key bytea,
         created_at float8, queued_at float8, attempted int8, failures int8, last_error bytea, died_at float8,
-        overtaken int8, payload bytea
+        overtaken int8, claims int8, payload bytea
         """
 
-    private func columns(of row: String, entity: String, attempted: String? = nil, overtaken: String? = nil) -> String {
+    func columns(of row: String, entity: String, overtaken: String? = nil) -> String {
         """
         \(row).position, \(row).id, \(entity), \(row).kind, \(row).operation::int8, \(row).idempotency_key,
-        \(row).created_at, \(row).queued_at, \(attempted ?? "\(row).attempted")::int4::int8, \(row).failures,
-        \(row).last_error, \(row).died_at, \(overtaken ?? "\(row).overtaken")::int4::int8, \(row).payload
+        \(row).created_at, \(row).queued_at, \(row).attempted::int4::int8, \(row).failures,
+        \(row).last_error, \(row).died_at, \(overtaken ?? "\(row).overtaken")::int4::int8, \(row).claims::int8, \(row).payload
         """
     }
 
@@ -226,7 +236,7 @@ struct PostgreSQLSchema: Sendable {
                     IF FOUND THEN RAISE EXCEPTION 'a lane was removed meanwhile' USING ERRCODE = '40001'; END IF;
                 END IF;
                 RETURN QUERY SELECT 1::int8, m.position, m.id, NULL::bytea, m.kind, 0::int8, m.kind, 0::float8, 0::float8,
-                0::int8, 0::int8, NULL::bytea, NULL::float8, 0::int8, NULL::bytea
+                0::int8, 0::int8, NULL::bytea, NULL::float8, 0::int8, 0::int8, NULL::bytea
                 FROM unnest(p_ids) i (id) JOIN \(mutation) m ON \(key("m.id")) = \(key("i.id"));
                 RETURN QUERY SELECT 2::int8, \(columns(of: "m", entity: "e.entity"))
                 FROM unnest(p_merging) e (entity) JOIN \(lane) l ON \(key("l.entity")) = \(key("e.entity"))
@@ -235,7 +245,7 @@ struct PostgreSQLSchema: Sendable {
                 IF p_limits = 1 THEN
                     RETURN QUERY SELECT 3::int8, coalesce(sum(t.pending), 0)::int8, NULL::bytea, NULL::bytea, NULL::bytea,
                     coalesce(sum(t.bytes), 0)::int8, NULL::bytea, 0::float8, 0::float8, 0::int8, 0::int8, NULL::bytea,
-                    NULL::float8, 0::int8, NULL::bytea FROM \(name("total")) t;
+                    NULL::float8, 0::int8, 0::int8, NULL::bytea FROM \(name("total")) t;
                 END IF;
                 """),
             // What the program has decided about the mutations that begin_append told it of. If one of those has
@@ -342,7 +352,8 @@ struct PostgreSQLSchema: Sendable {
             function(
                 "heads(p_worker int8, p_lease float8, p_after int8, p_limit int8)",
                 returns: """
-                    TABLE (number int8, id bytea, entity bytea, kind bytea, queued_at float8, failures int8, bytes int8)
+                    TABLE (number int8, id bytea, entity bytea, kind bytea, queued_at float8, failures int8, bytes int8,
+                    claims int8)
                     """, declaring: ["v_newest int8"],
                 """
                 \(readCommitted)
@@ -351,7 +362,7 @@ struct PostgreSQLSchema: Sendable {
                 PERFORM \(name("settle_late"))();
                 IF p_worker IS NULL THEN
                     RETURN QUERY SELECT m.position, m.id, l.entity, m.kind, m.queued_at, m.failures,
-                    octet_length(m.payload)::int8
+                    octet_length(m.payload)::int8, m.claims::int8
                     FROM \(lane) l JOIN \(mutation) m ON m.position = l.head AND \(isPending)
                     WHERE l.head > p_after ORDER BY l.head LIMIT p_limit;
                     RETURN;
@@ -374,7 +385,7 @@ struct PostgreSQLSchema: Sendable {
                     UPDATE \(lane) l SET worker = p_worker FROM free f
                     WHERE l.lane = f.lane AND f.worker IS DISTINCT FROM p_worker
                 )
-                SELECT m.position, m.id, f.entity, m.kind, m.queued_at, m.failures, octet_length(m.payload)::int8
+                SELECT m.position, m.id, f.entity, m.kind, m.queued_at, m.failures, octet_length(m.payload)::int8, m.claims::int8
                 FROM free f JOIN \(mutation) m ON m.position = f.head AND \(isPending) ORDER BY m.position;
                 """),
             function(
@@ -448,9 +459,11 @@ struct PostgreSQLSchema: Sendable {
                         WHERE m.position = c_positions[i] AND l.worker = p_worker))
                     THEN
                         IF c_kinds[i] = 1 THEN
-                            UPDATE \(mutation) m SET attempted = true, last_error = c_errors[i],
+                            UPDATE \(mutation) m SET attempted = true, claims = 0, last_error = c_errors[i],
                             failures = least(m.failures, 9223372036854775806) + 1
                             WHERE m.position = c_positions[i] AND \(isPending);
+                        ELSIF c_kinds[i] = 3 THEN
+                            UPDATE \(mutation) m SET claims = 0 WHERE m.position = c_positions[i] AND \(isPending);
                         ELSE
                             PERFORM \(name("bury"))(c_positions[i], c_errors[i], c_rests[i], p_date, p_worker);
                         END IF;
@@ -463,7 +476,7 @@ struct PostgreSQLSchema: Sendable {
                 END IF;
                 RETURN QUERY SELECT 0::int8, v_lost::int4::int8 + 2 * v_paused::int4::int8, NULL::bytea, NULL::bytea,
                 NULL::bytea, 0::int8, NULL::bytea, 0::float8, 0::float8, 0::int8, 0::int8, NULL::bytea, NULL::float8,
-                0::int8, NULL::bytea;
+                0::int8, 0::int8, NULL::bytea;
                 IF p_most IS NOT NULL OR p_bytes IS NOT NULL OR p_oldest IS NOT NULL THEN
                     SELECT coalesce(sum(t.dead), 0), coalesce(sum(t.dead_bytes), 0) INTO v_dead, v_size
                     FROM \(name("total")) t;
@@ -481,7 +494,7 @@ struct PostgreSQLSchema: Sendable {
                         v_bytes := v_bytes + r.bytes;
                         IF NOT r.lane = ANY (v_lanes) THEN v_lanes := v_lanes || r.lane; END IF;
                         RETURN QUERY SELECT 1::int8, r.position, r.id, NULL::bytea, NULL::bytea, 0::int8, NULL::bytea,
-                        0::float8, 0::float8, 0::int8, 0::int8, NULL::bytea, NULL::float8, 0::int8, NULL::bytea;
+                        0::float8, 0::float8, 0::int8, 0::int8, NULL::bytea, NULL::float8, 0::int8, 0::int8, NULL::bytea;
                     END LOOP;
                     IF v_count > 0 THEN
                         INSERT INTO \(name("total")) VALUES (0, 0, -v_count, -v_bytes);
@@ -491,24 +504,21 @@ struct PostgreSQLSchema: Sendable {
                 IF random() < 0.01 THEN PERFORM \(name("add_up"))(); END IF;
                 IF v_lost OR v_paused OR cardinality(p_claims) = 0 THEN RETURN; END IF;
                 RETURN QUERY WITH heads AS MATERIALIZED (
-                    SELECT c.number, m.position, m.attempted, l.entity
+                    SELECT c.number, m.position, l.entity
                     FROM unnest(p_claims) WITH ORDINALITY c (position, number)
                     JOIN \(mutation) m ON m.position = c.position AND \(isPending)
                     JOIN \(lane) l ON l.lane = m.lane AND l.head = m.position
                     WHERE p_shared = 0 OR p_worker IS NULL OR l.worker = p_worker
                 ), claimed AS (
-                    UPDATE \(mutation) m SET attempted = true FROM heads h
-                    WHERE m.position = h.position AND \(isPending) AND NOT m.attempted AND NOT h.attempted
-                    RETURNING h.number AS n, \(columns(of: "m", entity: "h.entity", attempted: "true"))
-                ), again AS (
-                    SELECT h.number AS n, \(columns(of: "m", entity: "h.entity"))
-                    FROM heads h JOIN \(mutation) m ON m.position = h.position WHERE h.attempted
+                    UPDATE \(mutation) m SET attempted = true, claims = least(m.claims, 2147483646) + 1 FROM heads h
+                    WHERE m.position = h.position AND \(isPending)
+                    RETURNING h.number AS n, \(columns(of: "m", entity: "h.entity"))
                 )
                 SELECT 2::int8, t.position, t.id, t.entity, t.kind, t.operation, t.idempotency_key, t.created_at,
-                t.queued_at, 1::int8, t.failures, t.last_error, t.died_at, t.overtaken, t.payload
-                FROM (SELECT * FROM claimed UNION ALL SELECT * FROM again)
+                t.queued_at, 1::int8, t.failures, t.last_error, t.died_at, t.overtaken, t.claims, t.payload
+                FROM claimed
                 t (n, position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, payload) ORDER BY t.n;
+                last_error, died_at, overtaken, claims, payload) ORDER BY t.n;
                 """),
             function(
                 "add_up()", returns: "void",
@@ -565,7 +575,7 @@ struct PostgreSQLSchema: Sendable {
                     WHERE d.lane = ANY (v_lanes) AND d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions))
                     AND (p_even = 1 OR NOT \(isOvertaken))
                 ), revived AS (
-                    UPDATE \(mutation) m SET state = 0, failures = 0, last_error = NULL, died_at = NULL,
+                    UPDATE \(mutation) m SET state = 0, failures = 0, claims = 0, last_error = NULL, died_at = NULL,
                     queued_at = p_date FROM chosen c WHERE m.position = c.position AND m.state > 0
                     RETURNING octet_length(m.payload) AS bytes
                 ) SELECT count(*), coalesce(sum(bytes), 0) INTO v_count, v_bytes FROM revived;
@@ -622,7 +632,7 @@ struct PostgreSQLSchema: Sendable {
     }
 }
 
-extension String {
+extension StringProtocol {
     fileprivate var prefixBeforeParenthesis: String { String(prefix { $0 != "(" }) }
-    fileprivate var fromParenthesis: Substring { drop { $0 != "(" } }
+    fileprivate var fromParenthesis: SubSequence { drop { $0 != "(" } }
 }

@@ -132,8 +132,7 @@ extension PostgreSQLStore {
             let first = known.tails[ExactText(entity)]?.mutations.first?.position ?? position
             let rows = try await session.run(
                 """
-                SELECT 2::int8, m.position, m.id, l.entity, m.kind, m.operation::int8, m.idempotency_key, m.created_at,
-                m.queued_at, m.attempted::int4::int8, m.failures, m.last_error, m.died_at, m.overtaken::int4::int8, m.payload
+                SELECT 2::int8, \(schema.columns(of: "m", entity: "l.entity"))
                 FROM \(name("lane")) l JOIN \(mutation) m ON m.lane = l.lane AND m.state = 0
                 WHERE \(schema.key("l.entity")) = \(schema.key("$1::bytea")) AND m.position < $2::int8
                 ORDER BY m.position DESC LIMIT 1

@@ -8,12 +8,16 @@ extension PostgreSQLStore {
     /// - Parameters:
     ///   - schema: The schema of the tables, `resilience` by default.
     ///   - queue: The name of the queue, `sync` by default.
+    ///   - version: The version of the tables that are there, 1 or 2; 0, the default, if there are none.
     /// - Returns: The statements.
     /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if a name has other characters than letters, digits and
     ///   underscores.
-    public static func migration(schema: String = "resilience", queue: String = "sync") throws -> [String] {
+    public static func migration(
+        schema: String = "resilience", queue: String = "sync", from version: Int = 0
+    ) throws -> [String] {
         let name = try PostgreSQLNames(schema: schema, queue: queue)
-        return ["CREATE SCHEMA IF NOT EXISTS \"\(name.schema)\""] + PostgreSQLSchema(name: name).version1
+        if version > 0 { return version < PostgreSQLSchema.version ? PostgreSQLSchema(name: name).migration : [] }
+        return ["CREATE SCHEMA IF NOT EXISTS \"\(name.schema)\""] + PostgreSQLSchema(name: name).creation
     }
 
     func open(migrates: Bool) async throws {
@@ -21,7 +25,8 @@ extension PostgreSQLStore {
             if try await version(in: engine) == PostgreSQLSchema.version { return }
             guard migrates else {
                 throw SyncQueueError.unreadable(
-                    path: path, reason: "Its tables are missing, and this store may not make them.")
+                    path: path,
+                    reason: "Its tables are missing, or of an earlier version, and this store may not make them.")
             }
             try await again(mapping: false) {
                 try await self.engine.transaction { session in try await self.migrate(in: session) }
@@ -54,14 +59,15 @@ extension PostgreSQLStore {
         // Others may start at the same time, with other queues in the same schema, too; this is held until the commit.
         try await session.run(
             "SELECT 1::int8 FROM pg_advisory_xact_lock(hashtextextended($1::text, 1400328785))", [.text(name.schema)])
-        switch try await version(in: session) {
-        case nil: break
-        default: return
+        if let version = try await version(in: session) {
+            guard version < PostgreSQLSchema.version else { return }
+            for statement in schema.migration { try await session.run(statement, []) }
+            return
         }
         let schemas = try await session.run(
             "SELECT 1::int8 FROM pg_namespace WHERE nspname = $1::text", [.text(name.schema)])
         if schemas.isEmpty { try await session.run("CREATE SCHEMA IF NOT EXISTS \"\(name.schema)\"", []) }
-        for statement in schema.version1 { try await session.run(statement, []) }
+        for statement in schema.creation { try await session.run(statement, []) }
     }
 
     // MARK: Errors
@@ -97,7 +103,8 @@ extension PostgreSQLStore {
         guard isRefused else { return SyncQueueError.storeFailed(path: path, reason: reason) }
         let advice =
             state == "42501"
-            ? " Grant CREATE, or run the statements of PostgreSQLStore.migration(schema:queue:) as another role." : ""
+            ? " Grant CREATE, or run the statements of PostgreSQLStore.migration(schema:queue:from:) as another role."
+            : ""
         return SyncQueueError.unreadable(path: path, reason: reason + advice)
     }
 }

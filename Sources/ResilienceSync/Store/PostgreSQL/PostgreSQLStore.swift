@@ -82,7 +82,7 @@ public final class PostgreSQLStore: MutationStore {
     ///   - tellsOthers: Whether the store tells the others of what it appends, and of pauses (`NOTIFY`), at most ten times
     ///     a second; true by default.
     ///   - migrates: Whether it makes and migrates tables; true by default. If not, and they are missing or of an earlier
-    ///     version, it throws: run the statements of ``migration(schema:queue:)`` yourself.
+    ///     version, it throws: run the statements of ``migration(schema:queue:from:)`` yourself.
     /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
     ///   ``SyncQueueError/storeFailed(path:reason:)``.
     public convenience init(
@@ -155,10 +155,11 @@ public final class PostgreSQLStore: MutationStore {
         }
         if !rows.isEmpty { renewed(worker, since: began) }
         return try rows.map { row in
-            let row = try PostgreSQLColumns(row, count: 7, path: path)
+            let row = try PostgreSQLColumns(row, count: 8, path: path)
             return LaneHead(
                 position: try row.integer(0), id: try row.text(1), entity: try row.text(2), kind: try row.text(3),
-                queuedAt: try row.date(4), failures: try row.count(5), bytes: try row.count(6))
+                queuedAt: try row.date(4), failures: try row.count(5), bytes: try row.count(6),
+                claims: try row.count(7))
         }
     }
 
@@ -202,6 +203,10 @@ public final class PostgreSQLStore: MutationStore {
             switch change.withBoundedError {
             case .acknowledged:
                 kinds.append(0)
+                errors.append(Data())
+                rests.append(0)
+            case .answered:
+                kinds.append(3)
                 errors.append(Data())
                 rests.append(0)
             case .failed(_, let error):
