@@ -101,10 +101,10 @@ public final class Hedge: StatusReporting {
     }
 
     /// A call begins that has no copies, or fewer than it could. The first one that somebody hears of is told.
+    @inline(__always)
     func noteUncopied(because reason: NoCopy, _ call: inout PolicyCall) {
         guard call.repetition != .never else { return }
-        let isObserved = call.isObserved(by: lazyObservers.known)
-        let hears = { isObserved && self.settings.maxHedges > 0 }
+        func hears() -> Bool { (call.isObserved() || !lazyObservers.isEmpty) && settings.maxHedges > 0 }
         let isNews =
             switch reason {
             case .runOnce: ranOnce.note(hears)

@@ -32,6 +32,7 @@
     }
 
     private func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict) {
+        guard call.isObserved() else { return }
         let number = call.attempt
         tell(&call, since: began, failure: call.waits?.failure) { length in
             verdict.kind == .success
@@ -75,6 +76,7 @@
     }
 
     private func ended(_ call: inout PolicyCall, _ verdict: Verdict, error: (any Error)?, isCancelled: Bool) {
+        guard call.isObserved() else { return }
         let waits = waits.waits
         let isOver = verdict.kind == .success || verdict.kind == .cancelled || isCancelled
         tell(&call, since: began, failure: isOver ? nil : failure(of: call, error)) { length in
@@ -90,7 +92,6 @@
 
     /// What the call failed with: a time limit or a rejection is an end of its own; otherwise it is the last attempt's.
     private func failure(of call: borrowing PolicyCall, _ error: (any Error)?) -> FailureDetail? {
-        guard call.isObserved() else { return nil }
         if let error, attempts == 0 || error is any TimeLimitError { return FailureDetail(of: error) }
         return call.waits?.lastFailure ?? error.map { FailureDetail(of: $0) }
     }
@@ -99,6 +100,7 @@
     func permitEnded(
         _ call: inout PolicyCall, since began: MonotonicInstant, _ outcome: PolicyOutcome, _ failure: FailureDetail?
     ) {
+        guard call.isObserved() else { return }
         let (number, verdict) = (call.attempt, outcome.verdict)
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
@@ -114,7 +116,6 @@
         _ call: inout PolicyCall, since began: MonotonicInstant, failure: FailureDetail?,
         _ event: (_ took: Duration) -> Pipeline.Event
     ) {
-        guard call.isObserved() else { return }
         call.reading = nil
         let event = event(began.duration(to: call.now))
         call.emit(event, from: Pipeline.Event.source, failure: failure)

@@ -103,6 +103,7 @@
     public mutating func emit(
         _ event: @autoclosure () -> any PolicyEventDetail, from policy: String, to observers: PolicyObservers? = nil
     ) {
+        guard isObserved(by: observers) else { return }
         let failure = waits?.failure
         emit(event(), from: policy, to: observers, failure: failure)
     }

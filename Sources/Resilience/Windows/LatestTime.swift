@@ -11,6 +11,8 @@ struct LatestTime: Sendable, Hashable {
     private var buckets: [OutcomeCounts]
     /// The stretch of time of the newest bucket.
     private var newest = Int64.min
+    /// When that stretch ends, in nanoseconds: until then nothing leaves the window, and nothing has to be divided.
+    private var ends = Int64.min
     private var sum = OutcomeCounts()
 
     init(_ length: Int64, buckets count: Int) {
@@ -29,18 +31,19 @@ struct LatestTime: Sendable, Hashable {
     }
 
     func stretchEnds(after now: MonotonicInstant) -> MonotonicInstant {
-        MonotonicInstant(nanoseconds: (max(stretch(of: now), newest) + 1).saturatingMultiplied(by: width))
+        MonotonicInstant(nanoseconds: max(ends, end(of: stretch(of: now))))
     }
 
     func counts(at now: MonotonicInstant) -> OutcomeCounts {
         // As it is most of the time: nothing to copy.
-        guard stretch(of: now) > newest else { return sum }
+        guard now.nanoseconds >= ends else { return sum }
         var then = self
         then.advance(to: now)
         return then.sum
     }
 
     private mutating func advance(to now: MonotonicInstant) {
+        guard now.nanoseconds >= ends else { return }
         let stretch = stretch(of: now)
         guard stretch > newest else { return }
         if stretch.saturatingSubtracting(newest) >= Int64(buckets.count) {
@@ -56,11 +59,14 @@ struct LatestTime: Sendable, Hashable {
             }
         }
         newest = stretch
+        ends = end(of: stretch)
     }
 
     private func stretch(of instant: MonotonicInstant) -> Int64 {
         instant.nanoseconds.flooredDivision(by: width).quotient
     }
+
+    private func end(of stretch: Int64) -> Int64 { stretch.saturatingAdding(1).saturatingMultiplied(by: width) }
 
     private func place(of stretch: Int64) -> Int { Int(stretch.flooredDivision(by: Int64(buckets.count)).remainder) }
 
