@@ -146,8 +146,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
     mutating func ask(cost: Int = 1, at now: MonotonicInstant) -> Answer {
         latest = max(latest, now)
         guard limiter.allows(cost) else { return .never }
-        if !line.isEmpty { passOver(before: .max) }
-        if !line.isEmpty { return behindLine(cost: cost) }
+        if line.head != nil { passOver(before: .max) }
+        if line.head != nil { return behindLine(cost: cost) }
         return passGate(cost: cost) ?? take(cost)
     }
 
