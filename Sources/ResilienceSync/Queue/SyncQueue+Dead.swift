@@ -24,7 +24,7 @@ extension SyncQueue {
     /// - Throws: What the store throws.
     @discardableResult
     public func retryDead(_ positions: [Int64]? = nil, evenOvertaken: Bool = false) async throws -> Int {
-        let count = try await store.revive(positions, evenOvertaken: evenOvertaken, at: wallClock())
+        let count = try await store.revive(positions, evenOvertaken: evenOvertaken, at: date)
         if count > 0 { tell(.revived(count)) }
         // Before the trigger, which alone would have them wait for the end of the walk.
         change { state, _ in state.machine.revived() }

@@ -76,9 +76,9 @@ extension SyncQueue {
                     }
                     change { state, _ in state.machine.found(page) }
                 case .apply(let changes, let positions):
-                    let (limits, date) = (configuration.dead, wallClock())
+                    let limits = deadLimits
                     let applied = try await uncancelled {
-                        try await self.store.apply(changes, claiming: positions, keeping: limits, at: date)
+                        try await self.store.apply(changes, claiming: positions, keeping: limits, at: self.date)
                     }
                     let claimed = applied.claimed
                     let requests = change { state, now in
@@ -126,7 +126,7 @@ extension SyncQueue {
 
     /// - Returns: The action, and what to wait with if it is a wait.
     private func nextAction() -> (SyncStateMachine.Action, PolicyWaiter) {
-        let oldest = configuration.maxAge.map { wallClock().earlier(by: $0) }
+        let oldest = configuration.maxAge.map { date.earlier(by: $0 + jump) }
         let waker = PolicyWaiter()
         let action = change { state, now in
             state.waker = waker
@@ -134,6 +134,12 @@ extension SyncQueue {
             return state.machine.next(at: now, oldest: oldest)
         }
         return (action, waker)
+    }
+
+    private var deadLimits: DeadLimits {
+        var limits = configuration.dead
+        limits.maxAge = limits.maxAge.map { $0 + jump }
+        return limits
     }
 
     private func wait(_ waker: PolicyWaiter, until instant: MonotonicInstant) async {

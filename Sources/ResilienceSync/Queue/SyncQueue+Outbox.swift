@@ -35,7 +35,7 @@
             let commit = Commit(queue: self)
             db.add(transactionObserver: commit, extent: .nextTransaction)
             defer { commit.endAppending() }
-            let appended = try store.append(mutations, under: configuration.appending, at: wallClock(), in: db)
+            let appended = try store.append(mutations, under: configuration.appending, at: date, in: db)
             commit.appended = appended
             return appended
         }

@@ -52,7 +52,7 @@ extension SyncQueue {
         let text = try await uncancelled { try await self.store.setting(Self.pauseName) }
         let left = text.map { text -> Duration in
             let date = Double(text).map { Date(timeIntervalSince1970: $0) }
-            let seconds = date?.timeIntervalSince(wallClock()) ?? 0
+            let seconds = date?.timeIntervalSince(self.date) ?? 0
             // A store may hold any date, but a duration can't hold any number of seconds.
             return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero
         }
@@ -65,7 +65,7 @@ extension SyncQueue {
 
     /// - Parameter length: The length of the pause; nil for no pause.
     func keepPause(_ length: Duration?) async throws {
-        let text = length.map { "\(wallClock().addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970)" }
+        let text = length.map { "\(date.addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970)" }
         // Before and after: what is read meanwhile may be the old one.
         state.withLock { $0.pauseWrites += 1 }
         defer { state.withLock { $0.pauseWrites += 1 } }

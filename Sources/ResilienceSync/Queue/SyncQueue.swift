@@ -117,7 +117,8 @@ public final class SyncQueue: Sendable {
     let store: any MutationStore
     /// Identifies the queue among all queues on the store.
     let id = UUID()
-    let wallClock: @Sendable () -> Date
+    private let wallClock: @Sendable () -> Date
+    private let made: (date: Date, instant: MonotonicInstant)
     let handlers: [String?: SyncHandler]
     let state: Locked<State>
 
@@ -145,6 +146,7 @@ public final class SyncQueue: Sendable {
         self.configuration = configuration
         self.observers = observers ?? PolicyObservers()
         self.wallClock = wallClock
+        made = (wallClock(), pipeline.timeBase.now)
         var byKind: [String?: SyncHandler] = [:]
         for handler in handlers {
             precondition(
@@ -197,6 +199,16 @@ public final class SyncQueue: Sendable {
 
     var now: MonotonicInstant { pipeline.timeBase.now }
 
+    /// Now, by the clock that all queues on the store share, or else by the wall clock.
+    var date: Date { store.now ?? wallClock() }
+
+    /// How far the wall clock has jumped ahead while the queue ran: by that, nothing has become older.
+    var jump: Duration {
+        guard store.now == nil else { return .zero }
+        let expected = made.date.addingTimeInterval(made.instant.duration(to: now) / .seconds(1))
+        return .seconds(min(max(0, wallClock().timeIntervalSince(expected)), 1e12))
+    }
+
     // MARK: Filling
 
     /// Stores a mutation, which is durable when this returns. It does not send it: ``trigger()`` or ``flush()`` does.
@@ -226,7 +238,7 @@ public final class SyncQueue: Sendable {
         guard !mutations.isEmpty else { return AppendResult() }
         try Self.check(mutations)
         state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
-        let appended = try await store.append(mutations, under: configuration.appending, at: wallClock())
+        let appended = try await store.append(mutations, under: configuration.appending, at: date)
         tell(appended)
         return appended
     }

@@ -81,14 +81,14 @@ extension SyncQueue {
         get async throws {
             let totals = try await store.totals()
             let (now, pausedUntil) = (now, pausedUntil)
-            let wallNow = wallClock()
+            let date = date
             return state.withLock { state in
                 SyncStatus(
                     pending: totals.pending, bytes: totals.bytes, dead: totals.dead, deadBytes: totals.deadBytes,
                     inFlight: state.machine.inFlight, isFlushing: state.flight != nil, pausedUntil: pausedUntil,
                     rate: state.machine.pace.rate,
                     // A store may hold any date, and a duration can't hold any number of seconds.
-                    oldestAge: totals.oldest.map { .seconds(min(max(0, wallNow.timeIntervalSince($0)), 1e12)) },
+                    oldestAge: totals.oldest.map { .seconds(min(max(0, date.timeIntervalSince($0)), 1e12)) },
                     estimatedTimeLeft: Self.timeLeft(
                         for: totals.pending, state.machine, pausedUntil: pausedUntil, at: now))
             }

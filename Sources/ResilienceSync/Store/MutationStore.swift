@@ -178,6 +178,10 @@ public protocol MutationStore: Sendable {
     /// - Returns: Whether the request may be sent.
     func maySend(for queue: UUID) -> Bool
 
+    /// Now, by a clock that all queues on the store share, such as a server's; nil, the default, if there is none. Then
+    /// each queue's own wall clock decides about ages and about the ends of pauses.
+    var now: Date? { get }
+
     /// Returns a stream with an element whenever another may have added mutations, or stored or ended a pause; nil, the
     /// default, if the store can't tell.
     ///
@@ -191,6 +195,8 @@ extension MutationStore {
     public func othersHaveHeads() async throws -> Bool { false }
 
     public func maySend(for queue: UUID) -> Bool { true }
+
+    public var now: Date? { nil }
 
     public func changes() -> AsyncStream<Void>? { nil }
 }

@@ -345,6 +345,33 @@
             #expect(try await database.count("sync_late") == 0)
         }
 
+        @Test(
+            "the server's clock decides about pauses and ages, whatever the workers' clocks say",
+            arguments: [7200.0, -7200])
+        func serversClock(offBy seconds: TimeInterval) async throws {
+            let (wrong, right) = (Fixture(), Fixture())
+            func queue(_ fixture: Fixture, offBy seconds: TimeInterval) async throws -> SyncQueue {
+                SyncQueue(
+                    store: try await database.store(sending: .shared), pipeline: Pipeline(timeBase: fixture.clock) {},
+                    configuration: SyncQueueConfiguration(maxInFlight: 1, maxAge: .seconds(3600)),
+                    wallClock: { Date().addingTimeInterval(seconds) }
+                ) { [server = fixture.server] in try await server($0) }
+            }
+            let (one, other) = (try await queue(wrong, offBy: seconds), try await queue(right, offBy: 0))
+            try await other.enqueue(Mutation("a1"))
+            try await one.flush()
+            #expect(wrong.server.ids == ["a1"], "it is not too old")
+            try await one.enqueue(Mutation("b1"))
+            wrong.server.enqueue(.refused(.throttled(retryAfter: .seconds(100))))
+            try await one.flush()
+            try await other.flush()
+            let left = try #require(other.pausedUntil.map { right.clock.now.duration(to: $0) })
+            #expect(.seconds(40) < left && left <= .seconds(101))
+            try await other.resume()
+            try await other.flush()
+            #expect(right.server.ids == ["b1"])
+        }
+
         @Test("queues that flush together send each mutation once, each entity's in order, and leave nothing behind")
         func together() async throws {
             let log = Locked<[String]>([])

@@ -128,6 +128,7 @@ import Testing
         #expect(try await queue.dead().map(\.diedAt) == [wallClock.now])
         for (seconds, left) in [(60.0, 1), (1, 0)] {
             wallClock.set(wallClock.now.addingTimeInterval(seconds))
+            clock.advance(by: .seconds(seconds))
             try await queue.enqueue(Mutation("b\(left)"))
             _ = try await queue.flush()
             #expect(try await queue.status.dead == left)
@@ -252,13 +253,18 @@ import Testing
         ) { [server = fixture.server] in try await server($0) }
     }
 
+    private func pass(_ seconds: Double) {
+        wallClock.set(wallClock.now.addingTimeInterval(seconds))
+        fixture.clock.advance(by: .seconds(seconds))
+    }
+
     @Test("what is older than the age limit is set aside, not sent; what is as old as the limit is sent")
     func expired() async throws {
         let queue = queue(maxAge: .seconds(60))
         try await queue.enqueue([Mutation("a1"), Mutation("a2")])
-        wallClock.set(wallClock.now.addingTimeInterval(1))
+        pass(1)
         try await queue.enqueue(Mutation("b1"))
-        wallClock.set(wallClock.now.addingTimeInterval(60))
+        pass(60)
         let report = try await queue.flush()
         #expect(report.end == .drained && report.died == 2 && report.delivered == 1 && report.failed == 0)
         #expect(fixture.server.ids == ["b1"])
@@ -276,25 +282,52 @@ import Testing
         }
         let queue = queue(maxAge: .seconds(60))
         try await queue.enqueue(edit("1"))
-        wallClock.set(wallClock.now.addingTimeInterval(59))
+        pass(59)
         try await queue.enqueue(edit("2"))
-        wallClock.set(wallClock.now.addingTimeInterval(59))
+        pass(59)
         let report = try await queue.flush()
         #expect(report.delivered == 1 && report.died == 0)
         #expect(fixture.server.inputs.map { String(decoding: $0.payload, as: UTF8.self) } == ["2"])
     }
 
     @Test(
-        "a wall clock that jumps a day loses nothing: forward it may expire, backward nothing does",
+        "a wall clock that jumps makes nothing older while the queue runs; after a restart, what it says counts",
         arguments: [86_400.0, -86_400, 3e9, -3e9])
     func jumps(by seconds: TimeInterval) async throws {
         let store = MemoryStore()
-        let queue = queue(store, maxAge: .seconds(3600))
-        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        let (one, other) = (queue(store, maxAge: .seconds(3600)), Mutation("b1"))
+        try await one.enqueue([Mutation("a1")])
         wallClock.set(wallClock.now.addingTimeInterval(seconds))
-        _ = try await queue.flush()
-        #expect(fixture.server.ids == (seconds < 0 ? ["a1", "b1"] : []))
+        try await one.flush()
+        #expect(fixture.server.ids == ["a1"])
+        wallClock.set(wallClock.now.addingTimeInterval(-seconds))
+        try await one.enqueue(other)
+        await one.stop()
+        wallClock.set(wallClock.now.addingTimeInterval(seconds))
+        try await queue(store, maxAge: .seconds(3600)).flush()
+        #expect(fixture.server.ids == (seconds < 0 ? ["a1", "b1"] : ["a1"]))
         #expect(store.deadCount() + fixture.server.callCount == 2)
-        #expect(try await queue.status.oldestAge == nil)
+    }
+
+    @Test("time goes on beside a jump: what has become too old is not sent, and a jump drops nothing dead")
+    func oldBesideJump() async throws {
+        let store = MemoryStore()
+        let configuration = SyncQueueConfiguration(
+            maxInFlight: 1, maxAge: .seconds(60), dead: DeadLimits(maxAge: .seconds(60)))
+        let queue = SyncQueue(
+            store: store, pipeline: Pipeline(timeBase: fixture.clock) {}, configuration: configuration,
+            wallClock: { [wallClock] in wallClock.now }
+        ) { [server = fixture.server] in try await server($0) }
+        try await queue.enqueue(Mutation("a1"))
+        wallClock.set(wallClock.now.addingTimeInterval(86_400))
+        pass(60)
+        try await queue.enqueue(Mutation("b1"))
+        pass(1)
+        #expect(try await queue.flush().died == 1)
+        #expect(fixture.server.ids == ["b1"])
+        wallClock.set(wallClock.now.addingTimeInterval(86_400))
+        try await queue.enqueue(Mutation("c1"))
+        try await queue.flush()
+        #expect(store.deadCount() == 1)
     }
 }

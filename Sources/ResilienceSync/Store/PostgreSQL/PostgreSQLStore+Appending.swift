@@ -254,7 +254,7 @@ extension SyncQueue {
         try Self.check(mutations)
         state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
         let appended = try await store.append(
-            mutations, under: configuration.appending, at: wallClock(), joining: session)
+            mutations, under: configuration.appending, at: date, joining: session)
         if telling { try await store.tell(in: session) }
         return appended
     }

@@ -22,6 +22,7 @@ extension PostgreSQLStore {
 
     func open(migrates: Bool) async throws {
         do {
+            try await readClock()
             if try await version(in: engine) == PostgreSQLSchema.version { return }
             guard migrates else {
                 throw SyncQueueError.unreadable(

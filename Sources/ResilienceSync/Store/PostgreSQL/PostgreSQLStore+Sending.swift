@@ -19,13 +19,16 @@ extension PostgreSQLStore {
         let began = timeBase.now
         let rows = try await again {
             try await self.engine.run(
-                "SELECT * FROM \(self.name("lock"))($1::bytea, $2::int8, $3::int8, $4::float8)",
+                """
+                SELECT l.*, \(Self.serverDate) FROM \(self.name("lock"))($1::bytea, $2::int8, $3::int8, $4::float8) l
+                """,
                 [
                     .bytes(queue.bytes), .integer(self.isShared ? 0 : 1), .optional(worker),
                     .real(self.lease / .seconds(1)),
                 ])
         }
-        guard let row = rows.first, row.count == 2, let status = row[0].integer, let number = row[1].integer,
+        if let row = rows.first { try read(PostgreSQLColumns(row, count: 3, path: path).date(2), askedAt: began) }
+        guard let row = rows.first, let status = row[0].integer, let number = row[1].integer,
             status != 0
         else {
             state.withLock { if $0.holder == queue { ($0.holder, $0.worker) = (nil, nil) } }
@@ -71,6 +74,27 @@ extension PostgreSQLStore {
         }
     }
 
+    // MARK: The server's clock
+
+    /// In seconds since 2001.
+    private static let serverDate = "(extract(epoch FROM clock_timestamp()) - 978307200)::float8"
+
+    /// By the server's clock, as it was asked for when the store was opened, or a queue on it began to send or renewed its
+    /// lease.
+    public var now: Date? {
+        let now = timeBase.now
+        let clock = state.withLock { $0.clock }
+        return clock.map { $0.date.addingTimeInterval($0.instant.duration(to: now) / .seconds(1)) }
+    }
+
+    private func read(_ date: Date, askedAt instant: MonotonicInstant) { state.withLock { $0.clock = (date, instant) } }
+
+    func readClock() async throws {
+        let began = timeBase.now
+        let rows = try await engine.run("SELECT \(Self.serverDate)", [])
+        read(try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).date(0), askedAt: began)
+    }
+
     // MARK: The lease
 
     /// - Parameter began: When the statement was sent that renewed the lease: the server did it later.
@@ -106,9 +130,12 @@ extension PostgreSQLStore {
         let rows = try? await engine.run(
             """
             UPDATE \(name("worker")) SET until = clock_timestamp() + make_interval(secs => $2::float8)
-            WHERE worker = $1::int8 RETURNING worker
+            WHERE worker = $1::int8 RETURNING \(Self.serverDate)
             """, [.integer(worker), .real(lease / .seconds(1))])
         // If the server could not be asked, the lease goes on to its end.
+        if let date = try? rows?.first.map({ try PostgreSQLColumns($0, count: 1, path: path).date(0) }) {
+            read(date, askedAt: began)
+        }
         if let rows { rows.isEmpty ? lost(worker) : renewed(worker, since: began) }
         scheduleRenewal()
     }

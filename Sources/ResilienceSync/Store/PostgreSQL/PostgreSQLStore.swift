@@ -40,6 +40,8 @@ public final class PostgreSQLStore: MutationStore {
         /// When the lease ends at the latest, by this machine's clock.
         var leaseEnd = MonotonicInstant.distantPast
         var renewal: TimeBaseAlarm?
+        /// The server's date, and when it was asked for.
+        var clock: (date: Date, instant: MonotonicInstant)?
         /// The stored pause, as this store read or wrote it last.
         var knownPause: String?
         /// When the others were told last, and whether they are told again soon.
