@@ -113,7 +113,10 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     /// The value of a key if it is fresh. This does not count as a use.
-    func fresh(_ key: Key, at now: MonotonicInstant) -> Value? { try? settled(key, at: now)?.get() }
+    func fresh(_ key: Key, at now: MonotonicInstant) -> Value? {
+        guard let entry = entries[key], case .value(let value, let lifetime) = entry.content else { return nil }
+        return now < entry.since + lifetime.freshFor ? value : nil
+    }
 
     /// What a load finds that is about to begin: another one may have ended since the call looked, or a value may have been
     /// stored. nil if it is to begin.
