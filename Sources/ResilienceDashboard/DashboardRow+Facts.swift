@@ -116,9 +116,9 @@
                 problem = queue.problem
                 return
             }
-            if let pausedFor = queue.pausedFor {
-                self.init("paused", .degraded)
-                until = now.adding(pausedFor)
+            if status.isPausedByHand || queue.pausedFor != nil {
+                self.init(status.isPausedByHand ? "paused by hand" : "paused", .degraded)
+                until = queue.pausedFor.map { now.adding($0) }
             } else {
                 self.init(status.isFlushing ? "sending" : "idle", .up)
             }

@@ -229,6 +229,8 @@
             case .suspected(let id, let claims): [EventField("mutation", id), EventField("claims", claims)]
             case .died(let id, let error): [EventField("mutation", id), EventField("error", error)]
             case .paused(let length): [EventField("wait", length)]
+            case .pausedByHand(let length): length.map { [EventField("wait", $0)] } ?? []
+            case .resumed: []
             case .offline(let error), .storeFailed(let error): [EventField("error", error)]
             case .lockedOut, .drained: []
             }

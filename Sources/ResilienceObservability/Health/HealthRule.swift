@@ -49,7 +49,8 @@ public struct HealthRule: Sendable {
         if component.queue?.problem != nil || component.policies.contains(where: { $0.circuit?.isTripped ?? false }) {
             return component.isRequired ? .down : .degraded
         }
-        if component.queue?.pausedFor != nil || component.policies.contains(where: \.isLimping) { return .degraded }
+        let isPaused = component.queue?.isPaused ?? false
+        if isPaused || component.policies.contains(where: \.isLimping) { return .degraded }
         return .up
     }
 }

@@ -5,7 +5,8 @@ public import ResilienceSync
 public struct QueueHealth: Sendable, Hashable, Codable {
     /// The queue's status; nil if its store failed, or did not answer in time.
     public let status: SyncStatus?
-    /// How much longer the queue sends nothing; nil if it is not paused, or if that is unknown.
+    /// How much longer the queue sends nothing; nil if it is not paused, or if that is unknown, as it is of a pause by hand
+    /// without an end.
     public let pausedFor: Duration?
     /// Why there is no status: the store's error, or that it did not answer in time; nil if there is one.
     public let problem: String?
@@ -18,6 +19,7 @@ public struct QueueHealth: Sendable, Hashable, Codable {
         self.status = SyncStatus(
             pending: status.pending, bytes: status.bytes, dead: status.dead, deadBytes: status.deadBytes,
             inFlight: status.inFlight, isFlushing: status.isFlushing, pausedUntil: status.pausedUntil,
+            isPausedByHand: status.isPausedByHand,
             // JSON has no infinity, and a report must always be written.
             rate: status.rate.flatMap { $0.isFinite ? $0 : nil }, oldestAge: status.oldestAge,
             estimatedTimeLeft: status.estimatedTimeLeft)
@@ -32,6 +34,8 @@ public struct QueueHealth: Sendable, Hashable, Codable {
         pausedFor = nil
         self.problem = bounded(problem)
     }
+
+    var isPaused: Bool { pausedFor != nil || status?.isPausedByHand ?? false }
 
     private enum CodingKeys: String, CodingKey {
         case status, problem

@@ -9,6 +9,7 @@ public struct FlushReport: Sendable {
         /// What is pending waits behind dead mutations that block their lanes.
         case blocked
         /// Nothing may be sent before this instant; the queue continues by itself then.
+        /// ``MonotonicInstant/distantFuture`` if it was paused by hand, without an end.
         case paused(until: MonotonicInstant)
         /// What is pending has failed and waits to be tried again, or so many entities have failed that others were not
         /// tried. The queue tries again by itself at this instant.
@@ -23,6 +24,7 @@ public struct FlushReport: Sendable {
         /// When the queue continues by itself; nil if it waits for a trigger.
         var goesOnAt: MonotonicInstant? {
             switch self {
+            case .paused(until: .distantFuture): nil
             case .paused(let instant), .stalled(let instant), .offline(let instant), .lockedOut(let instant): instant
             case .drained, .blocked, .cancelled: nil
             }
@@ -35,10 +37,7 @@ public struct FlushReport: Sendable {
 
         /// Whether the queue continues by itself, so that waiting gets the rest sent.
         var goesOn: Bool {
-            switch self {
-            case .paused, .stalled, .lockedOut: true
-            case .offline, .drained, .blocked, .cancelled: false
-            }
+            if case .offline = self { false } else { goesOnAt != nil }
         }
     }
 

@@ -23,6 +23,10 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     case died(id: String, error: String)
     /// Nothing is sent for this long.
     case paused(for: Duration)
+    /// Nothing is sent for this long, or until ``resumed``, since ``SyncQueue/pause(for:)`` said so.
+    case pausedByHand(for: Duration?)
+    /// ``SyncQueue/resume(keepingGrowth:)`` has ended all pauses.
+    case resumed
     /// The other side could not be reached, or the health check failed.
     case offline(error: String)
     /// Another queue sends what is in this store, so this one waits.
@@ -50,6 +54,8 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .failed: "failed"
         case .died: "died"
         case .paused: "paused"
+        case .pausedByHand: "pausedByHand"
+        case .resumed: "resumed"
         case .offline: "offline"
         case .lockedOut: "lockedOut"
         case .drained: "drained"
@@ -65,7 +71,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .attempted: .trace
         case .enqueued, .coalesced, .delivered, .drained: .debug
         case .failed, .lockedOut, .duplicate: .info
-        case .paused, .offline, .cleared, .revived, .discarded: .notice
+        case .paused, .pausedByHand, .resumed, .offline, .cleared, .revived, .discarded: .notice
         case .dropped, .suspected: .warning
         case .died, .storeFailed: .error
         }
@@ -75,8 +81,8 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     public var measure: EventMeasure {
         switch self {
         case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count): .count(count)
-        case .coalesced, .dropped, .duplicate, .attempted, .suspected, .delivered, .failed, .died, .paused, .offline,
-            .lockedOut, .drained, .storeFailed:
+        case .coalesced, .dropped, .duplicate, .attempted, .suspected, .delivered, .failed, .died, .paused,
+            .pausedByHand, .resumed, .offline, .lockedOut, .drained, .storeFailed:
             .count(1)
         }
     }
@@ -94,6 +100,8 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .failed(let id, let failures, let error): "\(id) failed (\(failures)): \(error)"
         case .died(let id, let error): "\(id) is dead: \(error)"
         case .paused(let length): "paused for \(length.text)"
+        case .pausedByHand(let length): "paused by hand\(length.map { " for \($0.text)" } ?? ", until it is resumed")"
+        case .resumed: "resumed by hand"
         case .offline(let error): "offline: \(error)"
         case .lockedOut: "another queue sends what is in this store"
         case .drained: "drained"

@@ -107,7 +107,7 @@ extension SyncQueue {
                 case .wait(let instant):
                     await wait(waker, until: instant)
                 case .end(let end):
-                    let (report, after) = change { state, _ in state.roundEnded(end) }
+                    let (report, after) = change { $0.roundEnded(end, at: $1) }
                     total.add(report)
                     if after == .again { continue }
                     goOn(after)

@@ -15,6 +15,29 @@ extension SyncQueue {
         return state.withLock { $0.machine.pausedUntil(at: now) }
     }
 
+    /// Pauses the queue by hand. Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end of
+    /// this time, over restarts, too. What is in flight ends, and what is
+    /// being claimed just now is sent.
+    ///
+    /// A queue that sends in another process learns of it at its next claim, and any other queue at its next flush.
+    ///
+    /// - Parameter length: How long; nil, the default, until ``resume(keepingGrowth:)``. Nothing is paused for zero or
+    ///   less.
+    /// - Throws: What the store throws.
+    public func pause(for length: Duration? = nil) async throws {
+        let end = length.map { date.addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970 } ?? .infinity
+        try await keep(Self.handPauseName, "\(end)")
+        let waker = change { state, now in
+            state.machine.pausedByHand = length.map { now + $0 } ?? .distantFuture
+            state.knownHandPause = "\(end)"
+            return state.waker.take()
+        }
+        tell(.pausedByHand(for: length))
+        waker?.resume()
+        // A flight sets the alarm for its end.
+        trigger()
+    }
+
     /// Ends a pause before its time, and the waits of what failed: resets the pipeline's circuit breakers, and triggers
     /// the queue.
     ///
@@ -25,6 +48,9 @@ extension SyncQueue {
     /// - Throws: What the store throws.
     public func resume(keepingGrowth: Bool = false) async throws {
         try await endPause(keepingGrowth: keepingGrowth)
+        try await keep(Self.handPauseName, nil)
+        change { state, _ in (state.machine.pausedByHand, state.knownHandPause) = (nil, nil) }
+        tell(.resumed)
         trigger()
     }
 
@@ -46,16 +72,13 @@ extension SyncQueue {
     }
 
     static let pauseName = "pausedUntil"
+    static let handPauseName = "pausedByHandUntil"
 
     func readPause() async throws {
+        try await readHandPause()
         let writes = state.withLock { $0.pauseWrites }
         let text = try await uncancelled { try await self.store.setting(Self.pauseName) }
-        let left = text.map { text -> Duration in
-            let date = Double(text).map { Date(timeIntervalSince1970: $0) }
-            let seconds = date?.timeIntervalSince(self.date) ?? 0
-            // A store may hold any date, but a duration can't hold any number of seconds.
-            return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero
-        }
+        let left = text.map(timeLeft)
         change { state, now in
             guard state.pauseWrites == writes else { return }
             state.machine.pauseRead(left: left, isKnown: text == state.knownPause, at: now)
@@ -63,17 +86,40 @@ extension SyncQueue {
         }
     }
 
+    /// Another process may have stored or removed it.
+    func readHandPause() async throws {
+        let writes = state.withLock { $0.pauseWrites }
+        let text = try await uncancelled { try await self.store.setting(Self.handPauseName) }
+        let left = text.map(timeLeft)
+        state.withLock { state in
+            guard state.pauseWrites == writes, text != state.knownHandPause else { return }
+            state.machine.pausedByHand = left.map { now + $0 }
+            state.knownHandPause = text
+        }
+    }
+
+    /// - Parameter text: A date in seconds since 1970, which is infinite if it never comes.
+    private func timeLeft(until text: String) -> Duration {
+        let seconds = Double(text).map { Date(timeIntervalSince1970: $0).timeIntervalSince(date) } ?? 0
+        // A store may hold any date, but a duration can't hold any number of seconds.
+        return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero
+    }
+
     /// - Parameter length: The length of the pause; nil for no pause.
     func keepPause(_ length: Duration?) async throws {
         let text = length.map { "\(date.addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970)" }
-        // Before and after: what is read meanwhile may be the old one.
-        state.withLock { $0.pauseWrites += 1 }
-        defer { state.withLock { $0.pauseWrites += 1 } }
-        try await uncancelled { try await self.store.set(Self.pauseName, to: text) }
+        try await keep(Self.pauseName, text)
         change { state, _ in
             state.knownPause = text
             state.machine.pauseKept(length != nil)
         }
+    }
+
+    private func keep(_ name: String, _ text: String?) async throws {
+        // Before and after: what is read meanwhile may be the old one.
+        state.withLock { $0.pauseWrites += 1 }
+        defer { state.withLock { $0.pauseWrites += 1 } }
+        try await uncancelled { try await self.store.set(name, to: text) }
     }
 
     /// Follows what others do with the store: flushes whenever another may have added mutations, and obeys pauses that

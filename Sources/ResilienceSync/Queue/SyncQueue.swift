@@ -39,6 +39,8 @@ public final class SyncQueue: Sendable {
         var alarm: TimeBaseAlarm?
         /// The stored pause, as this queue has stored or read it last.
         var knownPause: String?
+        /// The same of the pause by hand.
+        var knownHandPause: String?
         /// How often this queue has begun to store a pause, or has finished: a pause that is read meanwhile may be
         /// older.
         var pauseWrites = 0
@@ -70,8 +72,10 @@ public final class SyncQueue: Sendable {
             return lastStatusReader
         }
 
-        mutating func roundEnded(_ end: FlushReport.End) -> (FlushReport, SyncStateMachine.After) {
-            let (counts, after) = machine.roundEnded(end)
+        mutating func roundEnded(
+            _ end: FlushReport.End, at now: MonotonicInstant
+        ) -> (FlushReport, SyncStateMachine.After) {
+            let (counts, end, after) = machine.roundEnded(end, at: now)
             let report = FlushReport(counts: counts, end: end, lastError: lastError.take())
             for key in drains.keys { drains[key]?.add(report) }
             if after != .again {
@@ -312,7 +316,8 @@ public final class SyncQueue: Sendable {
     /// failed.
     ///
     /// It may never return, if one mutation always fails: see ``FailureCounting``. It returns early, with
-    /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached. Cancelling the caller cancels the
+    /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached, and with
+    /// ``FlushReport/End/paused(until:)`` if the queue is paused by hand without an end. Cancelling the caller cancels the
     /// flush that it begins with, as with ``flush()``; later it ends only the wait, and what the queue does by itself
     /// continues.
     ///

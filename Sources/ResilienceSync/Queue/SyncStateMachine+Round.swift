@@ -48,6 +48,7 @@ extension SyncStateMachine {
             // The pause is over. If it stayed stored, a clock that is set back could bring it back.
             return .keepPause(nil)
         case .none:
+            if let pausedByHand = pausedByHand(at: now) { return end(with: .paused(until: pausedByHand), at: now) }
             phase = .sending
             lanes.begin()
             return nil
@@ -57,14 +58,15 @@ extension SyncStateMachine {
     private mutating func send(at now: MonotonicInstant, _ oldest: Date?) -> Action {
         // It may be over before everything that was in flight has ended.
         if let until = haltedUntil(at: now), until <= now, !isCancelled { halt = nil }
-        let end = end
+        let end = end(at: now)
         if end == nil, !isWell, lanes.hasHeads, pace.silentUntil(at: now) == nil { return .check }
         let step = end == nil ? plan(at: now, oldest) : nil
         // In one transaction: what has ended, and what is to be sent.
         if !(unsettled.isEmpty && claiming.isEmpty) { return apply() }
         if let end {
             if requests.isEmpty { return self.end(with: end, at: now) }
-            return .wait(until: isCancelled ? .distantFuture : haltedUntil(at: now) ?? .distantFuture)
+            return .wait(
+                until: isCancelled ? .distantFuture : pausedByHand(at: now) ?? haltedUntil(at: now) ?? .distantFuture)
         }
         switch step {
         case .look(let position): return .look(after: position)
@@ -104,8 +106,9 @@ extension SyncStateMachine {
     }
 
     /// Why nothing more is sent in this round.
-    private var end: FlushReport.End? {
+    private func end(at now: MonotonicInstant) -> FlushReport.End? {
         if flush.isStopped { return .cancelled }
+        if let pausedByHand = pausedByHand(at: now) { return .paused(until: pausedByHand) }
         switch halt {
         case .pause:
             // A pause holds even if the flight was cancelled.
@@ -274,19 +277,21 @@ extension SyncStateMachine {
         (phase, halt) = (.opening, nil)
     }
 
-    /// - Returns: What the round has done, and what comes after it.
-    mutating func roundEnded(_ end: FlushReport.End) -> (counts: FlushReport.Counts, after: After) {
-        let counts = counts
-        if end == .cancelled { return (counts, flightEnded()) }
+    /// - Returns: What the round has done, how it has ended by now, and what comes after it.
+    mutating func roundEnded(
+        _ end: FlushReport.End, at now: MonotonicInstant
+    ) -> (counts: FlushReport.Counts, end: FlushReport.End, after: After) {
+        let (counts, end) = (counts, latest(end, at: now))
+        if end == .cancelled { return (counts, end, flightEnded()) }
         var isPaused = false
         if case .paused = end { isPaused = true }
         guard flush.roundEnded(isPaused: isPaused) == .rest else {
             beginRound()
-            return (counts, .again)
+            return (counts, end, .again)
         }
         (phase, lastEnd) = (.idle, end)
         if end == .drained { events.append(.drained) }
-        return (counts, .rest(until: end.goesOnAt))
+        return (counts, end, .rest(until: end.goesOnAt))
     }
 
     mutating func flightFailed() -> After { flightEnded() }
@@ -305,7 +310,8 @@ extension SyncStateMachine {
         case .died:
             counts.died += 1
             for case .failed in changes { counts.failed += 1 }
-        case .enqueued, .coalesced, .dropped, .attempted, .suspected, .paused, .offline, .lockedOut, .drained, .cleared,
+        case .enqueued, .coalesced, .dropped, .attempted, .suspected, .paused, .pausedByHand, .resumed, .offline,
+            .lockedOut, .drained, .cleared,
             .revived,
             .discarded, .storeFailed, .duplicate:
             break

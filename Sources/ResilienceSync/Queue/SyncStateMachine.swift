@@ -47,7 +47,7 @@ struct SyncStateMachine: Sendable, Equatable {
         case countPending
         /// Wait until this instant, or another input, then ask again.
         case wait(until: MonotonicInstant)
-        /// The round is over → ``roundEnded(_:)``
+        /// The round is over → ``roundEnded(_:at:)``
         case end(FlushReport.End)
         /// The flight is over, because the store failed → ``flightFailed()``
         case fail
@@ -139,6 +139,8 @@ struct SyncStateMachine: Sendable, Equatable {
     var isLockedOut = false
     /// A pause to store, and then to tell the observers.
     var pauseToTell: Duration?
+    /// Until when nothing is sent since somebody said so; ``MonotonicInstant/distantFuture`` if until somebody says otherwise.
+    var pausedByHand: MonotonicInstant?
     /// The number of pauses in a row for 429s, or for rejections by the pipeline's policies that named no wait.
     var throttles = 0
     /// Whether the last of these answered a request that carried no mutation.
@@ -174,10 +176,12 @@ struct SyncStateMachine: Sendable, Equatable {
 
     // MARK: Seen from outside
 
-    /// The end of the pause, or of the silence for a quota if that is later; nil if there is neither.
+    /// The latest end of a pause, of one by hand, and of the silence for a quota; nil if there is none.
     func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? {
-        [pace.pausedUntil(at: now), pace.silentUntil(at: now)].compactMap(\.self).max()
+        [pace.pausedUntil(at: now), pace.silentUntil(at: now), pausedByHand(at: now)].compactMap(\.self).max()
     }
+
+    func pausedByHand(at now: MonotonicInstant) -> MonotonicInstant? { pausedByHand.flatMap { now < $0 ? $0 : nil } }
 
     /// When the queue continues by itself; nil if it waits for a trigger.
     var goesOnAt: MonotonicInstant? { flush.isStopped ? nil : lastEnd.goesOnAt }
@@ -205,8 +209,10 @@ struct SyncStateMachine: Sendable, Equatable {
         // If no flight has ended with the pause yet, there is no alarm for its end: this flight sets it.
         var pausedUntil: MonotonicInstant?
         // Nor is there an alarm for a 429 or a rejection that is still to be processed, or for a pause whose end has moved
-        // since.
-        if case .paused(let alarm) = lastEnd, notes.isEmpty, let until = self.pausedUntil(at: now), until == alarm {
+        // since. And another process may have ended a pause by hand, which only a flight finds out.
+        if case .paused(let alarm) = lastEnd, notes.isEmpty, pausedByHand(at: now) == nil,
+            let until = self.pausedUntil(at: now), until == alarm
+        {
             pausedUntil = until
         }
         let trigger = flush.triggered(pausedUntil: pausedUntil)

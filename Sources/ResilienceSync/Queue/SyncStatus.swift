@@ -22,9 +22,11 @@ public struct SyncStatus: Sendable, Hashable, Codable {
     public let inFlight: Int
     /// Whether a flush is in progress.
     public let isFlushing: Bool
-    /// The end of the pause, before which nothing is sent; nil if there is no pause. A pause for a quota that was noted
-    /// counts, too.
+    /// The end of the pause, before which nothing is sent; nil if there is no pause, or it is by hand and has no end. A
+    /// pause for a quota that was noted counts, too.
     public let pausedUntil: MonotonicInstant?
+    /// Whether the queue is paused by hand.
+    public let isPausedByHand: Bool
     /// The rate that the other side is believed to allow, in requests per second; nil until its 429s have shown it,
     /// which takes at least two, or a quota with a limit and a window was noted.
     public let rate: Double?
@@ -43,12 +45,14 @@ public struct SyncStatus: Sendable, Hashable, Codable {
     ///   - inFlight: The number of mutations that were sent and not yet answered.
     ///   - isFlushing: Whether a flush is in progress.
     ///   - pausedUntil: The end of the pause; nil if there is none.
+    ///   - isPausedByHand: Whether the queue is paused by hand.
     ///   - rate: The rate that was found, in requests per second; nil if none was.
     ///   - oldestAge: How long the first pending mutation has been in the queue; nil if none is pending.
     ///   - estimatedTimeLeft: The estimated time until nothing is pending; nil if unknown.
     public init(
         pending: Int, bytes: Int = 0, dead: Int = 0, deadBytes: Int = 0, inFlight: Int = 0, isFlushing: Bool = false,
-        pausedUntil: MonotonicInstant? = nil, rate: Double? = nil, oldestAge: Duration? = nil,
+        pausedUntil: MonotonicInstant? = nil, isPausedByHand: Bool = false, rate: Double? = nil,
+        oldestAge: Duration? = nil,
         estimatedTimeLeft: Duration? = nil
     ) {
         self.pending = pending
@@ -58,13 +62,14 @@ public struct SyncStatus: Sendable, Hashable, Codable {
         self.inFlight = inFlight
         self.isFlushing = isFlushing
         self.pausedUntil = pausedUntil
+        self.isPausedByHand = isPausedByHand
         self.rate = rate
         self.oldestAge = oldestAge
         self.estimatedTimeLeft = estimatedTimeLeft
     }
 
     private enum CodingKeys: String, CodingKey {
-        case pending, bytes, dead, deadBytes, inFlight, isFlushing, rate
+        case pending, bytes, dead, deadBytes, inFlight, isFlushing, isPausedByHand, rate
         case pausedUntil = "pausedUntilNanoseconds"
         case oldestAge = "oldestAgeSeconds"
         case estimatedTimeLeft = "estimatedTimeLeftSeconds"
@@ -79,14 +84,16 @@ extension SyncQueue {
     /// The queue's state now. Throws the store's error.
     public var status: SyncStatus {
         get async throws {
+            try await readHandPause()
             let totals = try await store.totals()
             let (now, pausedUntil) = (now, pausedUntil)
             let date = date
             return state.withLock { state in
                 SyncStatus(
                     pending: totals.pending, bytes: totals.bytes, dead: totals.dead, deadBytes: totals.deadBytes,
-                    inFlight: state.machine.inFlight, isFlushing: state.flight != nil, pausedUntil: pausedUntil,
-                    rate: state.machine.pace.rate,
+                    inFlight: state.machine.inFlight, isFlushing: state.flight != nil,
+                    pausedUntil: pausedUntil.flatMap { $0 < .distantFuture ? $0 : nil },
+                    isPausedByHand: state.machine.pausedByHand(at: now) != nil, rate: state.machine.pace.rate,
                     // A store may hold any date, and a duration can't hold any number of seconds.
                     oldestAge: totals.oldest.map { .seconds(min(max(0, date.timeIntervalSince($0)), 1e12)) },
                     estimatedTimeLeft: Self.timeLeft(
@@ -99,6 +106,7 @@ extension SyncQueue {
         for pending: Int, _ machine: SyncStateMachine, pausedUntil: MonotonicInstant?, at now: MonotonicInstant
     ) -> Duration? {
         if pending == 0 { return .zero }
+        if pausedUntil == .distantFuture { return nil }
         let progress = machine.progress
         let elapsed = machine.since.map { $0.duration(to: now) / .seconds(1) } ?? 0
         let delivered = Double(progress.delivered)

@@ -161,7 +161,7 @@ public protocol MutationStore: Sendable {
     ///
     /// Then ``heads(after:limit:)`` returns only lanes that no other queue has, and reserves them;
     /// ``apply(_:claiming:keeping:at:)`` claims nothing while a pause is stored that this queue does not know of, and
-    /// says so; and ``lock(for:)`` denies only a second queue on the same value of the store.
+    /// says so, as other stores may; and ``lock(for:)`` denies only a second queue on the same value of the store.
     var isShared: Bool { get }
 
     /// Returns whether lanes have heads, once nothing is left for this queue in a store that is shared. Other queues have

@@ -1,6 +1,7 @@
 #if SQLite
     public import Foundation
     public import GRDB
+    import Resilience
 
     /// A store in an SQLite database: what `enqueue` has returned from survives a crash and a power cut.
     ///
@@ -53,6 +54,8 @@
         let isOwn: Bool
         private let removesFile: Bool
         private let sender: SenderFile
+        /// The pause by hand, as this store read or wrote it last.
+        private let knownHandPause = Locked<String?>(nil)
 
         /// Opens a file, or creates it.
         ///
@@ -249,6 +252,12 @@
                 try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }
                 let dropped = try table.dropDead(beyond: limits, at: date)
+                // Another process may have stored one.
+                if !positions.isEmpty,
+                    try table.setting(SyncQueue.handPauseName) != self.knownHandPause.withLock({ $0 })
+                {
+                    return ApplyResult(dropped: dropped, hasOtherPause: true)
+                }
                 return ApplyResult(claimed: try positions.compactMap { try table.claim($0) }, dropped: dropped)
             }
         }
@@ -297,10 +306,15 @@
 
         public func unlock(for queue: UUID) { sender.unlock(for: queue) }
 
-        public func setting(_ name: String) async throws -> String? { try await read { try $0.setting(name) } }
+        public func setting(_ name: String) async throws -> String? {
+            let value = try await read { try $0.setting(name) }
+            if name == SyncQueue.handPauseName { knownHandPause.withLock { $0 = value } }
+            return value
+        }
 
         public func set(_ name: String, to value: String?) async throws {
             try await write { try $0.set(name, to: value) }
+            if name == SyncQueue.handPauseName { knownHandPause.withLock { $0 = value } }
         }
     }
 #endif

@@ -123,10 +123,8 @@
                 }
             case .failed(_, _, let error):
                 verdicts.note(error)
-            case .enqueued, .coalesced, .dropped, .duplicate, .attempted, .suspected, .offline, .lockedOut, .drained, .cleared,
-                .revived,
-                .discarded,
-                .storeFailed, nil:
+            case .enqueued, .coalesced, .dropped, .duplicate, .attempted, .suspected, .pausedByHand, .resumed, .offline,
+                .lockedOut, .drained, .cleared, .revived, .discarded, .storeFailed, nil:
                 break
             }
         }

@@ -123,10 +123,10 @@ import Testing
     @Test("a status is written with durations in seconds, and can be read again")
     func written() throws {
         let written: [String: Double] = [
-            "pending": 3, "bytes": 30, "dead": 1, "deadBytes": 10, "inFlight": 2, "isFlushing": 1,
+            "pending": 3, "bytes": 30, "dead": 1, "deadBytes": 10, "inFlight": 2, "isFlushing": 1, "isPausedByHand": 1,
             "pausedUntilNanoseconds": 5, "rate": 1.5, "oldestAgeSeconds": 90.5, "estimatedTimeLeftSeconds": 2,
         ]
-        let text = written.map { $0.key == "isFlushing" ? "\"isFlushing\":true" : "\"\($0.key)\":\($0.value)" }
+        let text = written.map { $0.key.hasPrefix("is") ? "\"\($0.key)\":true" : "\"\($0.key)\":\($0.value)" }
         let status = try JSONDecoder().decode(
             SyncStatus.self, from: Data("{\(text.joined(separator: ","))}".utf8))
         #expect(status.oldestAge == .milliseconds(90_500) && status.estimatedTimeLeft == .seconds(2))

@@ -120,9 +120,9 @@ struct SyncConversation {
 
     /// Whatever is to be done is done, and the flight has come to its end.
     mutating func finish() -> (end: FlushReport.End, counts: FlushReport.Counts, after: SyncStateMachine.After)? {
-        guard case .end(let end) = course().last else { return nil }
+        guard case .end(let planned) = course().last else { return nil }
         defer { events += machine.takeEvents() }
-        let (counts, after) = machine.roundEnded(end)
+        let (counts, end, after) = machine.roundEnded(planned, at: now)
         return (end, counts, after)
     }
 }

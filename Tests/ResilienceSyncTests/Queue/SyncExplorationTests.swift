@@ -24,6 +24,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case told(left: Int, request: Int?)
         /// Another queue gets the sending lock, is told to be silent, and gives it back.
         case otherLocks, otherPauses, otherUnlocks
+        /// Somebody says that nothing is to be sent, here or in another process, for three seconds or for ever.
+        case pauseByHand(isHere: Bool, isEndless: Bool)
         /// A clearing begins; what is pending is removed once no flight is under way.
         case clear, remove
     }
@@ -65,7 +67,7 @@ private struct QueueInAWorld: ExplorableMachine {
 
     /// What may happen out of the ordinary.
     enum Trouble: Hashable, CaseIterable {
-        case storeFails, cancelled, resumed, cleared, restarted
+        case storeFails, cancelled, resumed, cleared, restarted, pausedByHand
         /// With it, the other side is asked how it is.
         case unwell
         case refusedElsewhere
@@ -102,6 +104,10 @@ private struct QueueInAWorld: ExplorableMachine {
         var dead: [Item] = []
         var pause: Int64?
         var knownPause: Int64?
+        var handPause: Int64?
+        var knownHandPause: Int64?
+        /// The flight was claiming when it was paused by hand: that is sent.
+        var isClaimingBesides = false
         var lock = Lock.free
         var hadLockLast = false
 
@@ -189,7 +195,8 @@ private struct QueueInAWorld: ExplorableMachine {
             world: world,
             machine: [
                 machine.flush, machine.lanes, machine.pace, machine.phase, machine.halt, machine.storedPause,
-                machine.hasLock, machine.isLockedOut, machine.pauseToTell, machine.throttles, machine.outages,
+                machine.hasLock, machine.isLockedOut, machine.pausedByHand, machine.hasOtherPause, machine.pauseToTell,
+                machine.throttles, machine.outages,
                 machine.laneThrottles,
                 machine.claiming, machine.requests,
                 machine.unsettled.map(\.changes), machine.ended, machine.notes, machine.draws,
@@ -222,6 +229,12 @@ private struct QueueInAWorld: ExplorableMachine {
         case .storeFails: world.isFlying && asksTheStore ? [.fail] : []
         case .cancelled: world.isFlying && !world.isCancelled ? [.cancel] : []
         case .resumed: [.resume]
+        case .pausedByHand:
+            [true, false].flatMap {
+                [
+                    .pauseByHand(isHere: $0, isEndless: true), .pauseByHand(isHere: $0, isEndless: false), .resume,
+                ]
+            }
         case .cleared: world.isClearing ? [] : [.clear]
         case .restarted: [world.isStopped ? .restart : .stop, .restart]
         case .unwell:
@@ -279,7 +292,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case .answer(let request, let answer): self.answer(request, answer)
         case .remove: try remove()
         case .otherUnlocks: world.lock = .free
-        case .fail, .cancel, .otherLocks, .otherPauses, .resume, .stop, .restart, .clear, .unwell, .elsewhere,
+        case .fail, .cancel, .otherLocks, .otherPauses, .pauseByHand, .resume, .stop, .restart, .clear, .unwell,
+            .elsewhere,
             .told:
             world.troubles -= 1
             try trouble(input)
@@ -303,9 +317,14 @@ private struct QueueInAWorld: ExplorableMachine {
         case .otherPauses:
             world.pause = max(world.pause ?? 0, world.now + 3_000_000_000)
             world.silentUntil = max(world.silentUntil, world.now + 3_000_000_000)
-        case .resume:
-            try endPause()
+        case .pauseByHand(let isHere, let isEndless):
+            world.handPause = isEndless ? .max : world.now + 3_000_000_000
+            guard isHere, !world.isStopped else { break }
+            readHandPause()
+            if case .apply = world.action { world.isClaimingBesides = true }
             try trigger()
+        case .resume:
+            try resume()
         case .stop:
             world.isStopped = true
             world.alarm = nil
@@ -365,7 +384,18 @@ private struct QueueInAWorld: ExplorableMachine {
         machine.resumed(at: now)
         (world.silentUntil, world.nextSilence, world.nextOwnSilence, world.holds) = (0, 0, 0, [:])
         world.wasResumed = true
-        try require(machine.pausedUntil(at: now) == nil, "a pause outlasts its end by hand")
+        try require(machine.pausedUntil(at: now) == machine.pausedByHand(at: now), "a pause outlasts its end by hand")
+    }
+
+    private mutating func resume() throws {
+        (world.handPause, world.knownHandPause, machine.pausedByHand) = (nil, nil, nil)
+        try endPause()
+        try trigger()
+    }
+
+    private mutating func readHandPause() {
+        machine.pausedByHand = world.handPause.map(MonotonicInstant.init(nanoseconds:))
+        world.knownHandPause = world.handPause
     }
 
     private mutating func remove() throws {
@@ -388,7 +418,7 @@ private struct QueueInAWorld: ExplorableMachine {
         // The system gives back what a process had.
         next.lock = world.lock == .another ? .another : .free
         for index in next.items.indices { next.items[index].isAnnounced = false }
-        next.silentUntil = world.pause ?? 0
+        (next.silentUntil, next.handPause) = (world.pause ?? 0, world.handPause)
         world = next
     }
 
@@ -546,6 +576,7 @@ private struct QueueInAWorld: ExplorableMachine {
             world.lock = .free
             machine.unlocked()
         case .readPause:
+            readHandPause()
             machine.pauseRead(
                 left: world.pause.map { .nanoseconds(max(0, $0 - world.now)) },
                 isKnown: world.pause == world.knownPause, at: now)
@@ -564,6 +595,15 @@ private struct QueueInAWorld: ExplorableMachine {
             machine.found(heads.filter { $0.position > position }.prefix(2).map(\.head))
         case .apply(let changes, let claims):
             for change in changes { make(change) }
+            if !claims.isEmpty, world.handPause != world.knownHandPause {
+                machine.otherPause()
+                _ = machine.applied([], at: now)
+                break
+            }
+            try require(
+                claims.isEmpty || world.isClaimingBesides || world.now >= world.handPause ?? 0,
+                "it sends though it is paused by hand")
+            world.isClaimingBesides = false
             try launch(machine.applied(claims.compactMap { item($0)?.head }, at: now))
         case .check:
             world.isWell = true
@@ -630,7 +670,7 @@ private struct QueueInAWorld: ExplorableMachine {
     }
 
     private mutating func roundEnded(_ end: FlushReport.End) throws {
-        let (counts, after) = machine.roundEnded(end)
+        let (counts, end, after) = machine.roundEnded(end, at: now)
         try require(counts.delivered >= 0 && counts.throttled <= counts.requests, "\(counts)")
         if !end.isLockedOut {
             if !world.isCancelled { try require(world.failed.isEmpty, "\(world.failed) are not told") }
@@ -650,7 +690,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case .paused(let until):
             let isStored = world.pause.map { $0 >= until.nanoseconds } ?? false
             let isForAQuota = machine.pace.silentUntil(at: now).map { $0 >= until } ?? troubles.contains(.quotas)
-            try require(world.wasResumed || isStored || isForAQuota, "a pause that is not stored")
+            let isByHand = world.knownHandPause.map { $0 >= until.nanoseconds } ?? false
+            try require(world.wasResumed || isStored || isForAQuota || isByHand, "a pause that is not stored")
         case .lockedOut:
             try require(!world.hadLockLast, "it is locked out by nobody")
         case .offline, .stalled:
@@ -718,6 +759,11 @@ private struct QueueInAWorld: ExplorableMachine {
             } else if let alarm = world.alarm {
                 try pass(until: alarm)
             } else {
+                // A pause without an end that another process has shortened is not heard of.
+                if !world.isStopped, world.handPause == .max || world.knownHandPause == .max {
+                    try resume()
+                    continue
+                }
                 let left = world.items.filter { $0.isAnnounced && !isBlocked($0.lane) }.map(\.position)
                 return try require(world.isStopped || left.isEmpty, "\(left) are never sent")
             }

@@ -416,7 +416,7 @@ import Testing
         #expect(talk.course().last == .end(.drained))
         talk.heads = [b]
         #expect(talk.machine.triggered(at: talk.now) == .join)
-        let (counts, after) = talk.machine.roundEnded(.drained)
+        let (counts, _, after) = talk.machine.roundEnded(.drained, at: talk.now)
         #expect(after == .again && counts.delivered == 1)
         #expect(talk.next() == .apply([], claiming: [2]))
         talk.end(talk.apply([2])[0], nil)
@@ -659,7 +659,7 @@ import Testing
         let until = talk.now + .seconds(9)
         #expect(talk.course().last == .end(.paused(until: until)))
         #expect(talk.machine.triggered(at: talk.now) == .join)
-        #expect(talk.machine.roundEnded(.paused(until: until)).after == .rest(until: until))
+        #expect(talk.machine.roundEnded(.paused(until: until), at: talk.now).after == .rest(until: until))
     }
 
     @Test(

@@ -470,9 +470,10 @@ struct PostgreSQLSchema: Sendable {
                     END IF;
                     i := i + 1;
                 END LOOP;
-                IF p_shared = 1 AND cardinality(p_claims) > 0 THEN
+                IF cardinality(p_claims) > 0 THEN
                     v_paused := p_pause IS DISTINCT FROM (
-                        SELECT s.value FROM \(name("setting")) s WHERE s.name = 'pausedUntil'::bytea);
+                        SELECT string_agg(s.name || s.value, ''::bytea ORDER BY s.name) FROM \(name("setting")) s
+                        WHERE s.name IN ('pausedByHandUntil'::bytea, 'pausedUntil'::bytea));
                 END IF;
                 RETURN QUERY SELECT 0::int8, v_lost::int4::int8 + 2 * v_paused::int4::int8, NULL::bytea, NULL::bytea,
                 NULL::bytea, 0::int8, NULL::bytea, 0::float8, 0::float8, 0::int8, 0::int8, NULL::bytea, NULL::float8,

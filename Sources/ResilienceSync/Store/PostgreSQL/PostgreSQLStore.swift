@@ -42,8 +42,8 @@ public final class PostgreSQLStore: MutationStore {
         var renewal: TimeBaseAlarm?
         /// The server's date, and when it was asked for.
         var clock: (date: Date, instant: MonotonicInstant)?
-        /// The stored pause, as this store read or wrote it last.
-        var knownPause: String?
+        /// The stored pauses, as this store read or wrote them last.
+        var knownPauses: [String: String] = [:]
         /// When the others were told last, and whether they are told again soon.
         var toldAt = MonotonicInstant.distantPast
         var tellsSoon = false
@@ -197,7 +197,7 @@ public final class PostgreSQLStore: MutationStore {
     public func apply(
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
     ) async throws -> ApplyResult {
-        let (worker, pause) = state.withLock { ($0.worker, $0.knownPause) }
+        let (worker, pauses) = state.withLock { ($0.worker, $0.knownPauses) }
         var kinds: [Int64] = []
         var errors: [Data] = []
         var rests: [Int64] = []
@@ -223,7 +223,7 @@ public final class PostgreSQLStore: MutationStore {
         }
         let values: [StatementValue] = [
             .optional(worker), .integer(isShared ? 1 : 0), .real(lease / .seconds(1)),
-            pause.map { .exactly($0) } ?? .null,
+            pauses.isEmpty ? .null : .exactly(pauses.sorted { $0.key < $1.key }.map { $0 + $1 }.joined()),
             .integers(kinds), .integers(changes.map(\.position)), .arraysOfBytes(errors), .integers(rests),
             .integers(positions), .optional(limits.maxCount), .optional(limits.maxBytes),
             limits.oldest(at: date).map { .real($0.timeIntervalSinceReferenceDate) } ?? .null,
@@ -315,8 +315,12 @@ public final class PostgreSQLStore: MutationStore {
                 "SELECT value FROM \(self.name("setting")) WHERE name = $1::bytea", [.exactly(name)])
         }
         let value = try rows.first.map { try PostgreSQLColumns($0, count: 1, path: path).text(0) }
-        if name == SyncQueue.pauseName { state.withLock { $0.knownPause = value } }
+        if Self.isPause(name) { state.withLock { $0.knownPauses[name] = value } }
         return value
+    }
+
+    private static func isPause(_ name: String) -> Bool {
+        name == SyncQueue.pauseName || name == SyncQueue.handPauseName
     }
 
     /// A pause that another worker has stored, and that ends later, stays. This worker learns of it when it claims.
@@ -341,7 +345,7 @@ public final class PostgreSQLStore: MutationStore {
             }
         } else if isPause, isShared {
             // Another may have stored a pause since, which this one does not know of.
-            let known = state.withLock { $0.knownPause }
+            let known = state.withLock { $0.knownPauses[name] }
             try await again {
                 try await self.engine.run(
                     "DELETE FROM \(self.name("setting")) WHERE name = $1::bytea AND value = $2::bytea",
@@ -353,8 +357,8 @@ public final class PostgreSQLStore: MutationStore {
                     "DELETE FROM \(self.name("setting")) WHERE name = $1::bytea", [.exactly(name)])
             }
         }
-        guard isPause else { return }
-        state.withLock { $0.knownPause = value }
+        guard Self.isPause(name) else { return }
+        state.withLock { $0.knownPauses[name] = value }
         tellOthers()
     }
 }

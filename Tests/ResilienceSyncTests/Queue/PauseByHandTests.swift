@@ -1,0 +1,119 @@
+import Foundation
+import Resilience
+import ResilienceTesting
+import TestSupport
+import Testing
+
+@testable import ResilienceSync
+
+@Suite(.timeLimit(.minutes(20))) struct PauseByHandTests {
+    let fixture = Fixture()
+
+    @Test("nothing is sent while the queue is paused by hand, whoever triggers it, until it is resumed")
+    func endless() async throws {
+        let queue = fixture.queue()
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        try await queue.pause()
+        #expect(try await queue.flush().end == .paused(until: .distantFuture))
+        #expect(try await queue.drain().end == .paused(until: .distantFuture), "it does not wait for ever")
+        fixture.clock.advance(by: .seconds(1e9))
+        #expect(try await queue.flush().end == .paused(until: .distantFuture))
+        #expect(fixture.server.callCount == 0 && queue.pausedUntil == .distantFuture)
+        let status = try await queue.status
+        #expect(status.isPausedByHand && status.pausedUntil == nil && status.estimatedTimeLeft == nil)
+        try await queue.resume()
+        #expect(try await queue.flush().end == .drained)
+        #expect(fixture.server.ids == ["a1", "b1"])
+        #expect(try await !queue.status.isPausedByHand)
+        let told = fixture.events.filter { $0.kind == "pausedByHand" || $0.kind == "resumed" }
+        #expect(told.map(\.description) == ["paused by hand, until it is resumed", "resumed by hand"])
+    }
+
+    @Test("its end starts a flush by itself; nothing is paused for zero or less")
+    func finite() async throws {
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation("a1"))
+        try await queue.pause(for: .seconds(90))
+        #expect(try await queue.flush().end == .paused(until: fixture.clock.now + .seconds(90)))
+        fixture.clock.advance(by: .seconds(89))
+        #expect(fixture.server.callCount == 0)
+        fixture.clock.advance(by: .seconds(1))
+        await fixture.server.waitForCalls(1)
+        for length in [.zero, .seconds(-1), .seconds(Int64.min)] as [Duration] {
+            try await queue.pause(for: length)
+            try await queue.enqueue(Mutation("b\(length)"))
+            #expect(try await queue.flush().end == .drained)
+        }
+        try await queue.pause(for: .seconds(Int64.max))
+        #expect(try await queue.flush().end == .paused(until: .distantFuture))
+    }
+
+    @Test("what is in flight ends, and nothing follows it")
+    func inFlight() async throws {
+        let queue = fixture.queue()
+        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1")])
+        fixture.server.hold()
+        let flush = Task { try await queue.flush() }
+        await fixture.server.waitForCalls(1)
+        try await queue.pause()
+        fixture.server.release()
+        #expect(try await flush.value.end == .paused(until: .distantFuture))
+        #expect(fixture.server.ids == ["a1"])
+        #expect(try await queue.status.pending == 2)
+    }
+
+    @Test("it outlasts a restart, a clear, and any maxPause")
+    func outlasts() async throws {
+        let store = MemoryStore()
+        let queue = fixture.queue(store)
+        try await queue.pause(for: .seconds(86_400))
+        try await queue.clear()
+        try await queue.enqueue(Mutation("a1"))
+        #expect(try await queue.flush().end == .paused(until: fixture.clock.now + .seconds(86_400)))
+        await queue.stop()
+        let again = fixture.queue(store)
+        #expect(try await again.flush().end == .paused(until: fixture.clock.now + .seconds(86_400)))
+        #expect(fixture.server.callCount == 0)
+        try await again.resume()
+        try await again.flush()
+        #expect(fixture.server.ids == ["a1"])
+    }
+
+    @Test("a 429 of what was in flight is a pause of its own: the later end counts, and resuming ends both")
+    func besideThrottling() async throws {
+        let queue = fixture.queue()
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(300))))
+        fixture.server.hold()
+        let flush = Task { try await queue.flush() }
+        await fixture.server.waitForCalls(1)
+        try await queue.pause(for: .seconds(10))
+        fixture.server.release()
+        #expect(try await flush.value.end == .paused(until: fixture.clock.now + .seconds(300)))
+        try await queue.pause()
+        try await queue.resume()
+        #expect(try await queue.flush().end == .drained)
+    }
+
+    #if SQLite
+        @Test("a program that sends obeys at its next claim what another stores in the file, and is resumed from there")
+        func anotherProcess() async throws {
+            let folder = try TemporaryFolder()
+            let path = folder.url.appendingPathComponent("queue.sqlite").path
+            let queue = fixture.queue(try SQLiteStore(path: path))
+            let other = Fixture().queue(try SQLiteStore(path: path))
+            try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+            fixture.server.hold()
+            let flush = Task { try await queue.flush() }
+            await fixture.server.waitForCalls(1)
+            try await other.pause()
+            fixture.server.release()
+            #expect(try await flush.value.end == .paused(until: .distantFuture))
+            #expect(fixture.server.ids == ["a1"])
+            // Whichever of the two is first sends the rest.
+            try await other.resume()
+            while try await queue.status.pending > 0 { try await queue.flush() }
+            #expect(!(try await queue.status.isPausedByHand))
+        }
+    #endif
+}
