@@ -366,6 +366,22 @@
             #expect(try await database.count("sync_late") == 0)
         }
 
+        @Test("what another worker is given while this one counts is not told as blocked")
+        func takenWhileCounting() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await other.lock()
+            let store = HookedStore(inner: one.store, locks: one.store) { step in
+                guard step == .before("totals") else { return }
+                try await append(["a1"], to: other)
+                #expect(try await other.heads().map(\.id) == ["a1"])
+            }
+            let end = try await Fixture().queue(store).flush().end
+            guard case .lockedOut = end else {
+                Issue.record("it ends with \(end)")
+                return
+            }
+        }
+
         @Test("queues that flush together send each mutation once, each entity's in order, and leave nothing behind")
         func together() async throws {
             let log = Locked<[String]>([])
