@@ -4,7 +4,7 @@
     import Resilience
     import ResilienceSync
 
-    /// A worker that is killed: it enqueues and sends, and ends when nothing is pending.
+    /// A worker that is killed: it enqueues and sends, and ends when nothing is pending; with an error after two minutes.
     ///
     /// It tells its parent `stored <id>` once an enqueue has returned, and `send <id> <entity> <key>` for each request; the
     /// parent answers `<key> <status>`.
@@ -18,6 +18,9 @@
 
         func run() async throws {
             let parent = ParentProgram()
+            // What nobody can find any more would be waited for without end.
+            let base = SystemTimeBase.shared
+            _ = base.schedule(at: base.now + .seconds(120)) { exit(75) }
             let store = try await PostgreSQLStore(
                 try PostgreSQLEngine(connection), schema: schema, sending: .shared, lease: .seconds(1), lanesAtOnce: 4)
             let queue = SyncQueue(

@@ -253,6 +253,8 @@ struct HookedStore: MutationStore {
     }
     func unlock(for queue: UUID) async { await locks.unlock(for: queue) }
     func totals() async throws -> QueueTotals { try await hooked("totals") { try await inner.totals() } }
+    var isShared: Bool { inner.isShared }
+    func othersHaveHeads() async throws -> Bool { try await inner.othersHaveHeads() }
     func setting(_ name: String) async throws -> String? {
         try await hooked("setting") { try await inner.setting(name) }
     }

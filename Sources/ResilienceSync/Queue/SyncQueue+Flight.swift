@@ -96,10 +96,11 @@ extension SyncQueue {
                     let (pending, heads, others) = try await uncancelled {
                         if try await self.store.othersHaveHeads() { return (0, 0, true) }
                         let pending = try await self.store.totals().pending
+                        guard pending > 0 else { return (0, 0, false) }
                         // Dead mutations may block lanes whatever this queue's rule is.
-                        return (
-                            pending, pending > 0 ? try await self.store.heads(after: .min, limit: 1).count : 0, false
-                        )
+                        let heads = try await self.store.heads(after: .min, limit: 1).count
+                        // Another may have been given what has come since.
+                        return (pending, heads, try await self.store.othersHaveHeads())
                     }
                     change { state, now in
                         state.machine.counted(pending: pending, heads: heads, others: others, at: now)

@@ -305,6 +305,27 @@
             #expect(try await one.heads().map(\.id) == ["b1", "a9"])
         }
 
+        @Test("a lane that another makes while an append waits is kept until that append is committed")
+        func madeMeanwhile() async throws {
+            let (one, database) = (try await worker(), database)
+            try await append(["a1"], to: one)
+            let rules = AppendRules(coalescing: .off)
+            // It sees that there is no lane of `b`, and waits for the lane of `a`.
+            try await whileLaneIsHeld(by: one, "begin_append") {
+                try await database.engine.transaction { session in
+                    _ = try await one.store.append(
+                        [Mutation("a2"), Mutation("b2")], under: rules, at: Self.now, joining: session)
+                    let b1 = try await one.store.pending(after: .min, limit: 9).first { $0.mutation.id == "b1" }
+                    // The only one that is committed in its lane, which would be removed.
+                    _ = try await one.apply([.acknowledged(try #require(b1).position)])
+                }
+            } meanwhile: {
+                try await append(["b1"], to: one)
+            }
+            try await one.lock()
+            #expect(try await one.heads().map(\.id) == ["a1", "b2"])
+        }
+
         @Test("queues in one schema begin at the same time, also those whose names begin alike")
         func oneSchema() async throws {
             let (engine, schema) = (try TestDatabase.engine(connections: 8), TestDatabase.newSchema())
@@ -370,6 +391,22 @@
             try await other.resume()
             try await other.flush()
             #expect(right.server.ids == ["b1"])
+        }
+
+        @Test("what another worker is given while this one counts is not told as blocked")
+        func takenWhileCounting() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await other.lock()
+            let store = HookedStore(inner: one.store, locks: one.store) { step in
+                guard step == .before("totals") else { return }
+                try await append(["a1"], to: other)
+                #expect(try await other.heads().map(\.id) == ["a1"])
+            }
+            let end = try await Fixture().queue(store).flush().end
+            guard case .lockedOut = end else {
+                Issue.record("it ends with \(end)")
+                return
+            }
         }
 
         @Test("queues that flush together send each mutation once, each entity's in order, and leave nothing behind")

@@ -213,6 +213,12 @@ struct PostgreSQLSchema: Sendable {
 
     private var appending: [String] {
         let (mutation, lane) = (name("mutation"), name("lane"))
+        let lockLanes = """
+            SELECT count(*) INTO v_count FROM (
+                SELECT l.lane FROM unnest(p_entities) e (entity) JOIN \(lane) l ON \(key("l.entity")) = \(key("e.entity"))
+                ORDER BY l.entity FOR UPDATE OF l
+            ) t;
+            """
         return [
             // Locks the lanes in order, and makes those that are missing. Positions are given out only afterwards, so
             // that the order of a lane is the order of its commits.
@@ -222,18 +228,16 @@ struct PostgreSQLSchema: Sendable {
                 """
                 IF p_limits = 1 THEN PERFORM pg_advisory_xact_lock(\(limits)); END IF;
                 PERFORM pg_advisory_xact_lock_shared(\(appends));
-                SELECT count(*) INTO v_count FROM (
-                    SELECT l.lane FROM unnest(p_entities) e (entity) JOIN \(lane) l ON \(key("l.entity")) = \(key("e.entity"))
-                    ORDER BY l.entity FOR UPDATE OF l
-                ) t;
+                \(lockLanes)
                 IF v_count < cardinality(p_entities) THEN
                     INSERT INTO \(lane) AS l (entity) SELECT e.entity FROM unnest(p_entities) e (entity)
                     WHERE NOT EXISTS (SELECT 1 FROM \(lane) o WHERE \(key("o.entity")) = \(key("e.entity")))
                     ORDER BY e.entity ON CONFLICT (\(key("entity"))) DO UPDATE SET entity = l.entity;
-                    -- One that was removed meanwhile.
-                    PERFORM 1 FROM unnest(p_entities) e (entity)
-                    WHERE NOT EXISTS (SELECT 1 FROM \(lane) o WHERE \(key("o.entity")) = \(key("e.entity")));
-                    IF FOUND THEN RAISE EXCEPTION 'a lane was removed meanwhile' USING ERRCODE = '40001'; END IF;
+                    -- Also one that another has made meanwhile, or it could be removed before this is committed.
+                    \(lockLanes)
+                    IF v_count < cardinality(p_entities) THEN
+                        RAISE EXCEPTION 'a lane was removed meanwhile' USING ERRCODE = '40001';
+                    END IF;
                 END IF;
                 RETURN QUERY SELECT 1::int8, m.position, m.id, NULL::bytea, m.kind, 0::int8, m.kind, 0::float8, 0::float8,
                 0::int8, 0::int8, NULL::bytea, NULL::float8, 0::int8, 0::int8, NULL::bytea
