@@ -121,6 +121,28 @@
             }
         }
 
+        @Test(
+            "one outage is as another: after each break one call of the fleet probes, and what it shows holds for all")
+        func outages() throws {
+            let world = try FleetWorld()
+            try world.clock.run { () async throws in
+                let members = Members(6, in: world)
+                for _ in 0..<3 {
+                    await members.open()
+                    for isWell in [false, false, true] {
+                        if isWell { members.fails.withLock { $0 = { _ in false } } }
+                        let before = members.calls.all.reduce(0, +)
+                        while members.calls.all.reduce(0, +) == before { await members.call(for: .milliseconds(500)) }
+                        await members.call(for: .seconds(1))
+                        let probes = members.calls.all.reduce(0, +) - before
+                        #expect(isWell ? probes > 20 : probes == 1, "\(probes)")
+                        #expect(members.states == Array(repeating: isWell ? .closed : .open, count: 6))
+                    }
+                    await members.call(for: .seconds(1))
+                }
+            }
+        }
+
         @Test("a member that is gone with the right to probe gives it up")
         func lostProbe() throws {
             let world = try FleetWorld()
