@@ -11,7 +11,10 @@ private let lease = Duration.milliseconds(100)
 /// late. Its clock is 1 % faster than theirs.
 private struct SharedParts: ExplorableMachine {
     enum Input: Hashable {
-        case began(Int), ended(Int)
+        /// As many calls as may, and one more.
+        case began(Int)
+        /// All calls, or all but one.
+        case ended(Int, left: Int)
         case asks(Int)
         /// The engine gets the question.
         case ran(Int)
@@ -54,9 +57,9 @@ private struct SharedParts: ExplorableMachine {
     }
 
     var inputs: [Input] {
-        var inputs: [Input] = [.settled] + [7, 55, 300, 885, 906].map { .wait(milliseconds: $0) }
+        var inputs: [Input] = [.settled] + [55, 300, 906].map { .wait(milliseconds: $0) }
         for (index, member) in members.enumerated() {
-            inputs += [.began(index), .ended(index)]
+            inputs += [.began(index), .ended(index, left: 0), .ended(index, left: 1)]
             inputs += member.asked == nil ? [.asks(index)] : [.failed(index)]
             if member.asked != nil, member.answer == nil { inputs.append(.ran(index)) }
             if member.answer != nil { inputs.append(.answered(index)) }
@@ -68,13 +71,10 @@ private struct SharedParts: ExplorableMachine {
     mutating func apply(_ input: Input) throws {
         switch input {
         case .began(let index):
-            if members[index].used < members[index].permits {
-                members[index].used += 1
-            } else {
-                let isFirst = members[index].machine.miss()
-                try require(isFirst || members[index].machine.due <= now + lease / 2, "a call that was missed waits")
-            }
-        case .ended(let index): members[index].used = max(0, members[index].used - 1)
+            members[index].used = max(members[index].used, members[index].permits)
+            let isFirst = members[index].machine.miss()
+            try require(isFirst || members[index].machine.due <= now + lease / 2, "a call that was missed waits")
+        case .ended(let index, let left): members[index].used = min(members[index].used, left)
         case .asks(let index): try ask(index)
         case .ran(let index): members[index].answer = members[index].asked.map { run($0, of: index) }
         case .answered(let index): try answer(index)
@@ -106,6 +106,9 @@ private struct SharedParts: ExplorableMachine {
         (members[index].asked, members[index].answer) = (nil, nil)
         members[index].machine.answered(part: part, members: count, to: ask, at: now)
         (members[index].permits, members[index].notBefore) = (part, now + lease / 2)
+        let isGivingUp = max(part, ask.used) < ask.held
+        try require(
+            !isGivingUp || members[index].machine.due <= now + lease / 2, "what it has given up is not said to be free")
         try require(members[index].machine.ends <= ask.time + (ask.valid - lease), "no lease of safety is left")
     }
 
@@ -192,7 +195,6 @@ private struct SharedTokens: ExplorableMachine {
     private var members = [Member(), Member()]
     private var level = 20
     private var now = MonotonicInstant(nanoseconds: 0)
-    private var wasAway = false
 
     var inputs: [Input] {
         var inputs: [Input] = [.wait(milliseconds: 50), .wait(milliseconds: 100), .wait(milliseconds: 950), .settled]
@@ -207,7 +209,7 @@ private struct SharedTokens: ExplorableMachine {
 
     mutating func apply(_ input: Input) throws {
         switch input {
-        case .succeeded(let index): members[index].tokens.succeeded(after: .none, at: now)
+        case .succeeded(let index): for _ in 0..<7 { members[index].tokens.succeeded(after: .none, at: now) }
         case .withdraw(let index): _ = members[index].tokens.withdraw(.usual, at: now)
         case .asks(let index): _ = try ask(index)
         case .answered(let index): try answer(index)
@@ -216,13 +218,10 @@ private struct SharedTokens: ExplorableMachine {
             if ran { _ = run(ask, of: index) }
             members[index].machine.failed(at: now)
             members[index].tokens.standAlone(share: 20 / 2)
-            (members[index].notBefore, wasAway) = (now + lease, true)
+            members[index].notBefore = now + lease
         case .wait(let length): now = now + .milliseconds(length)
         case .settled: try settle()
         }
-        // A full budget, and what is at hand.
-        let sum = members.reduce(level) { $0 + $1.tokens.tokens }
-        try require(wasAway || sum <= 20 + 2 * 6, "\(sum) tokens of 20")
         for member in members {
             try require(member.machine.deafUntil <= now + lease * 10, "it hears nothing for long")
             try require(
@@ -233,33 +232,27 @@ private struct SharedTokens: ExplorableMachine {
     private mutating func ask(_ index: Int) throws -> Bool {
         guard members[index].machine.next <= now else { return false }
         let report = members[index].tokens.takeReport()
-        switch members[index].machine.step(report) {
-        case .idle(let forgetsFull):
+        guard let ask = members[index].machine.ask(report) else {
             try require(
                 report.missed == 0 && report.earned == 0 && !report.hasSpent && !members[index].machine.isAway,
                 "the engine should learn \(report)")
-            if forgetsFull { members[index].tokens.forgetFull() }
-            try require(!members[index].tokens.isFull, "successes are not told, and the engine is not asked")
+            members[index].tokens.forgetFull()
             return false
-        case .ask(let ask):
-            try require(members[index].notBefore <= now, "it asks before a lease is over")
-            try require(ask.held, is: report.tokens, "what is at hand")
-            try require(ask.wanted, is: max(0, min(20, 6 + report.missed) - report.tokens), "what is wanted")
-            members[index].asked = ask
-            return true
         }
+        try require(members[index].notBefore <= now, "it asks before a lease is over")
+        try require(ask.held, is: report.tokens, "what is at hand")
+        try require(ask.wanted, is: max(0, min(20, 6 + report.missed) - report.tokens), "what is wanted")
+        members[index].asked = ask
+        return true
     }
 
     private mutating func answer(_ index: Int) throws {
         guard let ask = members[index].asked.take() else { return }
-        let (wasAway, before) = (members[index].machine.isAway, members[index].tokens.tokens)
+        let wasAway = members[index].machine.isAway
         let (granted, level) = run(ask, of: index)
         let (dropped, areAllFull) = members[index].machine.answered(level: level, members: 2, to: ask, at: now)
         members[index].tokens.drop(dropped)
-        if wasAway {
-            try require(members[index].tokens.tokens <= max(ask.enough, before - dropped), "it keeps its own")
-        }
-        try require(wasAway || dropped == 0, "tokens of all are given up")
+        try require(dropped, is: wasAway ? max(0, ask.held - ask.enough) : 0, "what is given up of its own")
         try require(areAllFull, is: level >= 20, "whether all are full")
         members[index].tokens.grant(granted, areAllFull: areAllFull)
         try require(!members[index].machine.isAway, "it is away after an answer")

@@ -47,12 +47,11 @@ final class BudgetLink: PermitSupply, FleetLink {
         guard let budget = link else { return .never }
         guard next <= fleet.timeBase.now else { return .at(next) }
         guard let report = budget.takeTokenReport() else { return .never }
-        switch state.withLock({ $0.machine.step(report) }) {
-        case .idle(let forgetsFull):
-            if forgetsFull { budget.forgetFull() }
+        guard let ask = state.withLock({ $0.machine.ask(report) }) else {
+            budget.forgetFull()
             return .whenRung
-        case .ask(let ask): await send(ask, for: budget)
         }
+        await send(ask, for: budget)
         let (deafUntil, isAway) = state.withLock { ($0.machine.deafUntil, $0.machine.isAway) }
         loop.isDeaf(until: deafUntil)
         // While the engine is away, the next call asks whether it is back: a budget that nobody uses need not know.

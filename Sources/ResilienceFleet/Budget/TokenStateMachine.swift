@@ -19,12 +19,6 @@ struct TokenStateMachine: Sendable, Equatable {
         var enough = 0
     }
 
-    enum Step: Sendable, Equatable {
-        case ask(Ask)
-        /// - Parameter forgetsFull: Whether successes are to be told from now on.
-        case idle(forgetsFull: Bool)
-    }
-
     let settings: Settings
     let lease: Duration
     /// No question before this.
@@ -40,17 +34,15 @@ struct TokenStateMachine: Sendable, Equatable {
     /// be, successes need not be told.
     var deafUntil: MonotonicInstant { wasFull ? next + lease * 9 : next }
 
-    mutating func step(_ report: TokenReport) -> Step {
+    /// - Returns: nil if there is nothing to ask. Successes are to be told from then on.
+    mutating func ask(_ report: TokenReport) -> Ask? {
         // Tokens that nobody has missed are no reason to ask.
-        guard !hasAsked || isAway || report.missed > 0 || report.earned > 0 || report.hasSpent else {
-            defer { wasFull = false }
-            return .idle(forgetsFull: wasFull)
-        }
+        guard !hasAsked || isAway || report.missed > 0 || report.earned > 0 || report.hasSpent else { return nil }
         hasAsked = true
         // Two retries at hand, or more if more were wanted.
         let enough = min(settings.capacity, settings.most.saturatingMultiplied(by: 2).saturatingAdding(report.missed))
-        return .ask(
-            Ask(earned: report.earned, wanted: max(0, enough - report.tokens), held: report.tokens, enough: enough))
+        return Ask(
+            earned: report.earned, wanted: max(0, enough - report.tokens), held: report.tokens, enough: enough)
     }
 
     /// - Parameter level: The tokens that nobody has.

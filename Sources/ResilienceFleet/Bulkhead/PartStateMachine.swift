@@ -58,6 +58,8 @@ struct PartStateMachine: Sendable, Equatable {
         (ask.spare, ask.held) = (min(limit - ask.need, max(1, used / 4)), min(limit, max(used, part)))
         // An idle process asks seldom.
         ask.valid = lease * (usedLast + lease * 20 < now ? 60 : 10)
+        // The engine may hear it, and its answer be lost.
+        ends = min(ends, now + (ask.valid - lease))
         (missed, questions) = (0, ask.number)
         return ask
     }
