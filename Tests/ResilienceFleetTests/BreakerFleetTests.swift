@@ -160,6 +160,29 @@
             }
         }
 
+        @Test("a right to probe is a member's own once the engine is away, and what its probe shows is told to nobody")
+        func awayWhileProbing() throws {
+            let world = try FleetWorld()
+            try world.clock.run { () async throws in
+                let members = Members(2, in: world)
+                for _ in 0..<2 {
+                    await members.open()
+                    try await world.clock.sleep(for: .seconds(4))
+                    try? await members.breakers[0].run { () async throws in }
+                    try await world.clock.sleep(for: .milliseconds(50))
+                    #expect(members.states == [.halfOpen, .open])
+                    world.isUp.withLock { $0 = false }
+                    try await world.clock.sleep(for: .milliseconds(500))
+                    let order = members.breakers[0].tellMachine(FleetCircuit.self) { circuit, _ in circuit.order }
+                    #expect(order == FleetCircuit.Order.none)
+                    world.isUp.withLock { $0 = true }
+                    members.fails.withLock { $0 = { _ in false } }
+                    await members.call(for: .seconds(8))
+                    #expect(members.states == [.closed, .closed])
+                }
+            }
+        }
+
         @Test("while the engine is away each circuit decides for itself, and a break ends with its time")
         func away() throws {
             let world = try FleetWorld()

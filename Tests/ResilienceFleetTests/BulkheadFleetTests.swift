@@ -351,6 +351,21 @@
             }
         }
 
+        @Test("a process that has found all tokens there tells of its successes again once it was idle")
+        func fullAndIdle() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let pipelines = pipelines(2, in: world)
+                for round in 0..<2 {
+                    _ = await attempts([pipelines[0]], calls: 150, fail: false, on: clock)
+                    try await clock.sleep(for: .seconds(5))
+                    let failing = await attempts([pipelines[1]], calls: 30, fail: true, on: clock)
+                    #expect(failing >= 38, "\(failing) in round \(round)")
+                }
+            }
+        }
+
         @Test("no number ends the process, or lets the engine seem away", arguments: [1 << 61, 1 << 62, Int.max])
         func huge(number: Int) throws {
             let world = try FleetWorld()

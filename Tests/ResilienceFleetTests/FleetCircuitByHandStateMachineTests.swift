@@ -73,10 +73,12 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
         #expect(isEnded)
         try told(.open, wait: .seconds(20), epoch: 3, at: 3_000)
         #expect(circuit.state == .open)
+        try told(.closed, epoch: 4, at: 4_000)
+        #expect(circuit.state == .closed)
         // The number is that of the break that was ended by hand.
-        try told(.open, wait: .seconds(20), epoch: 2, at: 4_000)
+        try told(.open, wait: .seconds(20), epoch: 2, at: 5_000)
         #expect(circuit.state == .open)
-        try told(.closed, epoch: 3, at: 5_000)
+        try told(.closed, epoch: 3, at: 6_000)
         #expect(circuit.state == .closed)
     }
 

@@ -95,8 +95,11 @@ private struct SharedParts: ExplorableMachine {
         let due = members[index].machine.due
         guard due <= now else { return }
         try require(members[index].notBefore <= now, "it asks before half a lease is over")
-        let used = members[index].used
-        members[index].asked = members[index].machine.ask(used: used, queued: 0, at: now)
+        let (used, isLeased) = (members[index].used, now < members[index].machine.ends)
+        let ask = members[index].machine.ask(used: used, queued: 0, at: now)
+        let most = isLeased ? max(used, members[index].permits) : used
+        try require(ask.held >= min(Self.limit, most), "calls may begin while the question is on its way")
+        members[index].asked = ask
     }
 
     private mutating func answer(_ index: Int) throws {

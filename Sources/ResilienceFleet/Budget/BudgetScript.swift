@@ -4,7 +4,7 @@
 /// in microseconds, and the tokens that it had then. They come back when it leaves, or has not asked for long.
 extension EngineScript {
     static let budget = EngineScript(
-        name: "budget", sha1: "6f888082a18f1aa9a9d194e6ebc051af43bb18d5",
+        name: "budget", sha1: "5c5d6256dad86b5e6e31282dab2ab55b061fdf00",
         source: """
             local key, me = KEYS[1], ARGV[1]
             local capacity, earned, wanted = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -20,10 +20,7 @@ extension EngineScript {
                     local seen, has = string.match(fields[i + 1], '(%S+) (%S+)')
                     seen = tonumber(seen)
                     -- The clock was set back.
-                    if seen > now then
-                        seen = now
-                        redis.call('HSET', key, fields[i], string.format('%.0f %s', now, has))
-                    end
+                    if seen > now then redis.call('HSET', key, fields[i], string.format('%.0f %s', now, has)) end
                     local leaves = fields[i] == 'm:' .. me and held < 0
                     if leaves or fields[i] ~= 'm:' .. me and now - seen > forget and gone < 100 then
                         redis.call('HDEL', key, fields[i])

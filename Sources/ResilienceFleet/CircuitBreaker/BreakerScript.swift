@@ -9,7 +9,7 @@
 /// - `epoch`: counts the changes of state. What is told of an earlier one decides nothing.
 extension EngineScript {
     static let breaker = EngineScript(
-        name: "breaker", sha1: "32049d3607fb36382570d3d4702fdc9c6245a36b",
+        name: "breaker", sha1: "24acf1122ec0559970c93f7e2ebb1bf3cb9116c1",
         source: """
             local key, me = KEYS[1], ARGV[1]
             local calls, failures, window = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -57,10 +57,7 @@ extension EngineScript {
                     local c, f, seen, o = string.match(fields[i + 1], '(%S+) (%S+) (%S+) (%S+)')
                     c, f, seen = tonumber(c), tonumber(f), tonumber(seen)
                     -- The clock was set back.
-                    if seen > now then
-                        seen = now
-                        redis.call('HSET', key, fields[i], string.format('%.0f %.0f %.0f %s', c, f, now, o))
-                    end
+                    if seen > now then redis.call('HSET', key, fields[i], string.format('%.0f %.0f %.0f %s', c, f, now, o)) end
                     if now - seen > window then
                         old[#old + 1] = fields[i]
                     else

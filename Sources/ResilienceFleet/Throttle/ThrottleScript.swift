@@ -19,7 +19,7 @@
 ///   has opened last, for the ramp.
 extension EngineScript {
     static let throttle = EngineScript(
-        name: "throttle", sha1: "3c2f704b650da89cafee054bc87c4c33a9e71204",
+        name: "throttle", sha1: "906a79f86adece299199db38ef7933851d96c40a",
         source: """
             local key, me, kind = KEYS[1], ARGV[1], ARGV[2]
             local calls, period, burst = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -109,10 +109,7 @@ extension EngineScript {
                     if sort == 'm:' and rest ~= me then
                         local m, seen, hunger = string.match(fields[i + 1], '(%S+) (%S+) (%S+)')
                         seen = tonumber(seen)
-                        if seen > now then
-                            seen = now
-                            redis.call('HSET', key, fields[i], m .. string.format(' %.0f ', now) .. hunger)
-                        end
+                        if seen > now then redis.call('HSET', key, fields[i], m .. string.format(' %.0f ', now) .. hunger) end
                         if now - seen > forget then
                             old[#old + 1] = fields[i]
                         else
