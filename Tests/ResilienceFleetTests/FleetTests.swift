@@ -1,8 +1,8 @@
-import Resilience
 import ResilienceTesting
 import TestSupport
 import Testing
 
+@testable import Resilience
 @testable import ResilienceFleet
 
 /// What a fleet tells of its engine, and the loop of its links.
@@ -50,6 +50,64 @@ import Testing
         #expect(told.withLock { $0 } == [away, back, away, back])
         // After three failures it is asked once a second.
         #expect(engine.asked.withLock { $0 } < 20)
+    }
+
+    @Test("a policy that is gone takes leave of an engine that is there, and troubles none that is away")
+    func leave() throws {
+        let (clock, engine) = (ManualClock(), SwitchedEngine())
+        let fleet = Fleet("f", engine: engine, timeBase: clock)
+        try clock.run { () async throws in
+            for isUp in [true, false, true] {
+                engine.isUp.withLock { $0 = isUp }
+                try await clock.sleep(for: .seconds(1))
+                _ = try? await fleet.run(.budget, key: "k", arguments: []) { $0.first }
+                let asked = engine.asked.withLock { $0 }
+                fleet.leave(.budget, key: "k", arguments: [])
+                try await clock.sleep(for: .seconds(1))
+                #expect(engine.asked.withLock { $0 } == asked + (isUp ? 1 : 0))
+            }
+        }
+    }
+
+    @Test("an engine that has lost a hold is told of it again, each time that it loses one")
+    func lostHold() throws {
+        var machine = LeaseStateMachine(lease: .milliseconds(100))
+        for round in 0..<2 as Range<Int64> {
+            let now = MonotonicInstant(nanoseconds: round * 100_000_000_000)
+            let hold = PermitReport.Hold.until(now + .seconds(10), counts: true)
+            var report = PermitReport()
+            (report.hold, report.heldUntil) = (hold, now + .seconds(10))
+            guard case .ask(let first) = machine.step(report, at: now) else { throw Away() }
+            let held = try #require(LeaseAnswer([0, 10_000_000, 1, 0, 100_000, 1, 1, 5], to: first))
+            #expect(machine.answered(held, to: first, at: now).gate == .held(until: now + .seconds(10)))
+            (report.hold, report.missed) = (nil, 1)
+            let later = now + .seconds(5)
+            guard case .ask(let second) = machine.step(report, at: later) else { throw Away() }
+            let empty = try #require(LeaseAnswer([0, 0, 1, 0, 100_000, 0, 0, 0], to: second))
+            #expect(machine.answered(empty, to: second, at: later).gate == nil)
+            guard case .ask(let third) = machine.step(report, at: later) else { throw Away() }
+            #expect(third.hold == hold)
+            _ = machine.answered(
+                try #require(LeaseAnswer([0, 0, 1, 0, 100_000, 0, 0, 6], to: third)), to: third, at: later)
+        }
+    }
+
+    @Test("a hold that is over when the engine is back holds nobody, also after the second outage")
+    func holdIsOver() throws {
+        var machine = LeaseStateMachine(lease: .milliseconds(100))
+        var random = SeededGenerator(seed: 1)
+        for round in 0..<2 as Range<Int64> {
+            let now = MonotonicInstant(nanoseconds: round * 100_000_000_000)
+            var report = PermitReport()
+            (report.hold, report.heldUntil) = (.until(now + .seconds(1), counts: true), now + .seconds(1))
+            guard case .ask(let first) = machine.step(report, at: now) else { throw Away() }
+            machine.failed(first, retryAfter: nil, at: now, using: &random)
+            let later = now + .seconds(20)
+            guard case .ask(let second) = machine.step(PermitReport(), at: later) else { throw Away() }
+            #expect(second.hold == nil)
+            let open = try #require(LeaseAnswer([0, 0, 1, 0, 100_000, 0, 0, 0], to: second))
+            #expect(machine.answered(open, to: second, at: later).gate == .open)
+        }
     }
 
     @Test("an answer that makes no sense is as none")
