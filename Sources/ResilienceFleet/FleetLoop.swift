@@ -89,14 +89,3 @@ final class FleetLoop: Sendable {
         }
     }
 }
-
-/// To a policy, from what it holds.
-final class WeakReference<Value: AnyObject & Sendable>: Sendable {
-    private struct Box { weak var value: Value? }
-    private let box = Locked(Box())
-
-    var value: Value? {
-        get { box.withLock { $0.value } }
-        set { box.withLock { $0.value = newValue } }
-    }
-}

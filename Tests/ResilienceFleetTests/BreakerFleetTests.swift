@@ -121,6 +121,28 @@
             }
         }
 
+        @Test(
+            "one outage is as another: after each break one call of the fleet probes, and what it shows holds for all")
+        func outages() throws {
+            let world = try FleetWorld()
+            try world.clock.run { () async throws in
+                let members = Members(6, in: world)
+                for _ in 0..<3 {
+                    await members.open()
+                    for isWell in [false, false, true] {
+                        if isWell { members.fails.withLock { $0 = { _ in false } } }
+                        let before = members.calls.all.reduce(0, +)
+                        while members.calls.all.reduce(0, +) == before { await members.call(for: .milliseconds(500)) }
+                        await members.call(for: .seconds(1))
+                        let probes = members.calls.all.reduce(0, +) - before
+                        #expect(isWell ? probes > 20 : probes == 1, "\(probes)")
+                        #expect(members.states == Array(repeating: isWell ? .closed : .open, count: 6))
+                    }
+                    await members.call(for: .seconds(1))
+                }
+            }
+        }
+
         @Test("a member that is gone with the right to probe gives it up")
         func lostProbe() throws {
             let world = try FleetWorld()
@@ -135,6 +157,29 @@
                 await members.call(for: .seconds(4), only: 1..<3)
                 // The one that does not call finds out with its next call.
                 #expect(members.states == [.halfOpen, .closed, .closed])
+            }
+        }
+
+        @Test("a right to probe is a member's own once the engine is away, and what its probe shows is told to nobody")
+        func awayWhileProbing() throws {
+            let world = try FleetWorld()
+            try world.clock.run { () async throws in
+                let members = Members(2, in: world)
+                for _ in 0..<2 {
+                    await members.open()
+                    try await world.clock.sleep(for: .seconds(4))
+                    try? await members.breakers[0].run { () async throws in }
+                    try await world.clock.sleep(for: .milliseconds(50))
+                    #expect(members.states == [.halfOpen, .open])
+                    world.isUp.withLock { $0 = false }
+                    try await world.clock.sleep(for: .milliseconds(500))
+                    let order = members.breakers[0].tellMachine(FleetCircuit.self) { circuit, _ in circuit.order }
+                    #expect(order == FleetCircuit.Order.none)
+                    world.isUp.withLock { $0 = true }
+                    members.fails.withLock { $0 = { _ in false } }
+                    await members.call(for: .seconds(8))
+                    #expect(members.states == [.closed, .closed])
+                }
             }
         }
 

@@ -216,6 +216,33 @@
             }
         }
 
+        @Test("processes that are cut off add their parts to the limit that the others share, until they are back")
+        func partition() throws {
+            let world = try FleetWorld()
+            try world.clock.run { () async throws in
+                let cut = Locked2(false)
+                let bulkheads = (0..<4).map { index in
+                    Bulkhead("b", limit: 20, in: world.fleet(isGone: { index < 2 && cut.value }), queue: 100)
+                }
+                let callers = [20, 20, 20, 20]
+                await press(bulkheads, callers: callers, for: .seconds(1), in: world, Running(4))
+                for _ in 0..<2 {
+                    cut.value = true
+                    await press(bulkheads, callers: callers, for: .seconds(3), in: world, Running(4))
+                    async let pressed: Void = press(
+                        bulkheads, callers: callers, for: .seconds(20), in: world, Running(4))
+                    try await world.clock.sleep(for: .seconds(19))
+                    #expect(bulkheads.map(\.status.limit) == [5, 5, 10, 10])
+                    await pressed
+                    cut.value = false
+                    await press(bulkheads, callers: callers, for: .seconds(4), in: world, Running(4))
+                    let running = Running(4)
+                    await press(bulkheads, callers: callers, for: .seconds(3), in: world, running)
+                    #expect(running.take().most <= 20)
+                }
+            }
+        }
+
         final class Locked2: Sendable {
             private let state: Locked<Bool>
             init(_ value: Bool) { state = Locked(value) }
@@ -321,6 +348,21 @@
                 let failing = await attempts(pipelines(1, in: world), calls: 30, fail: true, on: clock)
                 #expect((38...40).contains(failing), "\(failing)")
                 _ = idle.count
+            }
+        }
+
+        @Test("a process that has found all tokens there tells of its successes again once it was idle")
+        func fullAndIdle() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let pipelines = pipelines(2, in: world)
+                for round in 0..<2 {
+                    _ = await attempts([pipelines[0]], calls: 150, fail: false, on: clock)
+                    try await clock.sleep(for: .seconds(5))
+                    let failing = await attempts([pipelines[1]], calls: 30, fail: true, on: clock)
+                    #expect(failing >= 38, "\(failing) in round \(round)")
+                }
             }
         }
 

@@ -64,6 +64,103 @@ private func at(_ milliseconds: Int64) -> MonotonicInstant { MonotonicInstant(na
         #expect(circuit.state == .open)
     }
 
+    @Test("an engine that has lost what it knew ends no break, and one that counts anew is obeyed")
+    mutating func emptied() throws {
+        try told(.open, wait: .seconds(20), epoch: 2, at: 0)
+        try told(.closed, epoch: 0, at: 1_000)
+        #expect(circuit.state == .open)
+        let isEnded = circuit.endBreak(at: at(2_000))
+        #expect(isEnded)
+        try told(.open, wait: .seconds(20), epoch: 3, at: 3_000)
+        #expect(circuit.state == .open)
+        try told(.closed, epoch: 4, at: 4_000)
+        #expect(circuit.state == .closed)
+        // The number is that of the break that was ended by hand.
+        try told(.open, wait: .seconds(20), epoch: 2, at: 5_000)
+        #expect(circuit.state == .open)
+        try told(.closed, epoch: 3, at: 6_000)
+        #expect(circuit.state == .closed)
+    }
+
+    @Test("after a break whose probe was wanted, nothing is wanted of the next one before a call comes after it")
+    mutating func wanted() throws {
+        for (number, state) in [BreakerAnswer.State.open, .closed, .open].enumerated() {
+            let (epoch, now) = (Int64(number * 2), Int64(number * 1_000_000))
+            try told(.open, wait: .seconds(100), epoch: epoch + 1, at: now)
+            #expect(!circuit.takeReport(at: at(now + 100)).wantsProbe)
+            _ = admit(at: now + 101_000)
+            #expect(circuit.takeReport(at: at(now + 101_000)).wantsProbe)
+            try told(state, wait: .seconds(100), epoch: epoch + 2, at: now + 102_000)
+            #expect(!circuit.takeReport(at: at(now + 102_100)).wantsProbe)
+        }
+    }
+
+    @Test("what was seen before a change of the fleet's state is not told after it")
+    mutating func forgotten() throws {
+        for epoch in 1...3 as ClosedRange<Int64> {
+            guard case .allow(let ticket) = admit(at: epoch * 1_000) else {
+                Issue.record("it does not let the call in")
+                return
+            }
+            let verdict = epoch == 2 ? Verdict.success : .transient
+            _ = circuit.record(CallEnd(verdict, at: at(epoch * 1_000)), ticket: ticket, using: SplitMix64(seed: 1))
+            let before = circuit.takeReport(at: at(epoch * 1_000))
+            #expect((before.calls, before.failures) == (1, epoch == 2 ? 0 : 1))
+            try told(.closed, epoch: epoch, at: epoch * 1_000 + 1)
+            let after = circuit.takeReport(at: at(epoch * 1_000 + 2))
+            #expect((after.calls, after.failures) == (0, 0))
+        }
+    }
+
+    @Test("a right to probe is this circuit's own once the engine is away, and what it shows is not told")
+    mutating func awayWhileProbing() throws {
+        for round in 0..<2 as Range<Int64> {
+            let now = round * 100_000
+            try told(.open, wait: .seconds(1), epoch: 2 * round + 1, at: now)
+            try told(.probing, epoch: 2 * round + 1, at: now + 2_000)
+            circuit.engineIsAway()
+            #expect(circuit.order == .none && circuit.state == .halfOpen)
+            guard case .allow(let ticket) = admit(at: now + 3_000) else {
+                Issue.record("it does not probe")
+                return
+            }
+            _ = circuit.record(CallEnd(.success, at: at(now + 3_000)), ticket: ticket, using: SplitMix64(seed: 1))
+            #expect(circuit.state == .closed && circuit.takeReport(at: at(now + 3_000)).result == nil)
+        }
+    }
+
+    @Test("a right to probe ends without a result if no other call comes, also after the first of several probes")
+    mutating func unclear() throws {
+        circuit = FleetCircuit(
+            ThreeStateCircuit(
+                tripping: .consecutiveFailures(2), openFor: .constant(.seconds(20)), closing: .successes(2)),
+            openFor: .constant(.seconds(20)), rule: FleetTripRule(), grace: .seconds(10), ring: {})
+        try told(.open, wait: .seconds(1), epoch: 1, at: 0)
+        try told(.probing, epoch: 1, at: 2_000)
+        guard case .allow(let ticket) = admit(at: 3_000) else {
+            Issue.record("it does not probe")
+            return
+        }
+        // A probe that is in flight keeps the right.
+        #expect(circuit.takeReport(at: at(12_500)).result == nil)
+        _ = circuit.record(CallEnd(.success, at: at(12_500)), ticket: ticket, using: SplitMix64(seed: 1))
+        #expect(circuit.takeReport(at: at(12_600)).result == .unclear)
+    }
+
+    @Test("one that finds out by itself and then gets the right to probe does so again when that right has ended")
+    mutating func aloneThenOrdered() throws {
+        circuit = FleetCircuit(
+            ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .constant(.seconds(20))),
+            openFor: .constant(.seconds(20)), rule: FleetTripRule(), grace: .seconds(10), ring: {})
+        try told(.open, wait: .seconds(1), epoch: 1, at: 0)
+        // Nobody called until the order lapsed.
+        circuit.timePassed(at: at(12_000))
+        #expect(circuit.order == .none && circuit.state == .halfOpen)
+        try told(.probing, epoch: 1, at: 13_000)
+        try told(.open, epoch: 1, at: 30_000)
+        #expect(circuit.order == .none && circuit.state == .halfOpen)
+    }
+
     @Test("a closed circuit has no break to end")
     mutating func closed() {
         let isEnded = circuit.endBreak(at: at(0))

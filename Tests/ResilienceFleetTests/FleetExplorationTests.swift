@@ -144,6 +144,8 @@ private struct OrderedCircuit: ExplorableMachine {
     private var wasOrderedToProbe = false
     /// Whether it was tripped by hand since the report.
     private var isTripped = false
+    /// Whether a call of it has ended, or it was tripped, since it told a result.
+    private var hasNews = false
 
     var inputs: [Input] {
         var inputs: [Input] = [
@@ -181,12 +183,15 @@ private struct OrderedCircuit: ExplorableMachine {
         case .report:
             let taken = circuit.takeReport(at: now)
             try require(taken.result == nil || wasOrderedToProbe, "a result of no probe")
+            try require(
+                taken.result == nil || taken.result == .unclear || hasNews, "the result of an earlier probe")
             report = taken
             isTripped = false
         case .told(let state, let wait, let epoch):
             guard let asked = report.take() else { break }
             let answer = BreakerAnswer([state.rawValue, wait, epoch, 1, 3])
             circuit.obey(answer!, to: asked, lease: .milliseconds(100), at: now)
+            if asked.result != nil { hasNews = false }
             self.epoch = epoch
             if state != .closed { wasOrderedToProbe = true }
             if case .open = circuit.order { try require(circuit.state == .open, "it does not obey") }
@@ -198,6 +203,7 @@ private struct OrderedCircuit: ExplorableMachine {
             circuit.engineIsAway()
         case .tripped:
             isTripped = circuit.trip(for: nil, at: now, using: SplitMix64(seed: 1))
+            if isTripped { hasNews = true }
         case .reset: circuit.reset(keepingGrowth: false)
         case .endedByHand:
             let isDone = circuit.endBreak(at: now)
@@ -218,6 +224,7 @@ private struct OrderedCircuit: ExplorableMachine {
 
     private mutating func record(_ verdict: Verdict) {
         guard let ticket = ticket.take() else { return }
+        hasNews = true
         _ = circuit.record(CallEnd(verdict, at: now), ticket: ticket, using: SplitMix64(seed: 1))
     }
 }

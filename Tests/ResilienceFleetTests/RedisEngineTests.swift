@@ -99,6 +99,27 @@
             #expect(words == [3, 0])
         }
 
+        @Test("a server that has become a replica is left: the next call connects anew, and finds who is in its place")
+        func failover() async throws {
+            let (old, new) = (try RedisServer(), try RedisServer())
+            let place = old.folder.appendingPathComponent("place").path
+            try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: old.socket)
+            let engine = RedisEngine(unixSocket: place, timeout: patience)
+            let write = Self.script("redis.call('SET', KEYS[1], ARGV[1]) return {tonumber(ARGV[1])}")
+            #expect(try await engine.run(write, keys: ["a"], arguments: ["1"]) == [1])
+            // Nobody listens there.
+            var connection = try RedisConnection(to: .path(old.socket), until: .max)
+            try connection.send(RedisCommand.bytes(["REPLICAOF", "127.0.0.1", "1"]), until: .max)
+            #expect(try connection.receive(until: .max) == .text("OK"))
+            try FileManager.default.removeItem(atPath: place)
+            try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: new.socket)
+            let error = await #expect(throws: RedisEngineError.self) {
+                try await engine.run(write, keys: ["a"], arguments: ["2"])
+            }
+            #expect("\(error!)".contains("READONLY"))
+            #expect(try await engine.run(write, keys: ["a"], arguments: ["3"]) == [3])
+        }
+
         @Test("errors of the server are told, and the connection serves the next call")
         func serverErrors() async throws {
             let server = try RedisServer()

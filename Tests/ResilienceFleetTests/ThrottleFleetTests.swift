@@ -169,6 +169,61 @@
             }
         }
 
+        @Test(
+            "members that are cut off add their parts to the limit that the others share, and with `closed` nothing",
+            arguments: [FleetFallback.localShare, .closed], [1, 3])
+        func partition(fallback: FleetFallback, cut: Int) throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            let isCut = Locked(false)
+            let counts = try clock.run { () async throws in
+                let throttles = (0..<4).map { index in
+                    let fleet = world.fleet(isGone: { index < cut && isCut.withLock { $0 } })
+                    return Throttle("t", limit: .perSecond(100, burst: 20), in: fleet, whenAway: fallback)
+                }
+                var totals: [Int] = []
+                // Twice, and each time for longer than the engine remembers a member.
+                for length in [2, 25, 4, 25, 4] {
+                    isCut.withLock { $0 = length == 25 }
+                    // Until all have noticed.
+                    _ = await press(throttles, callers: 5, until: .seconds(2), on: clock)
+                    totals.append(
+                        await press(throttles, callers: 5, until: .seconds(length), on: clock).reduce(0, +) / length)
+                }
+                return totals
+            }
+            let both = fallback == .closed ? 100 : 100 + 25 * cut
+            for (index, bound) in [100, both, 100, both, 100].enumerated() {
+                #expect((bound * 95 / 100...bound + 10).contains(counts[index]), "\(counts) of \(bound)")
+            }
+        }
+
+        @Test("of permits by hand, one a second, only the first is missed, and when nobody calls any more nobody asks")
+        func byHand() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let throttle = Throttle("t", limit: .perSecond(100, burst: 10), in: world.fleet())
+                for _ in 0..<2 {
+                    var missed: [Int] = []
+                    for second in 0..<10 {
+                        do {
+                            let permit = try throttle.acquire()
+                            permit.complete(.success)
+                        } catch {
+                            missed.append(second)
+                        }
+                        try await clock.sleep(for: .seconds(1))
+                    }
+                    #expect(missed == [0])
+                    try await clock.sleep(for: .seconds(3))
+                    let asked = world.asked.withLock { $0 }
+                    try await clock.sleep(for: .seconds(600))
+                    #expect(world.asked.withLock { $0 } == asked)
+                }
+            }
+        }
+
         struct TooMany: Error, VerdictConvertible { let verdict = Verdict.throttled(retryAfter: .seconds(3)) }
 
         @Test(

@@ -180,6 +180,21 @@
             #expect((again.gate, again.holds, again.wait) == (.held, 2, .seconds(2)))
         }
 
+        @Test(
+            "a right to probe ends with the next hold, whoever saw the 429, and after that hold another one may probe")
+        func rightEndsWithHold() throws {
+            let limit = ThrottleLimit.unlimited
+            _ = try ask(1, of: limit) { $0.hold = .until(start + .seconds(1), counts: true) }
+            #expect(try ask(0, of: limit, after: .seconds(1)) { $0.wantsProbe = true }.gate == .probing)
+            _ = try ask(0, by: "b", of: limit, after: .seconds(1)) {
+                $0.hold = .until(start + .milliseconds(1_500), counts: true)
+            }
+            let later = Duration.milliseconds(1_500)
+            #expect(try ask(0, by: "b", of: limit, after: later) { $0.wantsProbe = true }.gate == .probing)
+            #expect(try ask(0, of: limit, after: later) { $0.probeEnd = .well }.gate == .held)
+            #expect(try ask(0, by: "b", of: limit, after: later) { $0.probeEnd = .well }.gate == .open)
+        }
+
         @Test("a hold that somebody ends by hand is over for all")
         func endedHold() throws {
             _ = try ask(1, of: .unlimited) { $0.hold = .until(start + .seconds(100), counts: false) }

@@ -75,7 +75,8 @@ extension ThrottleStateMachine {
         using generator: SplitMix64 = .shared
     ) -> MonotonicInstant? {
         if slot.stage == .waiting {
-            _ = leave(slot.ticket)
+            // A call that can't wait leaves at once.
+            if leave(slot.ticket) { limiter.changeLeased { $0.missed(cost) } }
             return nil
         }
         if slot.stage == .probe, !verdict.saysNothing { noteTime(ofProbeIn: slot.generation, endedAt: now) }

@@ -3,105 +3,82 @@ import Resilience
 /// Keeps a retry budget supplied with tokens that the fleet has together.
 final class BudgetLink: PermitSupply, FleetLink {
     private struct State {
-        /// No question before this.
-        var next = MonotonicInstant.distantPast
-        var members = Fleet.KnownMembers()
-        var isAway = false
-        var hasAsked = false
-        var wasFull = false
-    }
-
-    struct Settings: Sendable {
-        let capacity: Int
-        let cost: Int
-        let throttledCost: Int
-
-        /// The price of the dearest retry.
-        var most: Int { max(cost, throttledCost) }
+        weak var budget: RetryBudget?
+        var machine: TokenStateMachine
     }
 
     private let fleet: Fleet
     private let key: String
     private let member: String
-    private let settings: Settings
+    private let settings: TokenStateMachine.Settings
     private let fallback: FleetFallback
-    private let budget = WeakReference<RetryBudget>()
-    private let state = Locked(State())
+    private let state: Locked<State>
     private let loop: FleetLoop
 
-    init(fleet: Fleet, key: String, settings: Settings, fallback: FleetFallback) {
-        self.fleet = fleet
-        self.key = key
-        member = fleet.makeMember()
-        self.settings = settings
-        self.fallback = fallback
+    init(fleet: Fleet, key: String, settings: TokenStateMachine.Settings, fallback: FleetFallback) {
+        (self.fleet, self.key, member) = (fleet, key, fleet.makeMember())
+        (self.settings, self.fallback) = (settings, fallback)
+        state = Locked(State(machine: TokenStateMachine(settings, lease: fleet.leaseTime)))
         loop = FleetLoop(on: fleet.timeBase)
         loop.works(for: self)
     }
 
     func link(_ budget: RetryBudget) {
-        self.budget.value = budget
+        state.withLock { $0.budget = budget }
         loop.ring()
     }
 
     deinit {
-        if state.withLock({ $0.hasAsked }) { fleet.leave(.budget, key: key, arguments: arguments()) }
+        let hasAsked = state.withLock { $0.machine.hasAsked }
+        if hasAsked { fleet.leave(.budget, key: key, arguments: arguments(TokenStateMachine.Ask())) }
     }
 
     func isWanted(isUrgent: Bool) { loop.ring(isUrgent: isUrgent) }
 
-    /// - Parameter held: The tokens at hand; nil if this is the last that is heard of them.
-    private func arguments(earned: Int = 0, wanted: Int = 0, held: Int? = nil) -> [String] {
+    private func arguments(_ ask: TokenStateMachine.Ask) -> [String] {
         [
-            member, "\(settings.capacity)", "\(earned)", "\(wanted)", "\(settings.most)",
-            "\((fleet.leaseTime * 100).microseconds)", "\(held ?? -1)",
+            member, "\(settings.capacity)", "\(ask.earned)", "\(ask.wanted)", "\(settings.most)",
+            "\((fleet.leaseTime * 100).microseconds)", "\(ask.held)",
         ]
     }
 
     func step() async -> FleetLoop.Next {
-        guard let budget = budget.value else { return .never }
-        let (now, lease) = (fleet.timeBase.now, fleet.leaseTime)
-        let next = state.withLock { $0.next }
-        guard next <= now else { return .at(next) }
+        let (link, next) = state.withLock { ($0.budget, $0.machine.next) }
+        guard let budget = link else { return .never }
+        guard next <= fleet.timeBase.now else { return .at(next) }
         guard let report = budget.takeTokenReport() else { return .never }
-        // Two retries at hand, or more if more were wanted.
-        let enough = min(settings.capacity, settings.most.saturatingMultiplied(by: 2).saturatingAdding(report.missed))
-        let wanted = max(0, enough - report.tokens)
-        let mustAsk = state.withLock { state in
-            defer { state.hasAsked = true }
-            return !state.hasAsked || state.isAway
-        }
-        // Tokens that nobody has missed are no reason to ask.
-        guard mustAsk || report.missed > 0 || report.earned > 0 || report.hasSpent else {
-            let wasFull = state.withLock { state in
-                defer { state.wasFull = false }
-                return state.wasFull
-            }
-            if wasFull { budget.forgetFull() }
+        guard let ask = state.withLock({ $0.machine.ask(report) }) else {
+            budget.forgetFull()
             return .whenRung
         }
+        await send(ask, for: budget)
+        let (deafUntil, isAway) = state.withLock { ($0.machine.deafUntil, $0.machine.isAway) }
+        loop.isDeaf(until: deafUntil)
+        // While the engine is away, the next call asks whether it is back: a budget that nobody uses need not know.
+        return isAway ? .whenRung : .at(deafUntil)
+    }
+
+    private func send(_ ask: TokenStateMachine.Ask, for budget: RetryBudget) async {
         do {
-            let arguments = arguments(earned: report.earned, wanted: wanted, held: report.tokens)
-            let answer = try await fleet.run(.budget, key: key, arguments: arguments) { words in
-                words.count == 3 && (0...Int64(wanted)).contains(words[0]) && words[1] >= 0 && words[2] >= 1
-                    ? words : nil
+            let (granted, level, members) = try await fleet.run(.budget, key: key, arguments: arguments(ask)) {
+                words -> (Int, Int, Int)? in
+                guard words.count == 3, (0...Int64(ask.wanted)).contains(words[0]), words[1] >= 0, words[2] >= 1 else {
+                    return nil
+                }
+                return (Int(words[0]), Int(clamping: words[1]), Int(clamping: words[2]))
             }
-            let alive = Int(clamping: answer[2])
-            fleet.note(members: alive)
-            let wasAway = state.withLock { state in
-                state.members.learn(alive, lease: lease, at: fleet.timeBase.now)
-                defer { state.isAway = false }
-                return state.isAway
+            fleet.note(members: members)
+            let now = fleet.timeBase.now
+            let (dropped, areAllFull) = state.withLock {
+                $0.machine.answered(level: level, members: members, to: ask, at: now)
             }
-            // What this process gave itself meanwhile.
-            if wasAway { budget.drop(report.tokens - enough) }
-            let isFull = answer[1] >= Int64(settings.capacity)
-            budget.grant(Int(answer[0]), areAllFull: isFull)
-            state.withLock { $0.wasFull = isFull }
+            budget.drop(dropped)
+            budget.grant(granted, areAllFull: areAllFull)
         } catch {
+            let now = fleet.timeBase.now
             let members = state.withLock { state in
-                state.isAway = true
-                return state.members.count
+                state.machine.failed(at: now)
+                return state.machine.members.count
             }
             switch fallback {
             case .localShare: budget.standAlone(share: settings.capacity / fleet.divisor(known: members))
@@ -109,15 +86,5 @@ final class BudgetLink: PermitSupply, FleetLink {
             case .closed: budget.drop(.max)
             }
         }
-        let end = fleet.timeBase.now
-        let (wasFull, isAway) = state.withLock { state in
-            state.next = end + lease
-            return (state.wasFull, state.isAway)
-        }
-        // While there are as many as there can be, successes need not be told.
-        let later = end + lease * (wasFull ? 10 : 1)
-        loop.isDeaf(until: later)
-        // While the engine is away, the next call asks whether it is back: a budget that nobody uses need not know.
-        return isAway ? .whenRung : .at(later)
     }
 }

@@ -4,7 +4,7 @@
 /// in microseconds, and the tokens that it had then. They come back when it leaves, or has not asked for long.
 extension EngineScript {
     static let budget = EngineScript(
-        name: "budget", sha1: "2c63d8d75ba9b02f0c49393dd17c4e49cfb137b7",
+        name: "budget", sha1: "5c5d6256dad86b5e6e31282dab2ab55b061fdf00",
         source: """
             local key, me = KEYS[1], ARGV[1]
             local capacity, earned, wanted = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -18,6 +18,9 @@ extension EngineScript {
             for i = 1, #fields, 2 do
                 if string.sub(fields[i], 1, 2) == 'm:' then
                     local seen, has = string.match(fields[i + 1], '(%S+) (%S+)')
+                    seen = tonumber(seen)
+                    -- The clock was set back.
+                    if seen > now then redis.call('HSET', key, fields[i], string.format('%.0f %s', now, has)) end
                     local leaves = fields[i] == 'm:' .. me and held < 0
                     if leaves or fields[i] ~= 'm:' .. me and now - seen > forget and gone < 100 then
                         redis.call('HDEL', key, fields[i])

@@ -22,7 +22,7 @@ extension RetryBudget {
     ) -> RetryBudget {
         // The engine counts in doubles.
         func counted(_ tokens: Int, atLeast least: Int) -> Int { min(max(least, tokens), 1 << 50) }
-        let settings = BudgetLink.Settings(
+        let settings = TokenStateMachine.Settings(
             capacity: counted(capacity, atLeast: 0), cost: counted(cost, atLeast: 1),
             throttledCost: counted(throttledCost, atLeast: 1))
         let link = BudgetLink(fleet: fleet, key: fleet.key("budget1", name), settings: settings, fallback: fallback)

@@ -6,7 +6,7 @@
 /// another one still has, and a question that comes after a later one changes nothing.
 extension EngineScript {
     static let bulkhead = EngineScript(
-        name: "bulkhead", sha1: "3e8bdaf8901104178a355cb9b2a73a9abe1eabf5",
+        name: "bulkhead", sha1: "12ac987bbf27f8b59217f2493da44e43e713d469",
         source: """
             local key, me = KEYS[1], ARGV[1]
             local limit, need, spare = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -20,10 +20,15 @@ extension EngineScript {
             local fields = redis.call('HGETALL', key)
             for i = 1, #fields, 2 do
                 if fields[i] ~= 'm:' .. me then
-                    local has, needs, wants_, ends, valid_ = string.match(fields[i + 1], '(%S+) (%S+) (%S+) (%S+) (%S+)')
+                    local rest, ends, valid_, last = string.match(fields[i + 1], '(%S+ %S+ %S+) (%S+) (%S+) (%S+)')
+                    local has, needs, wants_ = string.match(rest, '(%S+) (%S+) (%S+)')
                     ends = tonumber(ends)
-                    -- Also after the clock was set back.
-                    if ends <= now or ends - now > valid_ + 60000000 then
+                    -- The clock was set back. Its owner may have the part for as long as it may have had then, at most.
+                    if ends - now > tonumber(valid_) then
+                        ends = now + valid_
+                        redis.call('HSET', key, fields[i], rest .. string.format(' %.0f %s %s', ends, valid_, last))
+                    end
+                    if ends <= now then
                         old[#old + 1] = fields[i]
                     else
                         alive = alive + 1

@@ -5,12 +5,17 @@ import Resilience
 /// A breaker that fails or obeys an order asks every two and a half leases, a used one every ten, and an idle one not at
 /// all.
 final class BreakerLink: FleetLink {
+    private struct State {
+        weak var breaker: CircuitBreaker?
+        /// No question before this, however many failures ring.
+        var next = MonotonicInstant.distantPast
+    }
+
     private let fleet: Fleet
     private let key: String
     private let member: String
     private let rule: FleetTripRule
-    private let breaker = WeakReference<CircuitBreaker>()
-    private let next = Locked(MonotonicInstant.distantPast)
+    private let state = Locked(State())
     private let loop: FleetLoop
 
     init(fleet: Fleet, key: String, rule: FleetTripRule) {
@@ -23,19 +28,17 @@ final class BreakerLink: FleetLink {
     }
 
     /// Its first call rings.
-    func link(_ breaker: CircuitBreaker) { self.breaker.value = breaker }
+    func link(_ breaker: CircuitBreaker) { state.withLock { $0.breaker = breaker } }
 
     func ring() { loop.ring() }
 
     func step() async -> FleetLoop.Next {
-        guard let breaker = breaker.value else { return .never }
+        let (link, next) = state.withLock { ($0.breaker, $0.next) }
+        guard let breaker = link else { return .never }
         let lease = fleet.leaseTime
-        let earliest = next.withLock { $0 }
-        guard earliest <= fleet.timeBase.now else { return .at(earliest) }
+        guard next <= fleet.timeBase.now else { return .at(next) }
         guard let report = breaker.tellMachine(FleetCircuit.self, { $0.takeReport(at: $1) }) else { return .never }
-        // What failures did, the others know, if there was no call since.
-        let isBusy = report.isOrdered || report.isOpen || report.isFailing && report.isUsed
-        guard isBusy || report.isUsed else {
+        guard report.isBusy || report.isUsed else {
             return report.isHeard ? .whenRung : .at(fleet.timeBase.now + lease * 10)
         }
         do {
@@ -48,9 +51,8 @@ final class BreakerLink: FleetLink {
             _ = breaker.tellMachine(FleetCircuit.self) { circuit, _ in circuit.engineIsAway() }
         }
         let now = fleet.timeBase.now
-        // However many failures ring.
-        next.withLock { $0 = now + lease / 2 }
-        return .at(now + (isBusy ? lease * 5 / 2 : lease * 10))
+        state.withLock { $0.next = now + lease / 2 }
+        return .at(now + (report.isBusy ? lease * 5 / 2 : lease * 10))
     }
 }
 

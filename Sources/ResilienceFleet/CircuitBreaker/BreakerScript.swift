@@ -9,7 +9,7 @@
 /// - `epoch`: counts the changes of state. What is told of an earlier one decides nothing.
 extension EngineScript {
     static let breaker = EngineScript(
-        name: "breaker", sha1: "25a562f06f37eb1a76441986341344a4d1304ab5",
+        name: "breaker", sha1: "24acf1122ec0559970c93f7e2ebb1bf3cb9116c1",
         source: """
             local key, me = KEYS[1], ARGV[1]
             local calls, failures, window = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -55,7 +55,9 @@ extension EngineScript {
             for i = 1, #fields, 2 do
                 if string.sub(fields[i], 1, 2) == 'm:' then
                     local c, f, seen, o = string.match(fields[i + 1], '(%S+) (%S+) (%S+) (%S+)')
-                    c, f, seen = tonumber(c), tonumber(f), math.min(tonumber(seen), now)
+                    c, f, seen = tonumber(c), tonumber(f), tonumber(seen)
+                    -- The clock was set back.
+                    if seen > now then redis.call('HSET', key, fields[i], string.format('%.0f %.0f %.0f %s', c, f, now, o)) end
                     if now - seen > window then
                         old[#old + 1] = fields[i]
                     else

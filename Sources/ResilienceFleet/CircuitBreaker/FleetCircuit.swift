@@ -36,6 +36,9 @@ struct FleetCircuit: SharedCircuit {
         var isUsed = false
         /// Whether the next call is heard.
         var isHeard = false
+
+        /// Whether to ask soon. What failures did, the others know, if there was no call since.
+        var isBusy: Bool { isOrdered || isOpen || isFailing && isUsed }
     }
 
     private(set) var own: ThreeStateCircuit

@@ -32,6 +32,8 @@ struct LeaseStateMachine: Sendable, Equatable {
     /// The cost of calls per nanosecond, over about the time of a lease.
     private var use = 0.0
     private var learned: MonotonicInstant?
+    /// Until when a permit is kept for calls that come seldom, and can't wait for one: each makes it later.
+    private var keptUntil = MonotonicInstant.distantPast
     /// No questions for more before this.
     private(set) var next = MonotonicInstant.distantPast
     /// When a probe's right is to be renewed, or a gate looked at.
@@ -91,7 +93,8 @@ struct LeaseStateMachine: Sendable, Equatable {
         let perLease = use * length
         let used = Int(Int64(saturating: perLease.rounded(.up)))
         let isUsed = report.taken > 0 || report.missed > 0
-        if report.waiting > report.left || isUsed && perLease >= 1 && report.left <= used / 2 {
+        if report.missed > 0 || report.taken > 0 && now < keptUntil { keptUntil = now + lease * 20 }
+        if report.waiting > report.left || isUsed && (perLease >= 1 || now < keptUntil) && report.left <= used / 2 {
             guard next <= now else { return .rest(until: next) }
             ask.wanted = max(1, max(report.waiting, used) - report.left)
             return send(ask)
@@ -125,6 +128,8 @@ struct LeaseStateMachine: Sendable, Equatable {
         grant.ends = (answer.mark == 0 ? now : ask.time) + answer.valid
         grant.low = Int(Int64(saturating: use * length / 2))
         grant.holds = answer.holds
+        // A rate's permit that seldom calls are to find at hand. What a window hands out ends with the engine's lease.
+        if answer.mark == 0, use * length < 2, now < keptUntil { (grant.ends, grant.low) = (keptUntil, 1) }
         next = .distantPast
         look = now + lease * 5
         defer { epoch = answer.epoch }

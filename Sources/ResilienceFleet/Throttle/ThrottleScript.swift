@@ -19,7 +19,7 @@
 ///   has opened last, for the ramp.
 extension EngineScript {
     static let throttle = EngineScript(
-        name: "throttle", sha1: "1d810c13c1a3222ea4bb1a14b20e548a0a267eee",
+        name: "throttle", sha1: "906a79f86adece299199db38ef7933851d96c40a",
         source: """
             local key, me, kind = KEYS[1], ARGV[1], ARGV[2]
             local calls, period, burst = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -37,6 +37,9 @@ extension EngineScript {
             local probe, mine = values[15], values[16]
             local epoch = s.epoch or 0
             local past = math.min(s.time or now, now)
+            -- After the clock was set back, what is to come is as far away as before, and what was is as long ago.
+            local back = math.max(0, (s.time or now) - now)
+            for _, name in ipairs({'held', 'probe_ends', 'opened'}) do if s[name] then s[name] = s[name] - back end end
 
             -- What is free.
             local capacity = calls
@@ -105,7 +108,8 @@ extension EngineScript {
                     local sort, rest = string.sub(fields[i], 1, 2), string.sub(fields[i], 3)
                     if sort == 'm:' and rest ~= me then
                         local m, seen, hunger = string.match(fields[i + 1], '(%S+) (%S+) (%S+)')
-                        seen = math.min(tonumber(seen), now)
+                        seen = tonumber(seen)
+                        if seen > now then redis.call('HSET', key, fields[i], m .. string.format(' %.0f ', now) .. hunger) end
                         if now - seen > forget then
                             old[#old + 1] = fields[i]
                         else
@@ -115,7 +119,7 @@ extension EngineScript {
                                 due = due + math.max(0, math.min(cap, mark - tonumber(m)))
                             end
                         end
-                    elseif sort == 'w:' and (tonumber(rest) + 1) * width + lease + period < now then
+                    elseif sort == 'w:' and (tonumber(rest) > lot or (tonumber(rest) + 1) * width + lease + period < now) then
                         old[#old + 1] = fields[i]
                     end
                 end
@@ -124,8 +128,7 @@ extension EngineScript {
 
             -- The gate.
             local held, length, holds = s.held, s.length or 0, s.holds or 0
-            if held and held - now > length then held = now + length end
-            if probe and ((s.probe_ends or 0) <= now or (s.probe_ends - now) > 60 * lease) then probe = false end
+            if probe and (s.probe_ends or 0) <= now then probe = false end
             if hold >= 0 then
                 if counts == '1' and (not held or probe == me or holds == 0) then holds = holds + 1 end
                 length = math.max(hold, held and held - now or 0)
