@@ -53,6 +53,8 @@ struct RateSearch: Sendable, Hashable {
     private var patience = Self.leastPatience
     /// The share by which the pace rises next; 0 while it holds.
     private var step = 0.0
+    /// Whether the first measurement may be far too low, and the pace doubles until the first 429.
+    private var isFloor = false
     /// The factor by which the pace rose last, or will rise; and, in a rise, the pace two steps ago.
     private var growth = 1.0
     private var earlier = 0.0
@@ -97,6 +99,9 @@ struct RateSearch: Sendable, Hashable {
         silence = run.silence
         wait = shownWait(by: run)
         settle(at: limit)
+        // The server named no wait, and its bucket may have been full with one for most of the silence.
+        isFloor = run.admitted == 1 && run.named == 0 && !isSlow
+        if isFloor { (step, growth, earlier) = (1, 2, pace) }
     }
 
     /// How many of the requests that gathered since the last 429 to send at once.
@@ -160,7 +165,9 @@ struct RateSearch: Sendable, Hashable {
     }
 
     /// The pace that the server bore some steps ago; fewer steps ago if the server had kept nothing.
-    private var borneInRise: Double { isSlow && surplus < 1 ? earlier : pace / (growth * growth * growth) }
+    private var borneInRise: Double {
+        isFloor ? pace / growth : isSlow && surplus < 1 ? earlier : pace / (growth * growth * growth)
+    }
 
     /// Adds a run to the measurement. The weight of earlier runs fades.
     private mutating func measure(_ run: Run) {
@@ -182,7 +189,7 @@ struct RateSearch: Sendable, Hashable {
         // The pace makes no request wait longer than a period, or than the server's own waits with some slack.
         limit = min(maxRate, max(rate, 1 / max(Self.period, Self.slack * wait)))
         pace = limit * Self.margin
-        (step, acknowledgements, surplus, sureSurplus) = (0, 0, 0, 0)
+        (step, acknowledgements, surplus, sureSurplus, isFloor) = (0, 0, 0, 0, false)
     }
 
     // MARK: Between them
@@ -216,15 +223,15 @@ struct RateSearch: Sendable, Hashable {
         } else {
             surplus += 1 - limit / pace
             sureSurplus += max(0, 1 - 1.1 * limit / pace)
-            let fewest = min(3, max(1, inPeriod / 5))
-            let enough = (isSlow ? min(plateau, inPeriod) : plateau) / (isProvenWrong ? 10 : 5)
+            let fewest = isFloor ? 3 : min(3, max(1, inPeriod / 5))
+            let enough = isFloor ? 0 : (isSlow ? min(plateau, inPeriod) : plateau) / (isProvenWrong ? 10 : 5)
             guard acknowledgements >= max(fewest, enough) else { return }
             // If a request takes longer than a fifth of a period, several steps are taken at once.
             growth = 1 + (isSlow ? step : step * max(1, 5 / inPeriod))
             earlier = pace / (1 + step / 2)
             pace = min(maxRate, pace * growth)
             if isProvenWrong { trust = Self.leastTrust }
-            step = min(isSlow ? 1 : isProvenWrong ? 0.3 : believed < 50 ? 0.15 : 0.04, step * 2)
+            step = min(isSlow || isFloor ? 1 : isProvenWrong ? 0.3 : believed < 50 ? 0.15 : 0.04, step * 2)
             growth = max(growth, 1 + step)
         }
         (steppedAt, acknowledgements) = (now, 0)

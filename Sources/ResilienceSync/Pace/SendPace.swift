@@ -124,7 +124,8 @@ struct SendPace: Sendable, Hashable {
         case .probing:
             return inFlight > 0 ? .afterAnEnd : .now
         case .flowing:
-            guard inFlight - earlier < width, inFlight < widthSearch.limit ?? .max else { return .afterAnEnd }
+            let most = search == nil ? widthSearch.most : widthSearch.limit ?? .max
+            guard inFlight - earlier < width, inFlight < most else { return .afterAnEnd }
             guard let speed = search?.pace else { return .now }
             let missing = 1 - credit(at: now, speed)
             // What is missing is less than a rounding error.
@@ -158,7 +159,7 @@ struct SendPace: Sendable, Hashable {
         }
         lastSentAt = now
         quotas.sent(at: now)
-        widthSearch.sent(inFlight: inFlight + 1)
+        widthSearch.sent(inFlight: inFlight + 1, at: now)
     }
 
     private mutating func startRun(at now: MonotonicInstant, beside inFlight: Int) {
@@ -217,7 +218,7 @@ struct SendPace: Sendable, Hashable {
         var until = now + wait
         switch phase {
         case .flowing where sentAt >= resumedAt:
-            exhausted(at: sentAt + sentAt.duration(to: now) / 2, named: retryAfter ?? .zero)
+            exhausted(sentAt: sentAt, at: sentAt + sentAt.duration(to: now) / 2, named: retryAfter ?? .zero)
             quiet = wait
         case .paused(let earlier):
             until = max(until, earlier)
@@ -242,8 +243,8 @@ struct SendPace: Sendable, Hashable {
         return min(backoff, max(quiet, .nanoseconds(Int64(saturating: 1e9 / search.limit))))
     }
 
-    private mutating func exhausted(at instant: MonotonicInstant, named: Duration) {
-        if widthSearch.runEnded(isRateKnown: search != nil) {
+    private mutating func exhausted(sentAt: MonotonicInstant, at instant: MonotonicInstant, named: Duration) {
+        if widthSearch.runEnded(sentAt: sentAt, isRateKnown: search != nil) {
             exhaustedAt = nil
             return
         }

@@ -1,8 +1,11 @@
+import Resilience
+
 /// Finds how many requests at once a server takes, if that is what it limits.
 ///
 /// Such a server rejects the first request beyond its limit, and none before it. So if two runs in a row end when more
 /// requests are in flight than ever before in the run, and at the same number in both, that number is one too many. A
-/// limit of the rate ends runs at any number.
+/// limit of the rate ends runs at any number. Therefore the number grows by one at a time at first, even if several
+/// answers come at once.
 ///
 /// To find a limit that has grown, it tries one more after many acknowledgements. If that goes well for as long, it
 /// tries two more, then four. If it doesn't, it goes back, and waits for twice as many acknowledgements before it tries
@@ -15,6 +18,8 @@ struct WidthSearch: Sendable, Hashable {
     /// was reached.
     private var widest = 0
     private var acknowledged = 0
+    /// When it was reached.
+    private var widestSentAt = MonotonicInstant.distantPast
     /// How many of earlier runs were in flight when this one began.
     private var earlier = 0
     /// The number at which the previous run ended; 0 if it ended otherwise.
@@ -30,15 +35,20 @@ struct WidthSearch: Sendable, Hashable {
     /// Two go out at first, and one in flight proves nothing. So three is the lowest number that can show a limit, besides
     /// slow ones of earlier runs: beside two of those, three is where every run begins.
     private static let leastWidth = 3
+    /// Growing by one at a time beyond this would take long where many may be in flight.
+    private static let careful = 2..<8
 
     /// Called when a run begins: a probe goes out, and after it one more with each acknowledgement.
     /// - Parameter earlier: The number of requests of earlier runs that are in flight.
     mutating func runBegan(beside earlier: Int) { (widest, acknowledged, self.earlier) = (0, 0, earlier) }
 
     /// - Parameter inFlight: The number of requests in flight, this one included.
-    mutating func sent(inFlight: Int) {
-        if inFlight > widest { (widest, acknowledged) = (inFlight, 0) }
+    mutating func sent(inFlight: Int, at now: MonotonicInstant) {
+        if inFlight > widest { (widest, acknowledged, widestSentAt) = (inFlight, 0, now) }
     }
+
+    /// How many may be in flight while the rate is unknown: no more than before, until one was acknowledged since.
+    var most: Int { limit ?? (acknowledged == 0 && Self.careful.contains(widest) ? widest : .max) }
 
     mutating func acknowledgedOne() {
         acknowledged += 1
@@ -52,27 +62,28 @@ struct WidthSearch: Sendable, Hashable {
     }
 
     /// Called when a 429 ends the run.
+    /// - Parameter sentAt: When the request was sent that it answers.
     /// - Returns: Whether the width is to blame, so that the run says nothing about the rate.
-    mutating func runEnded(isRateKnown: Bool) -> Bool {
+    mutating func runEnded(sentAt: MonotonicInstant, isRateKnown: Bool) -> Bool {
+        // One that was sent before the widest was reached was beside fewer.
+        let width = sentAt < widestSentAt ? widest - 1 : widest
         // The answers to requests sent before the 429 come in up to two rounds.
-        let isAtWidest = widest >= Self.leastWidth && acknowledged <= 2 * widest
-        let isSuspect = isAtWidest && widest - earlier >= Self.leastWidth
-        let isTooWide = limit.map { isAtWidest && isTold(at: $0) } ?? (isSuspect && widest == suspect && !isRateKnown)
-        suspect = isSuspect ? widest : 0
+        let isAtWidest = width >= Self.leastWidth && acknowledged <= 2 * widest
+        let isSuspect = isAtWidest && width - earlier >= Self.leastWidth
+        let isTooWide =
+            limit.map { isAtWidest && width > $0 - max(1, tried) } ?? (isSuspect && width == suspect && !isRateKnown)
+        suspect = isSuspect ? width : 0
         held = 0
         if isTooWide, let limit, tried > 0 {
             (self.limit, patience) = (limit - tried, min(2 * patience, Self.mostPatience))
         } else if isTooWide {
-            limit = min(limit ?? .max, widest - 1)
+            limit = min(limit ?? .max, width - 1)
         } else {
             (limit, patience) = (nil, Self.leastPatience)
         }
         tried = 0
         return isTooWide
     }
-
-    /// Whether the run ended at a width that is being tried, or beyond it: by requests that were sent by hand.
-    private func isTold(at limit: Int) -> Bool { widest > limit - max(1, tried) }
 
     /// Called when the probe that a run began with was rejected. If it was alone in flight, the width is not to blame.
     mutating func probeRejected() {

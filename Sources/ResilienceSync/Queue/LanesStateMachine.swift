@@ -12,7 +12,8 @@ import Resilience
 /// It walks through the store's heads a page at a time. Meanwhile heads may appear behind it: the next of a lane, one
 /// whose time has come, one that was rejected. So after a page a second walk follows, over what lies behind, and the
 /// two take turns. So neither mutations that fail again and again nor ones that arrive faster than they can be sent
-/// keep others away.
+/// keep others away. And of four requests at most one goes to a lane that failed before, as long as others wait: it
+/// looks a few pages ahead for them.
 ///
 /// A mutation that processes have ended with, perhaps because of it, goes alone: once the others have had their turn, and
 /// with nothing else in flight.
@@ -40,6 +41,10 @@ struct LanesStateMachine: Sendable, Hashable {
     private var turn = 0
     /// The walk whose page was requested.
     private var asked = 0
+    /// How many requests the first walk may still send before it looks behind, though it has found more.
+    private var left = 0
+    /// How many requests go to other lanes before the next to one that failed before.
+    private var spared = 0
     /// Whether heads may have appeared anywhere: then, at the end, it looks again from the start.
     private var mustLookAgain = false
     /// Where heads may have appeared behind the first walk: at this position or later.
@@ -64,12 +69,16 @@ struct LanesStateMachine: Sendable, Hashable {
     private var patience = Self.mostBeforeSuspects
 
     private static let mostBeforeSuspects = 1_000
+    /// More than one: a lane that failed before is held back for longer, and while nothing gets through few may be.
+    private static let othersFirst = 3
+    /// How many pages it looks ahead for a lane that did not fail before.
+    private static let mostPagesAhead = 10
 
     /// Whether a mutation may be sent, as far as it has looked.
     var hasHeads: Bool { !suspects.isEmpty || walks.contains { !$0.heads.isEmpty } }
 
     init(pageSize: Int, mostHeld: Int = 10_000) {
-        self.pageSize = pageSize
+        (self.pageSize, left) = (pageSize, pageSize)
         self.mostHeld = mostHeld
     }
 
@@ -121,8 +130,10 @@ struct LanesStateMachine: Sendable, Hashable {
         while true {
             while walks.count > 1, isOver(1) { (turn, walks) = (0, [walks[0]]) }
             lookBehind()
-            for index in walks.count > 1 ? [turn, 1 - turn] : [0] {
-                if let step = next(of: index, pace, rules, due: due) { return step }
+            for isSparing in spared > 0 ? [true, false] : [false] {
+                for index in walks.count > 1 ? [turn, 1 - turn] : [0] {
+                    if let step = next(of: index, isSparing, pace, rules, due: due) { return step }
+                }
             }
             if walks.count > 1 || mustLookAgain || appeared != nil { continue }
             if !suspects.isEmpty { return sendAlone(pace, due: due) }
@@ -131,25 +142,38 @@ struct LanesStateMachine: Sendable, Hashable {
         }
     }
 
-    /// - Returns: nil once the walk is over.
+    /// - Parameter isSparing: Whether lanes that failed before are left out.
+    /// - Returns: nil once the walk is over, or has found no other lanes ahead.
     private mutating func next(
-        of index: Int, _ pace: SendPace.Answer, _ rules: Rules, due: MonotonicInstant
+        of index: Int, _ isSparing: Bool, _ pace: SendPace.Answer, _ rules: Rules, due: MonotonicInstant
     ) -> Step? {
         dropTaken(index)
-        guard let head = walks[index].heads.first else { return walks[index].isAtEnd ? nil : look(index) }
-        guard let limit = rules.batchLimit(for: head.kind) else { return park(index, .noHandler) }
-        if rules.isExpired(head) { return park(index, .expired) }
-        if head.claims >= rules.maxClaims { return park(index, .neverAnswered) }
-        if head.isSuspect {
-            suspects[head.entity] = walks[index].heads.removeFirst()
-            return next(of: index, pace, rules, due: due)
+        let heads = walks[index].heads
+        guard
+            let place =
+                isSparing
+                ? heads.firstIndex(where: { $0.failures == 0 && !isTaken($0.entity) })
+                : heads.indices.first
+        else {
+            return walks[index].isAtEnd || heads.count >= Self.mostPagesAhead.saturatingMultiplied(by: pageSize)
+                ? nil : look(index)
         }
-        if !walks[index].isAtEnd, !isFull(limit, index, rules) { return look(index) }
+        let head = heads[place]
+        guard let limit = rules.batchLimit(for: head.kind) else { return park(index, place, .noHandler) }
+        if rules.isExpired(head) { return park(index, place, .expired) }
+        if head.claims >= rules.maxClaims { return park(index, place, .neverAnswered) }
+        if head.isSuspect {
+            suspects[head.entity] = walks[index].heads.remove(at: place)
+            return next(of: index, isSparing, pace, rules, due: due)
+        }
+        if !walks[index].isAtEnd, !isFull(limit, head, index, rules) { return look(index) }
         switch pace {
         case .now:
             if walks.count > 1 { turn = 1 - index }
+            if index == 0 { left -= 1 }
+            spared = head.failures > 0 ? Self.othersFirst : max(0, spared - 1)
             patience = suspects.isEmpty ? Self.mostBeforeSuspects : patience - 1
-            return .send(take(upTo: limit, of: index, rules))
+            return .send(take(head, upTo: limit, of: index, rules))
         case .notBefore(let instant): return .wait(until: min(instant, due))
         case .afterAnEnd: return .wait(until: due)
         }
@@ -174,15 +198,20 @@ struct LanesStateMachine: Sendable, Hashable {
     private mutating func lookBehind() {
         guard walks.count == 1, mustLookAgain || appeared != nil else { return }
         dropTaken(0)
-        guard walks[0].heads.isEmpty else { return }
-        if walks[0].isAtEnd {
+        let ahead = walks[0].heads.first?.position
+        if ahead == nil, walks[0].isAtEnd {
             walks = [Walk(cursor: mustLookAgain ? .min : appeared.map(Walk.before) ?? .min)]
             (mustLookAgain, appeared) = (false, nil)
-        } else if let first = appeared {
-            appeared = nil
-            guard walks[0].cursor > .min, first <= walks[0].cursor else { return }
-            walks.append(Walk(cursor: Walk.before(first), end: walks[0].cursor))
+        } else if let first = appeared, ahead == nil || left <= 0 {
+            // What may have appeared among those that it has found is looked for once they are sent.
+            let end = ahead.map(Walk.before) ?? walks[0].cursor
+            appeared = ahead.map { max(first, $0) }
+            guard end > .min, first <= end else { return }
+            walks.append(Walk(cursor: Walk.before(first), end: end))
+        } else {
+            return
         }
+        left = pageSize
     }
 
     private mutating func see(_ head: LaneHead) { seen[head.entity] = min(seen[head.entity] ?? .max, head.position) }
@@ -206,30 +235,32 @@ struct LanesStateMachine: Sendable, Hashable {
         return .look(after: walks[index].cursor)
     }
 
-    private mutating func park(_ index: Int, _ reason: ParkReason) -> Step {
-        let head = walks[index].heads.removeFirst()
+    private mutating func park(_ index: Int, _ place: Int, _ reason: ParkReason) -> Step {
+        let head = walks[index].heads.remove(at: place)
         // The next mutation of its lane may be a head then.
         appear(at: head.position)
         return .park(head, reason)
     }
 
     /// Whether further heads would not change what is taken.
-    private func isFull(_ limit: BatchLimit, _ index: Int, _ rules: Rules) -> Bool {
+    private func isFull(_ limit: BatchLimit, _ first: LaneHead, _ index: Int, _ rules: Rules) -> Bool {
         let heads = walks[index].heads
         guard heads.count < limit.count else { return true }
         guard limit.bytes != nil else { return false }
         var filled = (count: 0, bytes: 0)
-        return !heads.allSatisfy { !goes($0, with: heads[0], rules) || limit.takes($0, &filled) }
+        return !heads.allSatisfy { !goes($0, with: first, rules) || limit.takes($0, &filled) }
     }
 
-    /// Takes the first head, and those that go with it, up to the first that exceeds the limit.
-    private mutating func take(upTo limit: BatchLimit, of index: Int, _ rules: Rules) -> [LaneHead] {
+    /// Takes this head, and those that go with it, up to the first that exceeds the limit.
+    private mutating func take(
+        _ first: LaneHead, upTo limit: BatchLimit, of index: Int, _ rules: Rules
+    ) -> [LaneHead] {
         let heads = walks[index].heads
         var taken: [LaneHead] = []
         var rest: [LaneHead] = []
         var filled = (count: 0, bytes: 0)
         for (number, head) in heads.enumerated() {
-            guard goes(head, with: heads[0], rules) else {
+            guard goes(head, with: first, rules) else {
                 rest.append(head)
                 continue
             }
@@ -301,7 +332,11 @@ struct LanesStateMachine: Sendable, Hashable {
     mutating func delivered() { fruitless = 0 }
 
     /// Called when heads may have appeared anywhere.
-    mutating func lookAgain() { mustLookAgain = true }
+    mutating func lookAgain() {
+        mustLookAgain = true
+        // What has just been enqueued does not wait for all that failed.
+        if walks.lazy.flatMap(\.heads).contains(where: { $0.failures > 0 }) { walks[0].isAtEnd = false }
+    }
 
     /// Called when heads have appeared that may be as old as any.
     mutating func revived() { appear(at: .min) }
@@ -326,6 +361,7 @@ struct LanesStateMachine: Sendable, Hashable {
         } else if walks.count == 1, walks[0].isAtEnd {
             walks = [Walk()]
         }
+        walks[0].isAtEnd = false
         (asked, rejected, mustLookAgain) = (0, nil, false)
         appeared = walks.count > 1 || walks[0].cursor > .min ? .min : nil
     }

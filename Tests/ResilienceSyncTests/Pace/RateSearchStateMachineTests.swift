@@ -137,6 +137,22 @@ extension RateSearch {
         #expect(after == 11 && pace == search.pace * 1.125)
     }
 
+    @Test(
+        "if one was admitted after a silence that no server named, the pace doubles with every three requests, until a 429 brings it to what was borne",
+        arguments: [(1, 0.0, true), (2, 0, false), (1, 1, false)])
+    func floor(admitted: Int, named: Double, isDoubled: Bool) {
+        var search = RateSearch(
+            from: Run(admitted: admitted, silence: 1, activity: 0, catchUp: 0, named: named), maxRate: 1_000)
+        let first = search.pace
+        search.acknowledge(9)
+        #expect((search.pace == 8 * first) == isDoubled)
+        guard isDoubled else { return }
+        search.learn(from: Run(admitted: 10, silence: 1, activity: 6, catchUp: 0))
+        #expect(search.limit == 4 * first)
+        // And then it holds.
+        #expect(search.nextPace().after > 8 && search.nextPace().pace < 1.5 * search.pace)
+    }
+
     @Test("the more a 429 costs, the longer it holds, a thousand requests at most")
     func cost() {
         // Of ten seconds' worth only 5 requests were there.

@@ -1,8 +1,15 @@
+import Resilience
 import Testing
 
 @testable import ResilienceSync
 
 extension WidthSearch {
+    fileprivate mutating func sent(inFlight: Int) { sent(inFlight: inFlight, at: .distantPast) }
+
+    fileprivate mutating func runEnded(isRateKnown: Bool) -> Bool {
+        runEnded(sentAt: .distantFuture, isRateKnown: isRateKnown)
+    }
+
     /// A run in which more and more are in flight, up to so many, and that ends after so many more acknowledgements.
     fileprivate mutating func run(upTo widest: Int, thenAcknowledged: Int = 0, isRateKnown: Bool = false) -> Bool {
         runBegan(beside: 0)
@@ -57,6 +64,33 @@ extension WidthSearch {
             let isTooWide = search.run(upTo: widest, thenAcknowledged: more, isRateKnown: isRateKnown)
             #expect(!isTooWide && search.limit == nil)
         }
+    }
+
+    @Test("a 429 to a request that was sent before the widest was reached tells of one fewer")
+    func sentBefore() {
+        var search = WidthSearch()
+        for (widest, sentAt) in [(3, 3), (4, 3)] {
+            search.runBegan(beside: 0)
+            for inFlight in 1...widest {
+                search.sent(inFlight: inFlight, at: MonotonicInstant(nanoseconds: Int64(inFlight)))
+            }
+            _ = search.runEnded(sentAt: MonotonicInstant(nanoseconds: Int64(sentAt)), isRateKnown: false)
+        }
+        #expect(search.limit == 2)
+    }
+
+    @Test(
+        "from two to eight in flight, no more go than went before, until one is acknowledged; but no further than a limit"
+    )
+    func careful() {
+        var search = WidthSearch()
+        for inFlight in 1...9 {
+            search.sent(inFlight: inFlight)
+            #expect(search.most == ((2..<8).contains(inFlight) ? inFlight : .max))
+            search.acknowledgedOne()
+            #expect(search.most == .max)
+        }
+        #expect(WidthSearch.limited(to: 3).most == 3)
     }
 
     @Test("those in flight may be acknowledged twice before the 429 comes")

@@ -198,6 +198,93 @@ import Testing
         #expect(next(at: 5) == .send([old]))
     }
 
+    @Test("of four requests one goes to a lane that failed before, while others wait, however far behind")
+    mutating func othersFirst() {
+        let failed = (1...6).map { LaneHead($0, "failed \($0)", failures: 1) }
+        let others = (7...9).map { LaneHead($0, "other \($0)") }
+        machine.found(Array(failed[..<3]))
+        #expect([next(), next()] == [.send([failed[0]]), .look(after: 3)])
+        machine.found(Array(failed[3...]))
+        #expect(next() == .look(after: 6))
+        machine.found(Array(others[..<2]))
+        #expect([next(), next()] == [.send([others[0]]), .send([others[1]])])
+        // One more may have been enqueued since, or not.
+        #expect(next() == .look(after: 8))
+        machine.found([])
+        #expect(next() == .send([failed[1]]))
+        machine.lookAgain()
+        #expect(next() == .look(after: 8))
+        find(others[2])
+        #expect([next(), next(), next()] == [.send([others[2]]), .send([failed[2]]), .send([failed[3]])])
+    }
+
+    @Test("a batch is led by one that did not fail before, and what has no handler is parked from among those that did")
+    mutating func othersFirstInBatch() {
+        let (unknown, many) = (LaneHead(3, "c", "unknown"), [4, 5].map { LaneHead($0, "\($0)", "many") })
+        find(LaneHead(1, "a", failures: 1), LaneHead(2, "b", "many", failures: 1), unknown, many[0], many[1])
+        #expect(next() == .send([LaneHead(1, "a", failures: 1)]))
+        #expect([next(), next()] == [.park(unknown, .noHandler), .send(many)])
+    }
+
+    /// A store with lanes that fail each time, and others behind them; four requests of 50 ms at once, and holds of a second
+    /// that double up to a minute.
+    /// - Returns: the seconds from the moment when the others are there until all of them are delivered, and how many
+    ///   requests it took.
+    private func behindFailing(_ failing: Int64, others: Int64, after: Int64) -> (seconds: Int64, requests: Int) {
+        var lanes = LanesStateMachine(pageSize: 30)
+        var failures = [Int64: Int](uniqueKeysWithValues: (1...failing).map { ($0, 0) })
+        var waiting: Set<Int64> = []
+        var (now, requests, isThere): (Int64, Int, Bool) = (0, 0, false)
+        var flights: [(head: LaneHead, endsAt: Int64)] = []
+        lanes.begin()
+        while !isThere || !waiting.isEmpty {
+            if !isThere, now >= after * 1_000 {
+                (requests, isThere) = (0, true)
+                waiting = Set(failing + 1...failing + others)
+                lanes.lookAgain()
+            }
+            var wake = isThere ? Int64.max : after * 1_000
+            let pace = flights.count < 4 ? SendPace.Answer.now : .afterAnEnd
+            switch lanes.next(at: Self.instant(now), pace: pace, rules: rules) {
+            case .send(let heads):
+                flights += heads.map { ($0, now + 50) }
+                requests += 1
+                continue
+            case .look(let position):
+                let found = (Array(failures.keys) + waiting).filter { $0 > position }.sorted().prefix(30)
+                lanes.found(found.map { LaneHead($0, "\($0)", failures: failures[$0] ?? 0) })
+                continue
+            case .stalled(let instant):
+                wake = min(wake, instant.nanoseconds)
+                lanes.begin()
+            case .wait(let instant):
+                wake = min(wake, instant.nanoseconds)
+            case .park, .done:
+                break
+            }
+            now = min(wake, flights.map(\.endsAt).min() ?? .max)
+            for (head, _) in flights.filter({ $0.endsAt <= now }) {
+                lanes.ended([head])
+                if waiting.remove(head.position) == nil {
+                    failures[head.position, default: 0] += 1
+                    lanes.hold(head, until: Self.instant(now + min(60_000, 1_000 << Int64(min(10, head.failures)))))
+                } else {
+                    lanes.delivered()
+                }
+            }
+            flights.removeAll { $0.endsAt <= now }
+        }
+        return ((now - after * 1_000) / 1_000, requests)
+    }
+
+    @Test(
+        "ten lanes behind ten pages of lanes that fail each time are soon delivered, enqueued with them or after them",
+        arguments: [(0, 20, 420), (20, 5, 20), (60, 5, 20), (300, 30, 20)] as [(Int64, Int64, Int)])
+    func behindFailing(after: Int64, seconds: Int64, requests: Int) {
+        let took = behindFailing(300, others: 10, after: after)
+        #expect(took.seconds <= seconds && took.requests <= requests, "\(took)")
+    }
+
     // MARK: One at a time
 
     @Test("two of one lane are never in flight at once, and the second is found again when the first has ended")
