@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(
-        "what one request was told is over at its time, though another is still in flight (P79)",
+        "what one request was told is over at its time, though another is still in flight (P72)",
         arguments: [.throttled(retryAfter: .seconds(5)), .unreachable] as [Refusal])
     func besideASlowOne(refusal: Refusal) async throws {
         let (server, slow, clock) = (fixture.server, Server(fallback: .ok), fixture.clock)
