@@ -9,7 +9,7 @@ public struct FlushReport: Sendable {
         /// What is pending waits behind dead mutations that block their lanes.
         case blocked
         /// Nothing may be sent before this instant; the queue continues by itself then.
-        /// ``MonotonicInstant/distantFuture`` if it was paused by hand, without an end.
+        /// `MonotonicInstant.distantFuture` if it was paused by hand, without an end.
         case paused(until: MonotonicInstant)
         /// What is pending has failed and waits to be tried again, or so many entities have failed that others were not
         /// tried. The queue tries again by itself at this instant.

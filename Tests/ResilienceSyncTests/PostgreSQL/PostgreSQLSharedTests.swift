@@ -240,14 +240,23 @@
         ) async throws -> R {
             let (database, now) = (database, Self.now)
             let waiting = Locked<Task<R, any Error>?>(nil)
+            let failure = Box<any Error>()
             try await database.engine.transaction { session in
                 _ = try await worker.store.append(
                     [Mutation("a9")], under: AppendRules(coalescing: .off), at: now, joining: session)
-                waiting.withLock { $0 = Task { try await wait() } }
+                let task = Task {
+                    do { return try await wait() } catch {
+                        failure.value = error
+                        throw error
+                    }
+                }
+                waiting.withLock { $0 = task }
                 while try await database.run(
                     "SELECT 1::int8 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
                     [.text("%\(database.schema)%\(function)%")]
-                ).isEmpty {}
+                ).isEmpty {
+                    if let failure = failure.value { throw failure }
+                }
                 try await meanwhile()
             }
             return try await waiting.withLock { $0 }!.value

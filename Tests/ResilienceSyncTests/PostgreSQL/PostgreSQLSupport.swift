@@ -8,7 +8,7 @@
 
     /// One server for all tests, and a schema for each.
     enum TestDatabase {
-        static let server = Result { try PostgreSQLServer(["max_connections=100", "shared_buffers=64MB"]) }
+        static let server = Result { try PostgreSQLServer(["max_connections=400", "shared_buffers=64MB"]) }
 
         static func engine(connections: Int = 4, deadline: Duration = .seconds(60)) throws -> PostgreSQLEngine {
             try PostgreSQLEngine(server.get().connection, connections: connections, deadline: deadline)
