@@ -119,9 +119,12 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
         _ endpoint: Endpoint,
         _ body: (inout EndpointPoolStateMachine, Int, MonotonicInstant) -> [EndpointPoolStateMachine.Change]
     ) {
-        let (_, present, ids) = core.numbered
-        guard let place = list(present).endpoints.firstIndex(of: endpoint) else { return }
-        core.change { machine, now in body(&machine, ids[place], now) }
+        while true {
+            let (version, present, ids) = core.numbered
+            // As in an update.
+            guard let place = list(present).endpoints.firstIndex(of: endpoint) else { return }
+            if core.change(ifStill: version, { machine, now in body(&machine, ids[place], now) }) { return }
+        }
     }
 
     /// Brings all endpoints back, and forgets how calls ended. The list stays.

@@ -96,16 +96,23 @@
     }
 
     /// Changes the machine, and tells what has changed.
+    /// - Parameter version: That of the list that the change is for; nil for any.
+    /// - Returns: Whether it was changed: not if the list has changed since.
+    @discardableResult
     func change(
+        ifStill version: Int? = nil,
         _ body: (inout EndpointPoolStateMachine, MonotonicInstant) -> [EndpointPoolStateMachine.Change]
-    ) {
+    ) -> Bool {
         let now = timeBase.now
-        let told = state.withLock { state in
+        let told: Told? = state.withLock { state in
+            guard version == nil || version == state.version else { return nil }
             var generator = generator
             let before = state.machine.advance(to: now, using: &generator)
             return Told(list: state.list, changes: before + body(&state.machine, now))
         }
+        guard let told else { return false }
         tell(told, at: now)
+        return true
     }
 
     // MARK: Status

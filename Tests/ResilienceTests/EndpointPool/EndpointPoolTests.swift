@@ -5,6 +5,19 @@ import Testing
 
 private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
+/// Something may happen while two of them are compared.
+private struct Comparing: Hashable {
+    @TaskLocal static var meanwhile: (@Sendable () -> Void)?
+    let name: String
+
+    static func == (one: Comparing, other: Comparing) -> Bool {
+        meanwhile?()
+        return one.name == other.name
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}
+
 /// A pool with calls, time and what is told.
 @Suite(.timeLimit(.minutes(20))) struct EndpointPoolTests {
     let clock = ManualClock()
@@ -45,6 +58,25 @@ private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .tran
             #expect(tried[4] != tried[5])
         }
         #expect(pool.status.endpoints.allSatisfy { $0.inFlight == 0 && $0.calls == $0.failures && $0.calls > 0 })
+    }
+
+    @Test("what is taken out by hand while the list loses it is not there: nothing happens, not even that time passes")
+    func ejectedWhileRemoved() {
+        let (clock, isDone) = (clock, Box(false))
+        let pool = EndpointPool(
+            "search", ["a", "b", "c"].map(Comparing.init), ejecting: nil, slowStart: nil, timeBase: clock,
+            observers: PolicyObservers(recorder))
+        pool.eject(Comparing(name: "b"), for: .seconds(10))
+        Comparing.$meanwhile.withValue({
+            guard !isDone.value else { return }
+            isDone.value = true
+            pool.update(["a", "b"].map(Comparing.init))
+            clock.advance(by: .seconds(20))
+        }) {
+            pool.eject(Comparing(name: "c"))
+        }
+        #expect(isDone.value && pool.endpoints.count == 2)
+        #expect(!events.contains { $0.kind == "returned" })
     }
 
     @Test("one that fails is ejected, gets no calls, and returns")
