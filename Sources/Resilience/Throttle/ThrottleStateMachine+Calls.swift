@@ -54,6 +54,7 @@ extension ThrottleStateMachine {
     /// The first and the second in line, if they sleep for longer than necessary: both are to ask again. Called after
     /// every change.
     mutating func wakes() -> (UInt64?, UInt64?) {
+        // Mostly nobody is in line; asking for what the head waits for copies the machine.
         guard line.head != nil, let head else { return (nil, nil) }
         let first = wakes(head.ticket, at: head.answer.instant)
         return (first, second.flatMap { wakes($0.ticket, at: $0.until) })

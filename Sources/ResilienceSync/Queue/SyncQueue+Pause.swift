@@ -16,8 +16,7 @@ extension SyncQueue {
     }
 
     /// Pauses the queue by hand. Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end of
-    /// this time, over restarts, too. What is in flight ends, and what is
-    /// being claimed just now is sent.
+    /// this time, over restarts, too. What is in flight ends, and what is being claimed just now is sent.
     ///
     /// A queue that sends in another process learns of it at its next claim, and any other queue at its next flush.
     ///
@@ -25,11 +24,11 @@ extension SyncQueue {
     ///   less.
     /// - Throws: What the store throws.
     public func pause(for length: Duration? = nil) async throws {
-        let end = length.map { date.addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970 } ?? .infinity
-        try await keep(Self.handPauseName, "\(end)")
+        let text = length.map(end) ?? "\(Double.infinity)"
+        try await keep(Self.handPauseName, text)
         let waker = change { state, now in
             state.machine.pausedByHand = length.map { now + $0 } ?? .distantFuture
-            state.knownHandPause = "\(end)"
+            state.knownHandPause = text
             return state.waker.take()
         }
         tell(.pausedByHand(for: length))
@@ -100,14 +99,14 @@ extension SyncQueue {
 
     /// - Parameter text: A date in seconds since 1970, which is infinite if it never comes.
     private func timeLeft(until text: String) -> Duration {
-        let seconds = Double(text).map { Date(timeIntervalSince1970: $0).timeIntervalSince(date) } ?? 0
-        // A store may hold any date, but a duration can't hold any number of seconds.
-        return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero
+        Double(text).map { Date(timeIntervalSince1970: $0).time(since: date) } ?? .zero
     }
+
+    private func end(after length: Duration) -> String { "\(date.later(by: length).timeIntervalSince1970)" }
 
     /// - Parameter length: The length of the pause; nil for no pause.
     func keepPause(_ length: Duration?) async throws {
-        let text = length.map { "\(date.addingTimeInterval($0 / .seconds(1)).timeIntervalSince1970)" }
+        let text = length.map(end)
         try await keep(Self.pauseName, text)
         change { state, _ in
             state.knownPause = text

@@ -209,8 +209,7 @@ public final class SyncQueue: Sendable {
     /// How far the wall clock has jumped ahead while the queue ran: by that, nothing has become older.
     var jump: Duration {
         guard store.now == nil else { return .zero }
-        let expected = made.date.addingTimeInterval(made.instant.duration(to: now) / .seconds(1))
-        return .seconds(min(max(0, wallClock().timeIntervalSince(expected)), 1e12))
+        return wallClock().time(since: made.date.later(by: made.instant.duration(to: now)))
     }
 
     // MARK: Filling

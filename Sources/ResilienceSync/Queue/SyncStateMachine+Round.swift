@@ -311,9 +311,7 @@ extension SyncStateMachine {
             counts.died += 1
             for case .failed in changes { counts.failed += 1 }
         case .enqueued, .coalesced, .dropped, .attempted, .suspected, .paused, .pausedByHand, .resumed, .offline,
-            .lockedOut, .drained, .cleared,
-            .revived,
-            .discarded, .storeFailed, .duplicate:
+            .lockedOut, .drained, .cleared, .revived, .discarded, .storeFailed, .duplicate:
             break
         }
     }

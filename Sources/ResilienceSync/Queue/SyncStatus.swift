@@ -52,8 +52,7 @@ public struct SyncStatus: Sendable, Hashable, Codable {
     public init(
         pending: Int, bytes: Int = 0, dead: Int = 0, deadBytes: Int = 0, inFlight: Int = 0, isFlushing: Bool = false,
         pausedUntil: MonotonicInstant? = nil, isPausedByHand: Bool = false, rate: Double? = nil,
-        oldestAge: Duration? = nil,
-        estimatedTimeLeft: Duration? = nil
+        oldestAge: Duration? = nil, estimatedTimeLeft: Duration? = nil
     ) {
         self.pending = pending
         self.bytes = bytes
@@ -94,8 +93,7 @@ extension SyncQueue {
                     inFlight: state.machine.inFlight, isFlushing: state.flight != nil,
                     pausedUntil: pausedUntil.flatMap { $0 < .distantFuture ? $0 : nil },
                     isPausedByHand: state.machine.pausedByHand(at: now) != nil, rate: state.machine.pace.rate,
-                    // A store may hold any date, and a duration can't hold any number of seconds.
-                    oldestAge: totals.oldest.map { .seconds(min(max(0, date.timeIntervalSince($0)), 1e12)) },
+                    oldestAge: totals.oldest.map { date.time(since: $0) },
                     estimatedTimeLeft: Self.timeLeft(
                         for: totals.pending, state.machine, pausedUntil: pausedUntil, at: now))
             }

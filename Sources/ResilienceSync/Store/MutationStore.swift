@@ -515,4 +515,13 @@ public struct QueueTotals: Sendable, Hashable {
 
 extension Date {
     func earlier(by age: Duration) -> Date { addingTimeInterval(-(age / .seconds(1))) }
+
+    func later(by time: Duration) -> Date { addingTimeInterval(time / .seconds(1)) }
+
+    /// The time from another date; zero if that is later, or no number. A store may hold any date, but a duration can't
+    /// hold any number of seconds.
+    func time(since other: Date) -> Duration {
+        let seconds = timeIntervalSince(other)
+        return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero
+    }
 }

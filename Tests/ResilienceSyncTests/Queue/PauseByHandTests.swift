@@ -9,6 +9,18 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct PauseByHandTests {
     let fixture = Fixture()
 
+    /// How a flush ends during whose first request something happens.
+    private func endOfFlush(
+        of queue: SyncQueue, _ meanwhile: () async throws -> Void
+    ) async throws -> FlushReport.End {
+        fixture.server.hold()
+        let flush = Task { try await queue.flush() }
+        await fixture.server.waitForCalls(1)
+        try await meanwhile()
+        fixture.server.release()
+        return try await flush.value.end
+    }
+
     @Test("nothing is sent while the queue is paused by hand, whoever triggers it, until it is resumed")
     func endless() async throws {
         let queue = fixture.queue()
@@ -52,12 +64,8 @@ import Testing
     func inFlight() async throws {
         let queue = fixture.queue()
         try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1")])
-        fixture.server.hold()
-        let flush = Task { try await queue.flush() }
-        await fixture.server.waitForCalls(1)
-        try await queue.pause()
-        fixture.server.release()
-        #expect(try await flush.value.end == .paused(until: .distantFuture))
+        let end = try await endOfFlush(of: queue) { try await queue.pause() }
+        #expect(end == .paused(until: .distantFuture))
         #expect(fixture.server.ids == ["a1"])
         #expect(try await queue.status.pending == 2)
     }
@@ -84,12 +92,8 @@ import Testing
         let queue = fixture.queue()
         try await queue.enqueue([Mutation("a1"), Mutation("b1")])
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(300))))
-        fixture.server.hold()
-        let flush = Task { try await queue.flush() }
-        await fixture.server.waitForCalls(1)
-        try await queue.pause(for: .seconds(10))
-        fixture.server.release()
-        #expect(try await flush.value.end == .paused(until: fixture.clock.now + .seconds(300)))
+        let end = try await endOfFlush(of: queue) { try await queue.pause(for: .seconds(10)) }
+        #expect(end == .paused(until: fixture.clock.now + .seconds(300)))
         try await queue.pause()
         try await queue.resume()
         #expect(try await queue.flush().end == .drained)
@@ -103,12 +107,8 @@ import Testing
             let queue = fixture.queue(try SQLiteStore(path: path))
             let other = Fixture().queue(try SQLiteStore(path: path))
             try await queue.enqueue([Mutation("a1"), Mutation("a2")])
-            fixture.server.hold()
-            let flush = Task { try await queue.flush() }
-            await fixture.server.waitForCalls(1)
-            try await other.pause()
-            fixture.server.release()
-            #expect(try await flush.value.end == .paused(until: .distantFuture))
+            let end = try await endOfFlush(of: queue) { try await other.pause() }
+            #expect(end == .paused(until: .distantFuture))
             #expect(fixture.server.ids == ["a1"])
             // Whichever of the two is first sends the rest.
             try await other.resume()

@@ -213,7 +213,7 @@ struct PostgreSQLSchema: Sendable {
 
     private var appending: [String] {
         let (mutation, lane) = (name("mutation"), name("lane"))
-        let lockLanes = """
+        let lockLanesOfEntities = """
             SELECT count(*) INTO v_count FROM (
                 SELECT l.lane FROM unnest(p_entities) e (entity) JOIN \(lane) l ON \(key("l.entity")) = \(key("e.entity"))
                 ORDER BY l.entity FOR UPDATE OF l
@@ -228,13 +228,13 @@ struct PostgreSQLSchema: Sendable {
                 """
                 IF p_limits = 1 THEN PERFORM pg_advisory_xact_lock(\(limits)); END IF;
                 PERFORM pg_advisory_xact_lock_shared(\(appends));
-                \(lockLanes)
+                \(lockLanesOfEntities)
                 IF v_count < cardinality(p_entities) THEN
                     INSERT INTO \(lane) AS l (entity) SELECT e.entity FROM unnest(p_entities) e (entity)
                     WHERE NOT EXISTS (SELECT 1 FROM \(lane) o WHERE \(key("o.entity")) = \(key("e.entity")))
                     ORDER BY e.entity ON CONFLICT (\(key("entity"))) DO UPDATE SET entity = l.entity;
                     -- Also one that another has made meanwhile, or it could be removed before this is committed.
-                    \(lockLanes)
+                    \(lockLanesOfEntities)
                     IF v_count < cardinality(p_entities) THEN
                         RAISE EXCEPTION 'a lane was removed meanwhile' USING ERRCODE = '40001';
                     END IF;

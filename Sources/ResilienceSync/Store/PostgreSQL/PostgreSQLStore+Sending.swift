@@ -27,7 +27,7 @@ extension PostgreSQLStore {
                     .real(self.lease / .seconds(1)),
                 ])
         }
-        if let row = rows.first { try read(PostgreSQLColumns(row, count: 3, path: path).date(2), askedAt: began) }
+        if let row = rows.first { try readClock(row, column: 2, askedAt: began) }
         guard let row = rows.first, let status = row[0].integer, let number = row[1].integer,
             status != 0
         else {
@@ -84,15 +84,18 @@ extension PostgreSQLStore {
     public var now: Date? {
         let now = timeBase.now
         let clock = state.withLock { $0.clock }
-        return clock.map { $0.date.addingTimeInterval($0.instant.duration(to: now) / .seconds(1)) }
+        return clock.map { $0.date.later(by: $0.instant.duration(to: now)) }
     }
-
-    private func read(_ date: Date, askedAt instant: MonotonicInstant) { state.withLock { $0.clock = (date, instant) } }
 
     func readClock() async throws {
         let began = timeBase.now
-        let rows = try await engine.run("SELECT \(Self.serverDate)", [])
-        read(try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).date(0), askedAt: began)
+        try readClock(try await engine.run("SELECT \(Self.serverDate)", []).first ?? [], column: 0, askedAt: began)
+    }
+
+    /// - Parameter column: That of the date, which is the last.
+    private func readClock(_ row: [StatementValue], column: Int, askedAt instant: MonotonicInstant) throws {
+        let date = try PostgreSQLColumns(row, count: column + 1, path: path).date(column)
+        state.withLock { $0.clock = (date, instant) }
     }
 
     // MARK: The lease
@@ -133,9 +136,7 @@ extension PostgreSQLStore {
             WHERE worker = $1::int8 RETURNING \(Self.serverDate)
             """, [.integer(worker), .real(lease / .seconds(1))])
         // If the server could not be asked, the lease goes on to its end.
-        if let date = try? rows?.first.map({ try PostgreSQLColumns($0, count: 1, path: path).date(0) }) {
-            read(date, askedAt: began)
-        }
+        if let row = rows?.first { try? readClock(row, column: 0, askedAt: began) }
         if let rows { rows.isEmpty ? lost(worker) : renewed(worker, since: began) }
         scheduleRenewal()
     }
