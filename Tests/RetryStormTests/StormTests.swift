@@ -52,7 +52,8 @@
                 while silence < .seconds(30), let event = await events.next() {
                     guard case .paused(let length) = event else { continue }
                     silence += length
-                    // Set once all that was in flight has been answered.
+                    // A pause ends at its time beside a request that is still in flight, too.
+                    for await status in run.queue.statusUpdates() where status.inFlight == 0 { break }
                     try await clock.waitForSleeper(dueIn: length)
                     if silence < .seconds(30) { clock.advance(by: length) }
                 }
