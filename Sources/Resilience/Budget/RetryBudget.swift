@@ -123,9 +123,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// A policy begins a further attempt of a call, or has it begun.
     /// - Parameter payment: What the policy paid for it.
     func begins(after payment: Withdrawal, _ call: inout PolicyCall) {
-        call.account = AttemptAccount()
-        call.account.budget = ObjectIdentifier(self)
-        call.account.payment = payment.rawValue
+        call.account = AttemptAccount(budget: ObjectIdentifier(self), payment: payment)
     }
 
     /// A policy has told how the attempt ended, in the calls of its copies.
@@ -133,12 +131,16 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// Returns what was paid for the attempt, by whichever policy; nil if one further in has told how it ended.
     private func payment(_ own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) -> Withdrawal? {
-        let isSame = call.account.budget == ObjectIdentifier(self)
-        let wasTold = isSame && call.account.isTold
-        let payment = own == .none && isSame ? Withdrawal(rawValue: call.account.payment) ?? .none : own
-        begins(after: payment, &call)
-        (call.account.isTold, call.account.mayPass) = (true, mayPass || wasTold && call.account.mayPass)
-        return wasTold ? nil : payment
+        let known = call.account
+        guard known.budget == ObjectIdentifier(self) else {
+            call.account = AttemptAccount(
+                budget: ObjectIdentifier(self), payment: own, isTold: true, mayPass: mayPass)
+            return own
+        }
+        if own != .none { call.account.payment = own.rawValue }
+        call.account.isTold = true
+        call.account.mayPass = mayPass || known.mayPass
+        return known.isTold ? nil : Withdrawal(rawValue: call.account.payment)
     }
 
     func withdraw(_ withdrawal: Withdrawal, _ call: inout PolicyCall) -> Bool {

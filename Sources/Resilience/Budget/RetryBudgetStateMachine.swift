@@ -170,7 +170,8 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     /// latest counts as the latest.
     mutating func slot(at now: MonotonicInstant) -> Int {
         let sinceTheStart = UInt64(bitPattern: now.nanoseconds) ^ 1 << 63
-        let number = max(latest, sinceTheStart / sliceLength)
+        let number = sinceTheStart / sliceLength
+        guard number > latest else { return Int(latest % UInt64(Self.slices)) }
         for age in 0..<min(number - latest, UInt64(Self.slices)) {
             let slot = Int((number - age) % UInt64(Self.slices))
             total.calls -= ring[slot].calls

@@ -11,4 +11,11 @@
     var mayPass = false
 
     @usableFromInline init() {}
+
+    init(budget: ObjectIdentifier, payment: Withdrawal, isTold: Bool = false, mayPass: Bool = false) {
+        self.budget = budget
+        self.payment = payment.rawValue
+        self.isTold = isTold
+        self.mayPass = mayPass
+    }
 }

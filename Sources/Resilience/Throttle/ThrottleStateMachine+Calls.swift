@@ -18,12 +18,13 @@ extension ThrottleStateMachine {
         if answer.lets { return .enter(ThrottleSlot(answer, of: self)) }
         // It waits to learn when it may go, even if it does not wait to go, or there is no room to.
         let hasRoom = isInLine || line.count < settings.queue
-        let waitsToKnow = isUnknown(at: now) && line.count < limiter.most
+        let isUnknown = isUnknown(at: now)
+        let waitsToKnow = isUnknown && line.count < limiter.most
         let patientUntil =
             isInLine ? line[slot.ticket]?.patientUntil ?? slot.latest : hasRoom ? now + settings.maxWait : now
         let latest =
-            isInLine ? slot.latest : isUnknown(at: now) ? max(patientUntil, now + limiter.timeToKnow) : patientUntil
-        let last = isUnknown(at: now) ? latest : min(patientUntil, latest)
+            isInLine ? slot.latest : isUnknown ? max(patientUntil, now + limiter.timeToKnow) : patientUntil
+        let last = isUnknown ? latest : min(patientUntil, latest)
         guard comesInTime(answer, at: now, last, deadline), hasRoom || waitsToKnow else {
             if isInLine { _ = leave(slot.ticket) }
             limiter.changeLeased { $0.missed(cost) }
