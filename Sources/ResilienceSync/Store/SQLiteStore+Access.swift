@@ -1,6 +1,7 @@
 #if SQLite
     import Foundation
     import GRDB
+    import Resilience
 
     #if os(Linux)
         import CSQLiteSystem
@@ -57,21 +58,36 @@
         }
 
         private func access<R: Sendable>(_ body: @escaping @Sendable (Database) throws -> R) async throws -> R {
+            let asked = ContinuousClock.now
             do {
                 return try await withCheckedThrowingContinuation { continuation in
-                    database.asyncWriteWithoutTransaction { [path] db in
+                    database.asyncWriteWithoutTransaction { db in
                         continuation.resume(
                             with: Result {
-                                try Self.checkUsable(db, path: path)
+                                try Self.checkUsable(db, path: self.path)
                                 guard !db.isInsideTransaction else {
                                     throw DatabaseError(message: "The program left a transaction open")
                                 }
-                                return try body(db)
+                                return try self.sharingTheWait(since: asked, db) { try body(db) }
                             })
                     }
                 }
             } catch let error as DatabaseError {
                 throw Self.failure(to: .use, path, error)
+            }
+        }
+
+        /// Calls wait for each other, and the first of them for another process's lock: what it waited for in vain, those
+        /// behind it have waited, too.
+        private func sharingTheWait<R>(
+            since asked: ContinuousClock.Instant, _ db: Database, _ body: () throws -> R
+        ) throws -> R {
+            guard let lockWait else { return try body() }
+            let waited = waitedInVain.withLock { $0.map { max(.zero, asked.duration(to: $0)) } } ?? .zero
+            sqlite3_busy_timeout(db.sqliteConnection, CInt(max(.zero, lockWait - waited) / .milliseconds(1)))
+            do { return try body() } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+                waitedInVain.withLock { $0 = .now }
+                throw error
             }
         }
 

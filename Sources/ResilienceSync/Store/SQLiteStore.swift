@@ -53,6 +53,10 @@
         /// Whether the file is the store's own.
         let isOwn: Bool
         private let removesFile: Bool
+        /// How long a call waits for a lock of another process; nil if the program's own configuration says that.
+        let lockWait: Duration?
+        /// When a call has waited for that long the last time.
+        let waitedInVain = Locked<ContinuousClock.Instant?>(nil)
         private let sender: SenderFile
         /// The pause by hand, as this store read or wrote it last.
         private let knownHandPause = Locked<String?>(nil)
@@ -86,6 +90,7 @@
             self.path = path
             self.removesFile = removesFile
             isOwn = true
+            lockWait = .seconds(busyTimeout)
             var configuration = Configuration()
             configuration.busyMode = .timeout(busyTimeout)
             // Does nothing until the app posts GRDB's `suspendNotification`.
@@ -125,6 +130,7 @@
             self.database = database
             path = database.path
             isOwn = false
+            lockWait = nil
             removesFile = false
             do {
                 (connection, file) = try database.writeWithoutTransaction { [path] db in

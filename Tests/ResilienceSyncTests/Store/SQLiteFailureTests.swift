@@ -52,6 +52,27 @@
             #expect(try await store.totals().pending == 2)
         }
 
+        @Test("calls that wait behind one which waits for another's lock have waited with it")
+        func lockedVolley() async throws {
+            let store = try SQLiteStore(path: path, check: .none, busyTimeout: 1, removesFile: false)
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let other = try DatabaseQueue(path: path, configuration: configuration)
+            try Stranger.execute("BEGIN IMMEDIATE", with: other)
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<8 {
+                    group.addTask { await expectFailure { try await store.append([Mutation("a\(number)")]) } }
+                }
+            }
+            func wait() async throws -> Int? {
+                try await store.database.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA busy_timeout") }
+            }
+            #expect(try #require(await wait()) < 1_000)
+            try Stranger.execute("ROLLBACK", with: other)
+            try await store.append([Mutation("b1")])
+            #expect(try await wait() == 1_000)
+        }
+
         @Test("a database that may only be read is told as that")
         func readOnly() async throws {
             let database = try DatabaseQueue(path: path)
