@@ -173,6 +173,10 @@
         deinit {
             guard removesFile else { return }
             try? database.close()
+            Self.removeFile(at: path)
+        }
+
+        static func removeFile(at path: String) {
             for suffix in ["", "-wal", "-shm", SenderFile.suffix] {
                 try? FileManager.default.removeItem(atPath: path + suffix)
             }

@@ -1,0 +1,167 @@
+#if SQLite
+    import Foundation
+    import GRDB
+    import Resilience
+
+    extension SQLiteStore {
+        /// What ``SQLiteStore/salvage(_:into:)`` could read of a damaged file.
+        public struct Salvaged: Sendable, Hashable {
+            /// The pending mutations that are in the new file.
+            public var pending: Int
+            /// The dead mutations that are in the new file.
+            public var dead: Int
+            /// The mutations that the damaged file counted and that could not be read; nil if its counts can't be read
+            /// either.
+            public var missing: Int?
+        }
+
+        /// Copies what can be read of a damaged file into a new one, and leaves the damaged one as it is.
+        ///
+        /// Mutations keep their order, failures and states, and pauses are kept. A payload that was overwritten with other
+        /// bytes is copied as it is: nothing tells that it is wrong. Stop every queue on the damaged file before, or what
+        /// they deliver meanwhile is delivered again.
+        ///
+        /// - Parameters:
+        ///   - path: The damaged file, or the program's own database that holds a queue.
+        ///   - newPath: The path of the new file. There must be no file yet.
+        /// - Returns: What the new file holds, and what is missing.
+        /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if there is a file at `newPath`, or if not even the tables'
+        ///   definitions can be read; ``SyncQueueError/storeFailed(path:reason:)``. There is no new file then.
+        public static func salvage(_ path: String, into newPath: String) throws -> Salvaged {
+            guard !FileManager.default.fileExists(atPath: newPath) else {
+                throw SyncQueueError.unreadable(path: newPath, reason: "There is a file already.")
+            }
+            var configuration = Configuration()
+            configuration.readonly = true
+            // So that an index whose definition is damaged does not hide the table.
+            configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
+            do {
+                return try DatabaseQueue(path: path, configuration: configuration).unsafeRead { db in
+                    let damaged = try DamagedTable(db)
+                    do {
+                        let store = try SQLiteStore(path: newPath, check: .none)
+                        defer { try? store.close() }
+                        return try store.database.write { try damaged.copy(into: $0) }
+                    } catch {
+                        removeFile(at: newPath)
+                        throw (error as? DatabaseError).map { failure(to: .use, newPath, $0) } ?? error
+                    }
+                }
+            } catch let error as DatabaseError {
+                throw failure(to: .open, path, error)
+            }
+        }
+    }
+
+    /// The queue's table in a file of which parts can't be read.
+    private struct DamagedTable {
+        /// After as many positions that can't be read, the search for one that can takes longer and longer steps.
+        private static let steps: Int64 = 1_000
+        /// No queue counts as far as this.
+        private static let end = Int64.max / 4
+
+        private let db: Database
+        private let name = SQLiteSchema.mutations
+        /// Which mutations are heads of their lanes is found out anew.
+        private let columns: [String]
+
+        init(_ db: Database) throws {
+            self.db = db
+            columns = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_info('\(name)') WHERE name <> 'head'")
+            guard columns.contains("position") else {
+                throw DatabaseError(message: "It holds no queue that can be salvaged")
+            }
+        }
+
+        func copy(into new: Database) throws -> SQLiteStore.Salvaged {
+            let insert = try new.makeStatement(
+                sql: """
+                    INSERT OR IGNORE INTO \(name) (\(columns.joined(separator: ", ")))
+                    VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))
+                    """)
+            var from: Int64? = 0
+            while let start = from {
+                from = try copyRows(from: start, insert)
+            }
+            for setting in (try? Row.fetchAll(db, sql: "SELECT name, value FROM resilience_setting")) ?? [] {
+                try new.execute(
+                    sql: "INSERT OR IGNORE INTO resilience_setting (name, value) VALUES (?, ?)",
+                    arguments: StatementArguments(setting.databaseValues))
+            }
+            try SQLiteSchema.recount(new)
+            let totals = try SQLiteTable(db: new).totals()
+            let counted = try? Int.fetchOne(db, sql: "SELECT pending + dead FROM resilience_totals")
+            return SQLiteStore.Salvaged(
+                pending: totals.pending, dead: totals.dead,
+                missing: counted.map { max(0, $0.saturatingSubtracting(totals.pending + totals.dead)) })
+        }
+
+        /// Copies until there are no more rows, or one that can't be read.
+        /// - Returns: From where to go on.
+        private func copyRows(from start: Int64, _ insert: Statement) throws -> Int64? {
+            var next = start
+            var rows: RowCursor?
+            while true {
+                let found: (position: Int64, values: [DatabaseValue])?
+                do {
+                    let open = try rows ?? self.rows(from: start)
+                    rows = open
+                    found = try row(of: open, from: next)
+                } catch let error as DatabaseError where Self.isDamage(error) {
+                    return try firstReadable(after: next)
+                }
+                guard let found else { return nil }
+                next = found.position + 1
+                try insert.execute(arguments: StatementArguments(found.values))
+            }
+        }
+
+        /// A disk that can't read a sector damages a file, too.
+        private static func isDamage(_ error: DatabaseError) -> Bool {
+            [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_IOERR].contains(error.resultCode)
+        }
+
+        private func rows(from position: Int64) throws -> RowCursor {
+            try Row.fetchCursor(
+                db.cachedStatement(
+                    sql: """
+                        SELECT \(columns.joined(separator: ", ")) FROM \(name) NOT INDEXED
+                        WHERE position >= ? ORDER BY position
+                        """), arguments: [position])
+        }
+
+        /// The next row. A position that is out of order, or that would leave none for further rows, is damaged.
+        private func row(of rows: RowCursor, from least: Int64) throws -> (position: Int64, values: [DatabaseValue])? {
+            guard let row = try rows.next() else { return nil }
+            guard let position = Int64.fromDatabaseValue(row["position"]), (least..<Self.end).contains(position) else {
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT)
+            }
+            return (position, Array(row.databaseValues))
+        }
+
+        /// Damage makes a range of positions unreadable.
+        private func firstReadable(after unreadable: Int64) throws -> Int64? {
+            var (low, step) = (unreadable, Int64(1))
+            while low < Self.end {
+                var high = low + step
+                if try isReadable(high) {
+                    while high - low > 1 {
+                        let middle = low + (high - low) / 2
+                        if try isReadable(middle) { high = middle } else { low = middle }
+                    }
+                    return high
+                }
+                low = high
+                if low - unreadable > Self.steps { step *= 2 }
+            }
+            return nil
+        }
+
+        private func isReadable(_ position: Int64) throws -> Bool {
+            do {
+                _ = try row(of: rows(from: position), from: position)
+                return true
+            } catch let error as DatabaseError where Self.isDamage(error) { return false }
+        }
+    }
+#endif

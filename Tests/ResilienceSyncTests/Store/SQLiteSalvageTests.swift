@@ -1,0 +1,117 @@
+#if SQLite
+    import Foundation
+    import GRDB
+    import ResilienceSync
+    import Testing
+
+    /// What can be read of a damaged file is copied into a new one.
+    @Suite(.timeLimit(.minutes(20))) struct SQLiteSalvageTests {
+        let folder: TemporaryFolder
+        let path: String
+        let newPath: String
+
+        init() throws {
+            folder = try TemporaryFolder()
+            path = folder.path("queue.sqlite")
+            newPath = folder.path("salvaged.sqlite")
+        }
+
+        /// 200 mutations with payloads that fill pages of their own: 20 lanes; two mutations are dead, and a pause is set.
+        private func fill() async throws {
+            let store = try SQLiteStore(path: path)
+            let lanes = Array("abcdefghijklmnopqrst")
+            try await store.append(
+                (0..<200).map { Mutation("\(lanes[$0 % 20])\($0)", payload: String(repeating: "x", count: 900)) })
+            _ = try await store.apply(
+                [
+                    .failed(1, error: "once"), .died(3, error: "bad", rest: .block),
+                    .died(4, error: "bad", rest: .skip),
+                ], claiming: [2])
+            try await store.set("pausedUntil", to: "7")
+            try store.close()
+        }
+
+        private func all(_ store: SQLiteStore) async throws -> [StoredMutation] {
+            try await store.pending(after: .min, limit: 999) + store.dead(after: .min, limit: 99)
+        }
+
+        @Test("of a file that is whole nothing is missing: order, failures, states and pauses are those of the old one")
+        func whole() async throws {
+            try await fill()
+            let before = try folder.contents()
+            let salvaged = try SQLiteStore.salvage(path, into: newPath)
+            #expect((salvaged.pending, salvaged.dead, salvaged.missing) == (198, 2, 0))
+            #expect(try folder.contents()["queue.sqlite"] == before["queue.sqlite"])
+            let (old, new) = (try SQLiteStore(path: path), try SQLiteStore(path: newPath))
+            #expect(try await all(new) == all(old))
+            #expect(try await new.heads(after: .min, limit: 99) == old.heads(after: .min, limit: 99))
+            #expect(try await new.totals() == old.totals())
+            #expect(try await new.setting("pausedUntil") == "7")
+            // A position is never given twice.
+            try await new.append([Mutation("u1")])
+            #expect(try await new.pending(after: 200, limit: 9).map(\.mutation.id) == ["u1"])
+        }
+
+        @Test("whichever page of a file is overwritten, all that does not lie on it is salvaged", arguments: [0xA5, 0])
+        func anyPage(byte: UInt8) async throws {
+            try await fill()
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+            let old = try SQLiteStore(path: path)
+            let mutations = try await all(old)
+            try old.close()
+            var total = 0
+            // The first page holds the tables' definitions.
+            for page in 1..<bytes.count / 4_096 {
+                var damaged = bytes
+                damaged[page * 4_096..<(page + 1) * 4_096] = Data(repeating: byte, count: 4_096)
+                let (from, into) = (folder.path("damaged\(page)"), folder.path("new\(page)"))
+                try damaged.write(to: URL(fileURLWithPath: from))
+                do {
+                    let salvaged = try SQLiteStore.salvage(from, into: into)
+                    let store = try SQLiteStore(path: into)
+                    let found = try await all(store)
+                    #expect(found.count == salvaged.pending + salvaged.dead)
+                    #expect(found.allSatisfy { mutations.contains($0) })
+                    if let missing = salvaged.missing { #expect(missing == 200 - found.count) }
+                    // A root of the table leads to all of it; any other page holds a few rows.
+                    if found.count < 190 { total += 1 }
+                } catch let error as SyncQueueError {
+                    guard case .unreadable(from, _) = error else { throw error }
+                    #expect(!FileManager.default.fileExists(atPath: into))
+                    total += 1
+                }
+            }
+            #expect(total <= 2)
+        }
+
+        @Test("a file that is cut off yields its beginning")
+        func cutOff() async throws {
+            try await fill()
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+            try bytes.prefix(bytes.count / 2 / 4_096 * 4_096).write(to: URL(fileURLWithPath: path))
+            let salvaged = try SQLiteStore.salvage(path, into: newPath)
+            #expect(salvaged.pending > 50)
+            #expect(try #require(salvaged.missing) > 50)
+            #expect(try await SQLiteStore(path: newPath).totals().pending == salvaged.pending)
+        }
+
+        @Test("what is no queue, or lies where a file is already, is refused, and nothing is made")
+        func refused() async throws {
+            try await fill()
+            let note = folder.path("note.sqlite")
+            try Stranger.execute("CREATE TABLE note (text TEXT)", at: note)
+            try Data(repeating: 7, count: 9_999).write(to: folder.url.appendingPathComponent("garbage"))
+            for from in [note, folder.path("garbage"), folder.path("nothing")] {
+                let error = #expect(throws: SyncQueueError.self) { try SQLiteStore.salvage(from, into: newPath) }
+                guard case .unreadable(from, _) = error else {
+                    Issue.record("\(String(describing: error))")
+                    continue
+                }
+                #expect(!FileManager.default.fileExists(atPath: newPath))
+            }
+            #expect(throws: SyncQueueError.unreadable(path: note, reason: "There is a file already.")) {
+                try SQLiteStore.salvage(path, into: note)
+            }
+        }
+    }
+#endif
