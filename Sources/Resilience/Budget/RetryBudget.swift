@@ -123,7 +123,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// A policy begins a further attempt of a call, or has it begun.
     /// - Parameter payment: What the policy paid for it.
     func begins(after payment: Withdrawal, _ call: inout PolicyCall) {
-        call.account = AttemptAccount(budget: ObjectIdentifier(self), payment: payment)
+        call.account = AttemptAccount(budget: ObjectIdentifier(self), payment: payment.rawValue)
     }
 
     /// A policy has told how the attempt ended, in the calls of its copies.
@@ -134,7 +134,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         let known = call.account
         guard known.budget == ObjectIdentifier(self) else {
             call.account = AttemptAccount(
-                budget: ObjectIdentifier(self), payment: own, isTold: true, mayPass: mayPass)
+                budget: ObjectIdentifier(self), payment: own.rawValue, isTold: true, mayPass: mayPass)
             return own
         }
         if own != .none { call.account.payment = own.rawValue }

@@ -12,9 +12,9 @@
 
     @usableFromInline init() {}
 
-    init(budget: ObjectIdentifier, payment: Withdrawal, isTold: Bool = false, mayPass: Bool = false) {
+    init(budget: ObjectIdentifier, payment: UInt8, isTold: Bool = false, mayPass: Bool = false) {
         self.budget = budget
-        self.payment = payment.rawValue
+        self.payment = payment
         self.isTold = isTold
         self.mayPass = mayPass
     }
