@@ -119,13 +119,28 @@
             guard let version = setting.flatMap({ Int($0) }) else {
                 throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
             }
-            guard version <= Self.version else { throw SyncQueueError.newerSchema(path: path, version: version) }
+            try checkReader(db, of: version, path: path)
             if version < Self.version { try migrate(db, from: version) }
-            try check(db, path: path)
+            try check(db, version: max(version, Self.version), path: path)
+        }
+
+        /// Checks that this version can use the tables of another.
+        static func checkReader(_ db: Database, of version: Int, path: String) throws {
+            guard version > Self.version else { return }
+            let oldest = try? String.fetchOne(
+                db, sql: "SELECT value FROM resilience_setting WHERE name = ?", arguments: [OldestReader.setting])
+            guard OldestReader.admits(Self.version, oldest) else {
+                throw SyncQueueError.newerSchema(path: path, version: version)
+            }
         }
 
         /// Checks the tables, indexes and triggers: one that is missing or different would lose mutations later.
-        static func check(_ db: Database, path: String) throws {
+        static func check(_ db: Database, version: Int, path: String) throws {
+            if version < Self.version { return try check(db, version: version) }
+            if version > Self.version {
+                for statement in SQLiteTable.SQL.allCases { _ = try db.makeStatement(sql: statement.rawValue) }
+                return
+            }
             let found = try String.fetchSet(db, sql: "SELECT sql FROM sqlite_master WHERE sql NOT NULL")
             guard !found.isDisjoint(with: tables), found.isSuperset(of: [settings] + indexes + totals) else {
                 throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
@@ -166,7 +181,7 @@
         // MARK: Earlier versions
 
         /// Checks that a file of this version can be read as one.
-        static func check(_ db: Database, version: Int) throws {
+        private static func check(_ db: Database, version: Int) throws {
             if version == 1 {
                 _ = try db.makeStatement(sql: version1Mutations)
                 _ = try db.makeStatement(sql: "SELECT name, value FROM setting")

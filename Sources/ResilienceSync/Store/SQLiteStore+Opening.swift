@@ -48,7 +48,7 @@
                 case nil: try SQLiteSchema.create(db)
                 case let version? where version < SQLiteSchema.version:
                     try SQLiteSchema.migrate(db, from: version)
-                    try SQLiteSchema.check(db, path: path)
+                    try SQLiteSchema.check(db, version: SQLiteSchema.version, path: path)
                 default:
                     if check == .full { try SQLiteSchema.recount(db) }
                     return .commit
@@ -77,11 +77,7 @@
                     throw SyncQueueError.unreadable(path: path, reason: "It is damaged: \(verdict ?? "no answer").")
                 }
             }
-            if version < SQLiteSchema.version {
-                try SQLiteSchema.check(db, version: version)
-            } else {
-                try SQLiteSchema.check(db, path: path)
-            }
+            try SQLiteSchema.check(db, version: version, path: path)
         }
 
         /// The version of a queue's schema; nil if the file is new.
@@ -93,9 +89,7 @@
             guard application == applicationID else {
                 throw SyncQueueError.unreadable(path: path, reason: "It is a database of another program.")
             }
-            guard version <= SQLiteSchema.version else {
-                throw SyncQueueError.newerSchema(path: path, version: version)
-            }
+            try SQLiteSchema.checkReader(db, of: version, path: path)
             return version
         }
 

@@ -62,6 +62,12 @@
             await #expect(throws: SyncQueueError.newerSchema(path: store.path, version: 7)) {
                 try await database.store()
             }
+            try await store.set("resilience_oldest_reader", to: "3")
+            await #expect(throws: SyncQueueError.self) { try await database.store() }
+            // It says that this version can use it.
+            try await store.set("resilience_oldest_reader", to: "2")
+            try await database.store().append([Mutation("a1")])
+            #expect(try await store.totals().pending == 1)
             _ = try await database.run("DELETE FROM {}.sync_schema")
             await #expect(throws: SyncQueueError.self) { try await database.store() }
         }

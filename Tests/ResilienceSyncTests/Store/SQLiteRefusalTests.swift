@@ -121,6 +121,30 @@
             #expect(try folder.contents() == before)
         }
 
+        @Test("a newer version that says which earlier ones can use it is used by those, and stays what it is")
+        func newerForOlder() async throws {
+            _ = try await filledFile()
+            try Stranger.execute(
+                """
+                PRAGMA user_version = 5; ALTER TABLE resilience_mutation ADD COLUMN color TEXT DEFAULT 'red';
+                CREATE INDEX resilience_color ON resilience_mutation (color);
+                INSERT INTO resilience_setting VALUES ('resilience_oldest_reader', '4');
+                """, at: path)
+            for check in [.full, .quick, .none] as [SQLiteStore.Check] {
+                let store = try SQLiteStore(path: path, check: check)
+                let head = try #require(await store.heads(after: .min, limit: 1).first)
+                _ = try await store.apply([], claiming: [head.position])
+                _ = try await store.apply([.acknowledged(head.position)], claiming: [])
+                try await store.append([Mutation("b\(check)")])
+                try store.close()
+            }
+            #expect(try await SQLiteStore(path: path).totals().pending == 500)
+            try Stranger.execute("UPDATE resilience_setting SET value = '5'", at: path)
+            #expect(throws: SyncQueueError.newerSchema(path: path, version: 5)) { try SQLiteStore(path: path) }
+            try Stranger.execute("UPDATE resilience_setting SET value = '3'; DROP INDEX resilience_head", at: path)
+            try expectUnreadable("resilience_head", check: .none)
+        }
+
         @Test("a queue of a newer version whose writer crashed is refused, and nothing in it is lost")
         func newerAfterCrash() async throws {
             _ = try await filledFile()

@@ -23,7 +23,7 @@ extension PostgreSQLStore {
     func open(migrates: Bool) async throws {
         do {
             try await readClock()
-            if try await version(in: engine) == PostgreSQLSchema.version { return }
+            if let version = try await version(in: engine), version >= PostgreSQLSchema.version { return }
             guard migrates else {
                 throw SyncQueueError.unreadable(
                     path: path,
@@ -50,8 +50,13 @@ extension PostgreSQLStore {
         guard let version = rows.first?.first?.integer.map({ Int(clamping: $0) }) else {
             throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
         }
-        guard version <= PostgreSQLSchema.version else {
-            throw SyncQueueError.newerSchema(path: path, version: version)
+        if version > PostgreSQLSchema.version {
+            let rows = try await session.run(
+                "SELECT value FROM \(name("setting")) WHERE name = $1::bytea", [.exactly(OldestReader.setting)])
+            let oldest = try rows.first.map { try PostgreSQLColumns($0, count: 1, path: path).text(0) }
+            guard OldestReader.admits(PostgreSQLSchema.version, oldest) else {
+                throw SyncQueueError.newerSchema(path: path, version: version)
+            }
         }
         return version
     }
