@@ -17,7 +17,7 @@ private struct GenerousEngine: ScriptEngine {
         if script.name != "budget" { try await clock.sleep(for: .microseconds(300)) }
         if isFlaky, clock.now.nanoseconds % 1_000_000_000 > 500_000_000 { throw Away() }
         return switch script.name {
-        case "throttle": [Int64(arguments[8])!, 0, 1, 0, 100_000, 0, 0, 0]
+        case "throttle": [Int64(arguments[8])!, 0, 1, 0, 100_000, 0, 0, 0, 0]
         case "breaker": [0, 0, 0, 0, 1]
         case "bulkhead": [Int64(arguments[2])!, 1]
         default: [Int64(arguments[3])!, 100, 1]

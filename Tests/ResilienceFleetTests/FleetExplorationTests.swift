@@ -102,7 +102,7 @@ private struct CountedPermits: ExplorableMachine {
 
     private mutating func answer(granted count: Int, gate: Int64, wait: Int64 = 50_000) throws {
         guard let ask = asked.take(),
-            let answer = LeaseAnswer([Int64(count), wait, 2, 0, 100_000, gate, gate == 0 ? 0 : 1, 1], to: ask)
+            let answer = LeaseAnswer([Int64(count), wait, 2, 0, 100_000, gate, gate == 0 ? 0 : 1, 1, 0], to: ask)
         else { throw BrokenInvariant("the answer is unreadable") }
         if throttle.limiter.leased == nil { last = nil }
         returned += ask.returned

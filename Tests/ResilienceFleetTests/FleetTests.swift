@@ -78,17 +78,17 @@ import Testing
             var report = PermitReport()
             (report.hold, report.heldUntil) = (hold, now + .seconds(10))
             guard case .ask(let first) = machine.step(report, at: now) else { throw Away() }
-            let held = try #require(LeaseAnswer([0, 10_000_000, 1, 0, 100_000, 1, 1, 5], to: first))
+            let held = try #require(LeaseAnswer([0, 10_000_000, 1, 0, 100_000, 1, 1, 5, 0], to: first))
             #expect(machine.answered(held, to: first, at: now).gate == .held(until: now + .seconds(10)))
             (report.hold, report.missed) = (nil, 1)
             let later = now + .seconds(5)
             guard case .ask(let second) = machine.step(report, at: later) else { throw Away() }
-            let empty = try #require(LeaseAnswer([0, 0, 1, 0, 100_000, 0, 0, 0], to: second))
+            let empty = try #require(LeaseAnswer([0, 0, 1, 0, 100_000, 0, 0, 0, 0], to: second))
             #expect(machine.answered(empty, to: second, at: later).gate == nil)
             guard case .ask(let third) = machine.step(report, at: later) else { throw Away() }
             #expect(third.hold == hold)
             _ = machine.answered(
-                try #require(LeaseAnswer([0, 0, 1, 0, 100_000, 0, 0, 6], to: third)), to: third, at: later)
+                try #require(LeaseAnswer([0, 0, 1, 0, 100_000, 0, 0, 6, 0], to: third)), to: third, at: later)
         }
     }
 
@@ -105,7 +105,7 @@ import Testing
             let later = now + .seconds(20)
             guard case .ask(let second) = machine.step(PermitReport(), at: later) else { throw Away() }
             #expect(second.hold == nil)
-            let open = try #require(LeaseAnswer([0, 0, 1, 0, 100_000, 0, 0, 0], to: second))
+            let open = try #require(LeaseAnswer([0, 0, 1, 0, 100_000, 0, 0, 0, 0], to: second))
             #expect(machine.answered(open, to: second, at: later).gate == .open)
         }
     }

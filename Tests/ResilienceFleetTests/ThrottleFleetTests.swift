@@ -224,6 +224,77 @@
             }
         }
 
+        @Test("each process tells what is left for all, until nobody has used the limit for a second")
+        func quota() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let limit = ThrottleLimit.fixedWindow(100, per: .seconds(3_600))
+                let throttles = (0..<2).map { _ in Throttle("t", limit: limit, in: world.fleet()) }
+                #expect(throttles[0].quota?.remaining == nil)
+                for (index, throttle) in throttles.enumerated() {
+                    // What the other has at hand and does not use goes back.
+                    try await clock.sleep(for: .milliseconds(500))
+                    for _ in 0..<10 { try await throttle.run { () async throws in } }
+                    #expect(throttle.quota?.remaining == 90 - 10 * index)
+                }
+                try await clock.sleep(for: .seconds(2))
+                #expect(throttles[1].quota?.remaining == nil)
+            }
+        }
+
+        @Test("a reset in one process is one for all")
+        func reset() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let limit = ThrottleLimit.slidingWindow(10, per: .seconds(3_600))
+                let throttles = (0..<2).map { _ in Throttle("t", limit: limit, in: world.fleet(), holdOnThrottled: true)
+                }
+                for _ in 0..<10 { try await throttles[0].run { () async throws in } }
+                for throttle in throttles {
+                    await #expect(throws: ThrottleExceeded.self) { try await throttle.run { () async throws in } }
+                }
+                throttles[0].hold(for: .seconds(100))
+                try await clock.sleep(for: .seconds(10))
+                throttles[1].reset()
+                // It learns with its next call that the hold has ended.
+                _ = try? await throttles[0].run { () async throws in }
+                for _ in 0..<5 {
+                    for throttle in throttles {
+                        try await clock.sleep(for: .seconds(2))
+                        try await throttle.run { () async throws in }
+                    }
+                }
+                await #expect(throws: ThrottleExceeded.self) { try await throttles[0].run { () async throws in } }
+            }
+        }
+
+        @Test("a call that one of several limits rejects costs the others nothing")
+        func severalLimits() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let fleet = world.fleet()
+                let wide = Throttle("all", limit: .fixedWindow(20, per: .seconds(3_600)), in: fleet)
+                let narrow = Throttle("one", limit: .fixedWindow(5, per: .seconds(3_600)), in: fleet)
+                let pipeline = Pipeline(timeBase: clock) {
+                    wide
+                    narrow
+                }
+                var went = 0
+                for _ in 0..<50 {
+                    if (try? await pipeline.run { () async throws in }) != nil { went += 1 }
+                    try await clock.sleep(for: .milliseconds(500))
+                }
+                #expect(went == 5)
+                for _ in 0..<50 {
+                    if (try? await wide.run { () async throws in }) != nil { went += 1 }
+                }
+                #expect(went == 20)
+            }
+        }
+
         struct TooMany: Error, VerdictConvertible { let verdict = Verdict.throttled(retryAfter: .seconds(3)) }
 
         @Test(

@@ -59,6 +59,23 @@
             #expect(try ask(99, of: limit) { $0.returned = 99 }.granted == 10)
         }
 
+        @Test(
+            "after a reset all is there again, and nothing of an earlier lot comes back on top",
+            arguments: [
+                .perSecond(10, burst: 10), .fixedWindow(10, per: .seconds(60)), .slidingWindow(10, per: .seconds(60)),
+            ] as [ThrottleLimit])
+        func reset(limit: ThrottleLimit) throws {
+            let first = try ask(8, of: limit)
+            #expect((first.granted, first.free) == (8, 2))
+            #expect(try ask(8, by: "b", of: limit, after: .milliseconds(1)).granted == 2)
+            let reset = try ask(4, of: limit, after: .milliseconds(2)) {
+                ($0.isReset, $0.returned, $0.returnedMark) = (true, 3, first.mark)
+            }
+            #expect((reset.granted, reset.free) == (4, 6))
+            #expect(try ask(20, of: limit, after: .milliseconds(3)).granted == 6)
+            #expect(try ask(1, of: limit, after: .milliseconds(4)).free == 0)
+        }
+
         @Test("members that want more than there is get equal parts, one that wants less gets that")
         func fairness() throws {
             let limit = ThrottleLimit.perSecond(800, burst: 80)

@@ -19,6 +19,9 @@ package struct LeasedPermits: Sendable, Equatable {
     /// The supply is told when fewer permits than this are left.
     private var low = 0
     private var mayProbeUntil = Int64.min
+    /// How many more there were for everybody, as long as that is worth telling.
+    private var free = 0
+    private var freeUntil = Int64.min
     private var report = PermitReport()
     /// Whether the report holds what the supply must learn at once.
     private(set) var isUrgent = false
@@ -31,6 +34,9 @@ package struct LeasedPermits: Sendable, Equatable {
     // MARK: Calls
 
     func available(at now: Int64) -> Int { lot.ends > now ? lot.left : 0 }
+
+    /// How many more others could go, as far as known: they are not at hand.
+    func free(at now: Int64) -> Int { freeUntil > now ? free : 0 }
 
     /// Whether nobody has said if there are permits.
     func isUnknown(at now: Int64) -> Bool { next <= now }
@@ -120,6 +126,13 @@ package struct LeasedPermits: Sendable, Equatable {
         drop()
     }
 
+    /// All that was used is forgotten, by everybody.
+    mutating func reset() {
+        report.isReset = true
+        isUrgent = true
+        drop()
+    }
+
     mutating func giveBackAll() {
         if lot.left > 0 { addUnused(lot.left, lot.mark) }
         lot.left = 0
@@ -153,6 +166,7 @@ package struct LeasedPermits: Sendable, Equatable {
         }
         next = grant.next.nanoseconds
         low = grant.low
+        (free, freeUntil) = (grant.free, grant.freeUntil.nanoseconds)
         // It came in time only if nothing happened meanwhile.
         mayProbeUntil = report.hold == nil ? grant.mayProbeUntil.nanoseconds : .min
     }
@@ -161,7 +175,9 @@ package struct LeasedPermits: Sendable, Equatable {
     var hasGateNews: Bool { report.hold != nil || report.probeEnd != nil }
 
     /// Whether it remembers nothing that matters.
-    func isFull(at now: Int64) -> Bool { available(at: now) == 0 && report.unused == 0 && !hasGateNews }
+    func isFull(at now: Int64) -> Bool {
+        available(at: now) == 0 && report.unused == 0 && !hasGateNews && !report.isReset
+    }
 }
 
 /// What a supply of permits learns from a throttle: what happened since it asked last, and what there is now.
@@ -190,6 +206,8 @@ package struct PermitReport: Sendable, Equatable {
     package var probeEnd: ProbeEnd?
     /// Whether a call would be the probe.
     package var wantsProbe = false
+    /// Whether all that was used is to be forgotten.
+    package var isReset = false
 
     /// The permits left, valid until an instant.
     package var left = 0
@@ -221,6 +239,9 @@ package struct PermitGrant: Sendable, Equatable {
     package var next = MonotonicInstant.distantPast
     /// The supply wants to know when fewer permits than this are left.
     package var low = 0
+    /// How many more there are, that this process does not hold, and until when that is worth telling.
+    package var free = 0
+    package var freeUntil = MonotonicInstant.distantPast
     /// How many times in a row the gate was held, over all processes.
     package var holds = 0
     /// nil if nobody knows.

@@ -190,9 +190,12 @@ struct Limiter: Sendable, Equatable {
         case .absent: break
         case .sliding(let sliding): window = .sliding(sliding.emptied)
         case .fixed(let fixed): window = .fixed(fixed.emptied)
-        case .leased: changeLeased { $0.drop() }
+        case .leased: changeLeased { $0.reset() }
         }
     }
+
+    /// How many calls of cost 1 others could make, of a limit that several processes keep together.
+    func free(at now: Int64) -> Int { leased?.free(at: now) ?? 0 }
 
     /// How many calls of cost 1 could go now.
     func available(at now: Int64) -> Int {

@@ -8,14 +8,17 @@ extension Throttle {
     /// time in the long run. For a rate of 10 per second with a burst of 20, that is 20 in 2 seconds.
     /// ``ServerQuota/resetsAfter`` is how long until the next call may go; nil if one may go now.
     /// ``ServerQuota/remaining`` is nil while it is unknown, as it is of a limit that several processes keep together and that
-    /// nobody has used just now.
+    /// nobody has used just now; of such a limit it is what was left for all of them a moment ago.
     public var quota: ServerQuota? {
         let now = base.now
-        let (limit, status) = state.withLock { ($0.limit, $0.machine.status(at: now)) }
+        let (limit, status, free) = state.withLock {
+            ($0.limit, $0.machine.status(at: now), $0.machine.limiter.free(at: now.nanoseconds))
+        }
+        let left = status.available.saturatingAdding(free)
         return limit.inWholeSeconds.map { calls, window in
             ServerQuota(
                 name: name, limit: calls,
-                remaining: status.isAllowed ? (status.available > 0 ? status.available : nil) : 0,
+                remaining: status.isAllowed ? (left > 0 ? left : nil) : 0,
                 resetsAfter: status.isAllowed ? nil : status.timeUntilNext, window: window)
         }
     }

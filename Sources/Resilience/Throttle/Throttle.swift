@@ -256,7 +256,8 @@ public final class Throttle: StatusReporting {
 
     /// Removes all state: nothing is used, the gate is open, and no hold is remembered. A rate that was set stays.
     ///
-    /// Waiting calls go on, as far as there is room. A 429 of a call that was let in before holds no calls.
+    /// Waiting calls go on, as far as there is room. A 429 of a call that was let in before holds no calls. A limit that
+    /// several processes keep together is forgotten by all of them, but for the permits that others have at hand.
     public func reset() { change { state, now in state.machine.reset(at: now) } }
 
     /// Whether evicting the throttle would lose nothing: no call waits, the limit is the one it was made with, and a

@@ -12,6 +12,8 @@ struct LeaseStateMachine: Sendable, Equatable {
         var hold: PermitReport.Hold?
         var probeEnd: PermitReport.ProbeEnd?
         var wantsProbe = false
+        /// Whether all that was used is to be forgotten.
+        var isReset = false
         /// When it was made.
         var time: MonotonicInstant
     }
@@ -70,6 +72,7 @@ struct LeaseStateMachine: Sendable, Equatable {
         if let hold = report.hold { (ask.hold, ask.probeEnd) = (hold, nil) }
         if let end = report.probeEnd { ask.probeEnd = end }
         ask.wantsProbe = report.wantsProbe
+        ask.isReset = ask.isReset || report.isReset
         untold = ask
 
         if isAway {
@@ -82,7 +85,7 @@ struct LeaseStateMachine: Sendable, Equatable {
             }
             return send(ask)
         }
-        if ask.hold != nil || ask.probeEnd != nil || ask.wantsProbe { return send(ask) }
+        if ask.hold != nil || ask.probeEnd != nil || ask.wantsProbe || ask.isReset { return send(ask) }
         if report.isProbing || report.heldUntil != nil {
             let isWatched = report.isProbing || report.waiting > 0 || report.missed > 0
             if isWatched && look <= now || ask.returned > 0 && report.left == 0 { return send(ask) }
@@ -127,6 +130,7 @@ struct LeaseStateMachine: Sendable, Equatable {
         // nobody go.
         grant.ends = (answer.mark == 0 ? now : ask.time) + answer.valid
         grant.low = Int(Int64(saturating: use * length / 2))
+        (grant.free, grant.freeUntil) = (answer.free, now + lease * 10)
         grant.holds = answer.holds
         // A rate's permit that seldom calls are to find at hand. What a window hands out ends with the engine's lease.
         if answer.mark == 0, use * length < 2, now < keptUntil { (grant.ends, grant.low) = (keptUntil, 1) }
@@ -168,6 +172,7 @@ struct LeaseStateMachine: Sendable, Equatable {
         failures = failures.saturatingAdding(1)
         // Tokens that may have been given back already are not given back twice; what happened at the gate is told again.
         var lost = untold ?? Ask(time: now)
+        lost.isReset = lost.isReset || ask.isReset
         if lost.hold == nil {
             lost.hold = ask.hold
             lost.probeEnd = lost.probeEnd ?? ask.probeEnd
@@ -190,15 +195,17 @@ struct LeaseAnswer: Sendable, Equatable {
     var gate: Gate
     var holds: Int
     var epoch: Int64
+    /// The permits that are left in the engine.
+    var free: Int
 
     /// - Returns: nil if it makes no sense.
     init?(_ words: [Int64], to ask: LeaseStateMachine.Ask) {
-        guard words.count == 8, (0...Int64(max(0, ask.wanted))).contains(words[0]), words[1] >= 0, words[2] >= 1,
-            words[4] >= 0, let gate = Gate(rawValue: words[5]), words[6] >= 0, words[7] >= 0
+        guard words.count == 9, (0...Int64(max(0, ask.wanted))).contains(words[0]), words[1] >= 0, words[2] >= 1,
+            words[4] >= 0, let gate = Gate(rawValue: words[5]), words[6] >= 0, words[7] >= 0, words[8] >= 0
         else { return nil }
         (granted, members, mark, holds) = (Int(words[0]), Int(clamping: words[2]), words[3], Int(clamping: words[6]))
         wait = .microseconds(words[1])
-        (valid, epoch) = (.microseconds(words[4]), words[7])
+        (valid, epoch, free) = (.microseconds(words[4]), words[7], Int(clamping: words[8]))
         self.gate = gate
     }
 }

@@ -140,7 +140,7 @@ extension LeaseStateMachine.Ask {
             "\(max(1, lease.microseconds))", "\((max(lease * 20, .seconds(10))).microseconds)",
             "\(min(wanted, Self.most))",
             "\(min(returned, Self.most))", "\(returnedMark)", "\(held)", counts ? "1" : "0", end,
-            wantsProbe ? "1" : "0",
+            wantsProbe ? "1" : "0", isReset ? "1" : "0",
         ]
     }
 }

@@ -19,13 +19,14 @@
 ///   has opened last, for the ramp.
 extension EngineScript {
     static let throttle = EngineScript(
-        name: "throttle", sha1: "906a79f86adece299199db38ef7933851d96c40a",
+        name: "throttle", sha1: "54492503093a81828a604ff344b89b313cbbbea7",
         source: """
             local key, me, kind = KEYS[1], ARGV[1], ARGV[2]
             local calls, period, burst = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
             local ramp, lease, forget = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
             local wanted, returned, returned_lot = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
             local hold, counts, probe_end, wants_probe = tonumber(ARGV[12]), ARGV[13], ARGV[14], ARGV[15]
+            local reset = ARGV[16] == '1'
             local time = redis.call('TIME')
             local now = time[1] * 1000000 + time[2]
 
@@ -72,7 +73,9 @@ extension EngineScript {
                     if count then
                         local number = first + i - 1
                         local rest = (number + 1) * width + lease + period - now
-                        if rest > 0 then
+                        if reset then
+                            redis.call('HDEL', key, slices[i])
+                        elseif rest > 0 then
                             count = tonumber(count)
                             if number == returned_lot then
                                 returned = math.min(returned, count)
@@ -89,6 +92,7 @@ extension EngineScript {
             else
                 level, capacity = wanted, math.max(1, wanted)
             end
+            if reset then level = capacity end
             local fresh = math.max(0, level - (s.level or 0))
             level = math.min(capacity, level + returned)
 
@@ -189,6 +193,6 @@ extension EngineScript {
             if s.opened then redis.call('HSET', key, 'opened', text(s.opened)) end
             local rest = math.max(forget, 2 * period, 2 * capacity * interval, held and held - now or 0, ramp) + 60000000
             redis.call('PEXPIRE', key, string.format('%.0f', math.min(math.ceil(rest / 1000), 2592000000)))
-            return {granted, math.ceil(wait), alive, lot, math.floor(valid), gate, holds, epoch}
+            return {granted, math.ceil(wait), alive, lot, math.floor(valid), gate, holds, epoch, math.min(math.floor(level), 2 ^ 50)}
             """)
 }
