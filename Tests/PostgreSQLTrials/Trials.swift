@@ -14,6 +14,9 @@
     /// `postgresql-trials drain 1000000 100000` fills a queue with so many mutations of so many entities, and drains it
     /// with four workers, and then as many rows by hand, with `SELECT … FOR UPDATE SKIP LOCKED`. A third number gives the
     /// size of a batch.
+    ///
+    /// `postgresql-trials followers 50 30` has 50 queues follow a store for 30 seconds with nothing to do, and then
+    /// mutations come.
     /// At once, also into a file.
     func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
@@ -36,9 +39,15 @@
                 let entities = max(numbers.dropFirst().first.flatMap(\.self) ?? count / 10, 1)
                 let batch = max(numbers.dropFirst(2).first.flatMap(\.self) ?? 100, 1)
                 try await Drain(count: count, entities: entities, batch: batch).run()
+            case "followers" where !numbers.contains(nil):
+                let count = max(numbers.first.flatMap(\.self) ?? 50, 1)
+                try await Followers(count: count, seconds: max(numbers.dropFirst().first.flatMap(\.self) ?? 30, 1))
+                    .run()
             default:
                 FileHandle.standardError.write(
-                    Data("usage: postgresql-trials kills [kills] [seed] | drain [rows] [entities] [batch]\n".utf8))
+                    Data(
+                        "usage: postgresql-trials kills [kills] [seed] | drain [rows] [entities] [batch] | followers [queues] [seconds]\n"
+                            .utf8))
                 exit(64)
             }
         }

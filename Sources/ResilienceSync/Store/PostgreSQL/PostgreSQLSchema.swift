@@ -27,6 +27,14 @@ struct PostgreSQLSchema: Sendable {
         "(CASE WHEN octet_length(\(column)) > 1000 THEN '\\xff'::bytea || sha256(\(column)) ELSE \(column) END)"
     }
 
+    /// The stored pauses, written together; NULL if there are none.
+    var pauses: String {
+        """
+        (SELECT string_agg(s.name || s.value, ''::bytea ORDER BY s.name) FROM \(name("setting")) s
+        WHERE s.name IN ('pausedByHandUntil'::bytea, 'pausedUntil'::bytea))
+        """
+    }
+
     private var tables: [String] {
         let (mutation, lane) = (name("mutation"), name("lane"))
         let vacuum = """
@@ -475,9 +483,7 @@ struct PostgreSQLSchema: Sendable {
                     i := i + 1;
                 END LOOP;
                 IF cardinality(p_claims) > 0 THEN
-                    v_paused := p_pause IS DISTINCT FROM (
-                        SELECT string_agg(s.name || s.value, ''::bytea ORDER BY s.name) FROM \(name("setting")) s
-                        WHERE s.name IN ('pausedByHandUntil'::bytea, 'pausedUntil'::bytea));
+                    v_paused := p_pause IS DISTINCT FROM \(pauses);
                 END IF;
                 RETURN QUERY SELECT 0::int8, v_lost::int4::int8 + 2 * v_paused::int4::int8, NULL::bytea, NULL::bytea,
                 NULL::bytea, 0::int8, NULL::bytea, 0::float8, 0::float8, 0::int8, 0::int8, NULL::bytea, NULL::float8,

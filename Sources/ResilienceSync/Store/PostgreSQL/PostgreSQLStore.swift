@@ -223,7 +223,7 @@ public final class PostgreSQLStore: MutationStore {
         }
         let values: [StatementValue] = [
             .optional(worker), .integer(isShared ? 1 : 0), .real(lease / .seconds(1)),
-            pauses.isEmpty ? .null : .exactly(pauses.sorted { $0.key < $1.key }.map { $0 + $1 }.joined()),
+            Self.text(of: pauses),
             .integers(kinds), .integers(changes.map(\.position)), .arraysOfBytes(errors), .integers(rests),
             .integers(positions), .optional(limits.maxCount), .optional(limits.maxBytes),
             limits.oldest(at: date).map { .real($0.timeIntervalSinceReferenceDate) } ?? .null,

@@ -89,6 +89,9 @@
             return true
         }
 
+        /// Whether it is in no transaction.
+        var isIdle: Bool { PQtransactionStatus(connection) == PQTRANS_IDLE }
+
         /// Runs a statement in a transaction of its own, at `READ COMMITTED`.
         func runAlone(
             _ statement: String, _ values: [StatementValue], until deadline: MonotonicInstant
@@ -189,11 +192,11 @@
             StatementError(message: "The server did not answer in time.", isOutcomeUnknown: true)
         }
 
-        /// Waits for notifications, at most until the deadline.
+        /// Waits for notifications, at most until the deadline, or until the bell rings.
         /// - Returns: Whether there were any; nil if the connection was lost.
-        func waitForNotifications(until deadline: MonotonicInstant) -> Bool? {
+        func waitForNotifications(until deadline: MonotonicInstant, _ bell: LibPQBell?) -> Bool? {
             var found = takeNotifications()
-            if !found, wait(for: Int16(POLLIN), until: deadline) {
+            if !found, wait(for: Int16(POLLIN), until: deadline, bell) {
                 guard PQconsumeInput(connection) == 1 else { return nil }
                 found = takeNotifications()
             }
@@ -210,14 +213,19 @@
         }
 
         /// - Returns: False if the deadline passed.
-        private func wait(for events: Int16, until deadline: MonotonicInstant) -> Bool {
-            var descriptor = pollfd(fd: PQsocket(connection), events: events, revents: 0)
+        private func wait(for events: Int16, until deadline: MonotonicInstant, _ bell: LibPQBell? = nil) -> Bool {
+            var descriptors = [pollfd(fd: PQsocket(connection), events: events, revents: 0)]
             // libpq says what is wrong with it.
-            guard descriptor.fd >= 0 else { return true }
+            guard descriptors[0].fd >= 0 else { return true }
+            if let bell { descriptors.append(pollfd(fd: bell.reading, events: Int16(POLLIN), revents: 0)) }
             while true {
                 let left = SystemTimeBase.shared.now.duration(to: deadline) / .milliseconds(1)
-                let found = poll(&descriptor, 1, CInt(min(max(left.rounded(.up), 0), 3_600_000)))
-                if found > 0 { return true }
+                let found = poll(
+                    &descriptors, nfds_t(descriptors.count), CInt(min(max(left.rounded(.up), 0), 3_600_000)))
+                if found > 0 {
+                    bell?.calm()
+                    return descriptors[0].revents != 0
+                }
                 if found < 0, errno != EINTR { return true }
                 if left <= 0 { return false }
             }

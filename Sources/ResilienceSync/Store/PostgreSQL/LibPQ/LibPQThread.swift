@@ -72,6 +72,9 @@
             case end
         }
 
+        /// A connection that nobody has used for as long is closed.
+        private static let longestIdle = DispatchTimeInterval.seconds(2)
+
         private let requests = Locked<[Request]>([])
         private let arrived = DispatchSemaphore(value: 0)
 
@@ -79,7 +82,11 @@
             let thread = Thread { [requests = Mailbox(self)] in
                 var connection: LibPQConnection?
                 while true {
-                    switch requests.next() {
+                    switch requests.next(until: connection == nil ? .distantFuture : .now() + Self.longestIdle) {
+                    case nil:
+                        // A transaction may wait for its next statement.
+                        if connection?.isIdle != false { connection = nil }
+                        continue
                     case .run(let statement, let values, let place, let deadline, let continuation):
                         let result = Self.run(
                             statement, values, place, until: deadline, on: &connection, settings)
@@ -101,8 +108,9 @@
 
             init(_ thread: LibPQThread) { self.thread = thread }
 
-            func next() -> Request {
-                thread.arrived.wait()
+            /// - Returns: nil if none has arrived by then.
+            func next(until deadline: DispatchTime) -> Request? {
+                guard thread.arrived.wait(timeout: deadline) == .success else { return nil }
                 return thread.requests.withLock { $0.removeFirst() }
             }
         }
@@ -147,23 +155,45 @@
         func end() { send(.end) }
     }
 
-    /// A thread that listens to a channel.
-    enum LibPQListener {
+    /// A thread that listens to a channel, and runs statements meanwhile: who only listens needs one connection.
+    final class LibPQListener: Sendable {
+        private struct Request: Sendable {
+            let statement: String
+            let values: [StatementValue]
+            let deadline: MonotonicInstant
+            let continuation: CheckedContinuation<Result<LibPQConnection.Answer, StatementError>?, Never>
+        }
+
+        private enum Use { case isAway, isFree, isTaken(Request?) }
+
         /// A half-open connection looks like a quiet queue, so it is asked now and then.
-        private static let pingInterval = Duration.seconds(10)
+        private static let pingInterval = Duration.seconds(60)
         private static let slice = Duration.milliseconds(500)
 
-        static func notifications(on channel: String, _ settings: LibPQSettings) -> AsyncStream<Void> {
+        private let settings: LibPQSettings
+        private let statement: String
+        private let use = Locked(Use.isAway)
+        private let isOver = Locked(false)
+        private let bell: LibPQBell?
+
+        init(_ channel: String, _ settings: LibPQSettings) {
+            self.settings = settings
+            statement = "LISTEN \"" + channel.replacingOccurrences(of: "\"", with: "\"\"") + "\""
+            bell = LibPQBell()
+        }
+
+        func notifications() -> AsyncStream<Void> {
             let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-            let isOver = Flag()
-            continuation.onTermination = { _ in isOver.raise() }
-            let quoted = "\"" + channel.replacingOccurrences(of: "\"", with: "\"\"") + "\""
-            let thread = Thread {
-                while !isOver.isRaised {
+            continuation.onTermination = { [weak self] _ in
+                self?.isOver.withLock { $0 = true }
+                self?.bell?.ring()
+            }
+            let thread = Thread { [self] in
+                while !isDone {
                     let next = SystemTimeBase.shared.now + .seconds(1)
-                    listen("LISTEN \(quoted)", settings, continuation, isOver)
+                    listen(continuation)
                     // At most one attempt a second. The loop also ends soon after the stream.
-                    while !isOver.isRaised, SystemTimeBase.shared.now < next { usleep(50_000) }
+                    while !isDone, SystemTimeBase.shared.now < next { usleep(50_000) }
                 }
             }
             thread.name = "swift-resilience PostgreSQL listener"
@@ -171,27 +201,51 @@
             return stream
         }
 
-        /// Returns when the connection is lost.
-        private static func listen(
-            _ statement: String, _ settings: LibPQSettings, _ continuation: AsyncStream<Void>.Continuation,
-            _ isOver: Flag
-        ) {
+        private var isDone: Bool { isOver.withLock { $0 } }
+
+        /// - Returns: nil if it has no connection, or uses it.
+        func run(
+            _ statement: String, _ values: [StatementValue], until deadline: MonotonicInstant
+        ) async -> Result<LibPQConnection.Answer, StatementError>? {
+            guard let bell else { return nil }
+            return await withCheckedContinuation { continuation in
+                let isTaken = use.withLock { use in
+                    guard case .isFree = use else { return false }
+                    use = .isTaken(
+                        Request(statement: statement, values: values, deadline: deadline, continuation: continuation))
+                    return true
+                }
+                isTaken ? bell.ring() : continuation.resume(returning: nil)
+            }
+        }
+
+        /// Returns when the connection is lost, or nobody listens any more.
+        private func listen(_ continuation: AsyncStream<Void>.Continuation) {
             let base = SystemTimeBase.shared
             do throws(StatementError) {
                 let connection = try LibPQConnection(settings, until: base.now + settings.deadline)
                 _ = try connection.run(statement, [], until: base.now + settings.deadline)
+                use.withLock { $0 = .isFree }
                 // What happened before it listened is seen by whoever looks now.
                 continuation.yield()
-                defer { continuation.yield() }
-                var ping = base.now + pingInterval
-                while !isOver.isRaised {
-                    guard let found = connection.waitForNotifications(until: min(ping, base.now + slice)) else {
-                        return
+                defer {
+                    let last = use.withLock { use -> Request? in
+                        defer { use = .isAway }
+                        guard case .isTaken(let request) = use else { return nil }
+                        return request
                     }
+                    last?.continuation.resume(returning: nil)
+                    continuation.yield()
+                }
+                var ping = base.now + Self.pingInterval
+                while !isDone {
+                    guard let found = connection.waitForNotifications(until: min(ping, base.now + Self.slice), bell)
+                    else { return }
                     if found { continuation.yield() }
+                    if try answer(on: connection) { ping = base.now + Self.pingInterval }
                     if base.now >= ping {
                         _ = try connection.run("SELECT 1::int8", [], until: base.now + settings.deadline)
-                        ping = base.now + pingInterval
+                        ping = base.now + Self.pingInterval
                     }
                 }
             } catch {
@@ -199,10 +253,54 @@
             }
         }
 
-        private final class Flag: Sendable {
-            private let value = Locked(false)
-            var isRaised: Bool { value.withLock { $0 } }
-            func raise() { value.withLock { $0 = true } }
+        /// - Returns: Whether there was a statement to run.
+        private func answer(on connection: LibPQConnection) throws(StatementError) -> Bool {
+            let request = use.withLock { use -> Request? in
+                guard case .isTaken(let request?) = use else { return nil }
+                use = .isTaken(nil)
+                return request
+            }
+            guard let request else { return false }
+            do throws(StatementError) {
+                let answer = try connection.runAlone(request.statement, request.values, until: request.deadline)
+                use.withLock { $0 = .isFree }
+                request.continuation.resume(returning: .success(answer))
+            } catch {
+                let isLost = error.isOutcomeUnknown || !connection.isOpen
+                if !isLost { use.withLock { $0 = .isFree } }
+                request.continuation.resume(returning: .failure(error))
+                if isLost { throw error }
+            }
+            return true
+        }
+    }
+
+    /// Wakes a thread that waits for a socket.
+    final class LibPQBell: Sendable {
+        let reading: CInt
+        private let writing: CInt
+
+        /// nil if the process may open no more files.
+        init?() {
+            var ends: [CInt] = [0, 0]
+            guard pipe(&ends) == 0 else { return nil }
+            (reading, writing) = (ends[0], ends[1])
+            for end in ends {
+                _ = fcntl(end, F_SETFL, O_NONBLOCK)
+                _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            }
+        }
+
+        deinit {
+            close(reading)
+            close(writing)
+        }
+
+        func ring() { _ = write(writing, [1], 1) }
+
+        func calm() {
+            var bytes = [UInt8](repeating: 0, count: 64)
+            while read(reading, &bytes, bytes.count) > 0 {}
         }
     }
 #endif

@@ -37,6 +37,8 @@
             var transactions = 0
             var waiting: [Waiter] = []
             var last = 0
+            /// Runs single statements too, while it listens and is not busy.
+            var listener: LibPQListener?
         }
 
         private let settings: LibPQSettings
@@ -48,7 +50,8 @@
         /// - Parameters:
         ///   - connection: libpq's connection string: an address `postgresql://…`, or pairs `keyword=value`. What it
         ///     leaves out comes from the environment, such as `PGPASSWORD`, and from libpq's files.
-        ///   - connections: The most connections, 1 or more; 4 by default. Listening needs one more.
+        ///   - connections: The most connections, 1 or more; 4 by default. Listening needs one more, which runs single
+        ///     statements, too. The others are closed when nobody has used them for two seconds.
         ///   - deadline: How long a statement may take, with waiting for a connection and making it, more than 0; 30 s by
         ///     default. Less than 1 ms counts as 1 ms, and more than a day as a day. Looking up a host's name is not bounded
         ///     by it.
@@ -75,6 +78,11 @@
         @discardableResult
         public func run(_ statement: String, _ values: [StatementValue] = []) async throws -> [[StatementValue]] {
             let deadline = self.deadline
+            if let listener = state.withLock({ $0.listener }),
+                let result = await listener.run(statement, values, until: deadline)
+            {
+                return try result.get().rows
+            }
             return try await withThread(for: .statement, until: deadline) { thread in
                 try await thread.run(statement, values, .alone, until: deadline).rows
             }
@@ -117,7 +125,9 @@
         }
 
         public func notifications(on channel: String) -> AsyncStream<Void>? {
-            LibPQListener.notifications(on: channel, settings)
+            let listener = LibPQListener(channel, settings)
+            state.withLock { $0.listener = listener }
+            return listener.notifications()
         }
 
         private var deadline: MonotonicInstant { SystemTimeBase.shared.now + settings.deadline }
