@@ -48,7 +48,7 @@
             while true {
                 try sent.withLock { try $0.checkRepeat() }
                 let exchange = try await exchange(version.request, attempt)
-                if exchange.response.status == .unauthorized, !sent.withLock({ $0.isGone }),
+                if exchange.response.status == .unauthorized, !sent.withLock({ $0.isGone }), !isSeen(exchange.response),
                     let renewed = try await renewed(after: version, until: attempt.deadline)
                 {
                     version = renewed
@@ -81,11 +81,13 @@
             var exchange = try await judge.exchange(
                 response, to: request.url, attempt, client.reading, isUploading: !request.body.canBeReadAgain)
             exchange.verdict = sent.withLock { $0.advise(exchange.verdict) }
-            // Who answered by a redirect has had the request, and may have acted on it, whatever was answered further on.
-            if response.history.count > 1, options.isIdempotent != true {
-                exchange.verdict = exchange.verdict.withoutRetry
-            }
+            if isSeen(response) { exchange.verdict = exchange.verdict.withoutRetry }
             return exchange
+        }
+
+        /// Who answered by a redirect has had the request, and may have acted on it, whatever was answered further on.
+        private func isSeen(_ response: HTTPClientResponse) -> Bool {
+            response.history.count > 1 && options.isIdempotent != true
         }
 
         /// The request with new credentials and the call's own body.

@@ -69,7 +69,13 @@
             guard let scheme = url.utf8.firstRange(of: "://".utf8) else { return nil }
             var host = url.utf8[scheme.upperBound...].prefix { !"/?#".utf8.contains($0) }
             if let at = host.lastIndex(of: UInt8(ascii: "@")) { host = host[host.index(after: at)...] }
-            return host.isEmpty ? nil : String(decoding: host, as: UTF8.self)
+            // A password that has a separator in it stands where a port would.
+            let port = host.last == UInt8(ascii: "]") ? nil : host.lastIndex(of: UInt8(ascii: ":"))
+            guard !host.isEmpty, port.map({ host[$0...].dropFirst().allSatisfy { (48...57).contains($0) } }) ?? true
+            else {
+                return nil
+            }
+            return String(decoding: host, as: UTF8.self)
         }
     }
 #endif

@@ -77,6 +77,8 @@
                 ("http://", nil), ("a.example/p", nil), ("", nil), ("http://name:secret@/p", nil),
                 ("http://name:secret@\u{301}a.example/p", "\u{301}a.example"),
                 ("http://a.example:80?\u{301}secret=1", "a.example:80"),
+                ("http://name:sec/ret@a.example", nil), ("http://name:sec?ret@a.example", nil),
+                ("http://[::1]", "[::1]"),
                 ("http://a.example/\u{301}secret", "a.example"), ("http://a.example#\u{301}secret", "a.example"),
             ] as [(String, String?)])
         func hosts(url: String, host: String?) {

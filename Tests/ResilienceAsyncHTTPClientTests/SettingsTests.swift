@@ -50,6 +50,20 @@
             }
         }
 
+        @Test("a POST that a redirect has answered is not sent again with new credentials; a GET is")
+        func redirectedToSignIn() async throws {
+            let moved = WireAnswer.status(303, ["Location: /done"])
+            try await withServer([moved, .status(401), moved, .status(401), .status(200)]) {
+                server, http async throws in
+                var settings = ResilientHTTPClient.Settings()
+                settings.reauthorize = { $0 }
+                let client = http.resilient(pipeline, settings: settings)
+                #expect(try await client.execute(post(server.url())).status == .unauthorized)
+                #expect(try await client.execute(get(server.url())).status == .ok)
+                #expect(server.requests.map { $0.prefix(4) } == ["POST", "GET ", "GET ", "GET ", "GET "])
+            }
+        }
+
         @Test(
             "a 401 stays one without other credentials, or with a body that is gone; an error of the hook is the call's"
         )

@@ -77,9 +77,9 @@ public final class Bulkhead: StatusReporting {
     ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`.
     ///     The prediction is (calls ahead of it) × service time ÷ `limit` (Little's law). The service time is how long
     ///     a call keeps its permit: a moving average over calls that had to wait for theirs, with weight 1/8 for the
-    ///     newest (RFC 6298), forgotten as soon as a permit is free. No call is rejected by prediction without a
-    ///     measurement, nor if it would be the first in the queue. If false, service times are not measured, and
-    ///     `retryAfter` and `estimatedWait` are nil.
+    ///     newest (RFC 6298), which counts as no more than 16 times the average, or 16 s if it is the first; forgotten
+    ///     as soon as a permit is free. No call is rejected by prediction without a measurement, nor if it would be the
+    ///     first in the queue. If false, service times are not measured, and `retryAfter` and `estimatedWait` are nil.
     ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
     ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
     ///   - observers: The observers that are told what this bulkhead does; nil for none at first.

@@ -184,18 +184,18 @@ struct BulkheadStateMachine: Sendable {
         return next
     }
 
-    /// The newest sample has weight 1/8, as TCP smooths its round-trip times: RFC 6298, 2.3.
+    /// The newest sample has weight 1/8, as TCP smooths its round-trip times: RFC 6298, 2.3. But a call that hung for an hour
+    /// says little of the next one: a sample counts as no more than 16 times the average, or what a probe is expected to
+    /// take if there is none.
     private static func average(_ old: Int64?, _ sample: Int64) -> Int64 {
-        let sample = max(0, sample)
+        let most = max(old ?? ProbeWait.longest.saturatedNanoseconds, 1_000_000).saturatingMultiplied(by: 16)
+        let sample = min(max(0, sample), most)
         return old.map { $0 + (sample - $0) / 8 } ?? sample
     }
 
-    /// The average, but a call that hung for an hour says little of the next one: a sample counts as no more than 16 times the
-    /// average, or what a probe is expected to take if there is none, and one that is 16 times shorter takes its place.
+    /// The average, whose place a sample takes that is 16 times shorter.
     private static func turnover(after old: Int64?, _ sample: Int64) -> Int64 {
-        let bounded = min(
-            sample, max(old ?? ProbeWait.longest.saturatedNanoseconds, 1_000_000).saturatingMultiplied(by: 16))
-        return average(old.flatMap { sample < $0 / 16 ? nil : $0 }, bounded)
+        average(old.flatMap { sample < $0 / 16 ? nil : $0 }, sample)
     }
 
     /// A call was rejected at this instant, in nanoseconds. Only the first since a permit came back is noted.

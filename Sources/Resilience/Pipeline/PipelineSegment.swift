@@ -79,9 +79,10 @@
                 try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {
                     var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
                     call.waits = waits
-                    if inner.isBare { return try await innermost(&call) }
                     call.account = account
                     defer { (settled, told) = (call.settled, call.account) }
+                    // A hedge right inside, where the pipeline is cut in two, pays and tells all the same.
+                    if inner.isBare { return try await innermost(&call) }
                     return try await inner.descend(&call, innermost)
                 }
             }

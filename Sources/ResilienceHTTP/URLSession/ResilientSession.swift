@@ -124,7 +124,11 @@
                 let call = try SessionCall(self, request, options)
                 return try await call.pipeline.run(options: call.options, judging: { call.judge($0.1, Data()) }) {
                     attempt in
-                    try await call.answer(attempt) { request, _ in try await session.bytes(for: request) }
+                    try await call.answer(attempt) { request, _ in
+                        let (bytes, response) = try await session.bytes(for: request)
+                        call.ended(bytes.task)
+                        return (bytes, response)
+                    }
                 }
             }
         #endif
@@ -137,7 +141,7 @@
                 try await call.answer(attempt) { request, attempt in
                     try await session.response(
                         to: request, uploading: body,
-                        until: CallDeadline(at: attempt.deadline, on: pipeline.timeBase))
+                        until: CallDeadline(at: attempt.deadline, on: pipeline.timeBase), ended: call.ended)
                 }
             }
             guard call.mayBeCopied else {

@@ -9,13 +9,15 @@
     /// One call of a ``ResilientSession``: what its attempts send, and what their answers mean.
     final class SessionCall: Sendable {
         let options: RunOptions
-        let pipeline: Pipeline
         private let session: ResilientSession
         private let semantics: RequestSemantics
         private let request: RenewedRequest<URLRequest>
         /// Whether the body is a stream, which can be read only once.
         private let hasStream: Bool
         private let isStreamRead = Locked(false)
+        /// Whether a redirect has answered a request that may not be sent twice. Who sent it has had the request, and may have
+        /// acted on it, whatever came of the redirect.
+        private let isSeen = Locked(false)
 
         /// - Throws: `URLError.unsupportedURL` if the URL is not of HTTP.
         init(_ session: ResilientSession, _ request: URLRequest, _ options: RunOptions) throws {
@@ -24,14 +26,28 @@
             semantics = RequestSemantics(request)
             hasStream = request.httpBodyStream != nil
             self.options = session.pipeline.options(options, isRepeatable: semantics.isRepeatable && !hasStream)
-            let pipeline = semantics.isRepeatable ? session.repeatable : session.pipeline
-            self.pipeline = hasStream ? pipeline.adjusting { _, verdict in verdict.withoutRetry } : pipeline
             self.request = RenewedRequest(
-                request, mayRenew: session.reauthorize != nil, on: pipeline.timeBase)
+                request, mayRenew: session.reauthorize != nil, on: session.pipeline.timeBase)
         }
 
+        var pipeline: Pipeline {
+            let pipeline = semantics.isRepeatable ? session.repeatable : session.pipeline
+            return isRepeatable ? pipeline : pipeline.adjusting { [self] _, verdict in advise(verdict) }
+        }
+
+        private var isRepeatable: Bool { options.isIdempotent == true && !hasStream }
+
         /// Whether the request may be sent several times at once, and something would do so.
-        var mayBeCopied: Bool { pipeline.makesCopies && options.isIdempotent == true && !hasStream }
+        var mayBeCopied: Bool { session.pipeline.makesCopies && isRepeatable }
+
+        /// The session's task has ended.
+        func ended(_ task: URLSessionTask) {
+            if options.isIdempotent != true, task.wasRedirected { isSeen.withLock { $0 = true } }
+        }
+
+        private func advise(_ verdict: Verdict) -> Verdict {
+            hasStream || isSeen.withLock { $0 } ? verdict.withoutRetry : verdict
+        }
 
         func judge(_ response: HTTPURLResponse, _ body: Data) -> Verdict {
             let verdict = response.verdict(
@@ -40,9 +56,7 @@
                 session.pipeline.note(
                     RateLimitFields(dialect: session.dialect) { response.value(forHTTPHeaderField: $0) })
             }
-            // Who answered by a redirect has had the request, and may have acted on it, whatever was answered further on.
-            let isSeen = options.isIdempotent != true && response.isOfOther(than: request.latest.request)
-            return hasStream || isSeen ? verdict.withoutRetry : verdict
+            return advise(verdict)
         }
 
         /// Sends the request, and once more if it was answered with 401 and there are new credentials.
@@ -58,7 +72,7 @@
             if wasStreamRead { throw URLError(.requestBodyStreamExhausted) }
             let sent = request.latest
             let answer = try await httpAnswer(send, to: sent.request, attempt)
-            guard answer.1.statusCode == 401, let reauthorize = session.reauthorize,
+            guard answer.1.statusCode == 401, !isSeen.withLock({ $0 }), let reauthorize = session.reauthorize,
                 let renewed = try await request.renewed(after: sent, isOnlyTry: true, reauthorize)
             else { return answer }
             if hasStream, renewed.request.httpBodyStream === sent.request.httpBodyStream { return answer }
@@ -86,13 +100,15 @@
         }
     }
 
-    extension HTTPURLResponse {
-        /// Whether another host or another path has answered than the one that was asked: after a redirect.
-        fileprivate func isOfOther(than request: URLRequest) -> Bool {
-            func place(_ url: URL?) -> [String?] {
-                [url?.host?.lowercased(), url?.port.map { "\($0)" }, url.map { $0.path.isEmpty ? "/" : $0.path }]
+    extension URLSessionTask {
+        /// Whether another place was asked in the end than at first, or in another way.
+        fileprivate var wasRedirected: Bool {
+            func asked(_ request: URLRequest?) -> [String?] {
+                let url = request?.url
+                let path = url.map { $0.path.isEmpty ? "/" : $0.path }
+                return [request?.httpMethod, url?.host?.lowercased(), url?.port.map { "\($0)" }, path, url?.query]
             }
-            return place(url) != place(request.url)
+            return asked(currentRequest) != asked(originalRequest)
         }
     }
 #endif

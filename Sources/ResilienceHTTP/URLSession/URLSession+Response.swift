@@ -33,18 +33,27 @@
         public nonisolated(nonsending) func response(
             to request: URLRequest, uploading body: Data? = nil, until deadline: CallDeadline? = nil
         ) async throws -> (Data, URLResponse) {
+            try await response(to: request, uploading: body, until: deadline, ended: { _ in })
+        }
+
+        /// - Parameter ended: Is given the task that has sent the request, when it has ended.
+        nonisolated(nonsending) func response(
+            to request: URLRequest, uploading body: Data?, until deadline: CallDeadline?,
+            ended: (URLSessionTask) -> Void
+        ) async throws -> (Data, URLResponse) {
             try Task.checkCancellation()
             if deadline?.remaining == .zero { throw URLError(.timedOut) }
             var request = request
             // On Linux the interval is converted to an integer of milliseconds, which must not overflow.
             if !(request.timeoutInterval <= 1_000_000_000) { request.timeoutInterval = 1_000_000_000 }
-            return try await exchange(request, body, deadline)
+            let exchange = Exchange()
+            defer { if let task = exchange.task { ended(task) } }
+            return try await send(request, body, deadline, exchange)
         }
 
-        private nonisolated(nonsending) func exchange(
-            _ request: URLRequest, _ body: Data?, _ deadline: CallDeadline?
+        private nonisolated(nonsending) func send(
+            _ request: URLRequest, _ body: Data?, _ deadline: CallDeadline?, _ exchange: Exchange
         ) async throws -> (Data, URLResponse) {
-            let exchange = Exchange()
             let alarm = deadline.flatMap { deadline in
                 deadline.instant == .distantFuture
                     ? nil : deadline.timeBase.schedule(at: deadline.instant) { exchange.stop(.deadline) }
@@ -92,6 +101,7 @@
         private let state = Locked(State())
 
         var stopped: Stop? { state.withLock { $0.stop } }
+        var task: URLSessionTask? { state.withLock { $0.task } }
 
         func begin(_ task: URLSessionTask) {
             let isStopped = state.withLock { state in

@@ -444,9 +444,11 @@
             }
         }
 
-        @Test("a POST that a redirect has answered is not sent again, whatever is answered further on")
-        func redirected() async throws {
-            let done = StubAnswer.status(303, headers: ["Location": "/done"])
+        @Test(
+            "a POST that a redirect has answered is not sent again, whatever is answered further on",
+            arguments: ["/done", "/?id=1", "/"])
+        func redirected(to place: String) async throws {
+            let done = StubAnswer.status(303, headers: ["Location": place])
             try await Loopback.run([done, .status(503), done, .status(503), .status(200), .status(503), .status(200)]) {
                 loopback async throws in
                 let session = loopback.session.resilient(loopback.pipeline())
@@ -457,6 +459,28 @@
                 #expect(try await session.data(for: loopback.post(), options: options).1.statusCode == 200)
                 #expect(try await session.data(for: loopback.post()).1.statusCode == 200)
                 #expect(loopback.server.requests.count == 7)
+            }
+        }
+
+        @Test("a POST that a redirect has answered is not sent again with new credentials either; a GET is")
+        func redirectedToSignIn() async throws {
+            let moved = StubAnswer.status(303, headers: ["Location": "/done"])
+            try await Loopback.run([moved, .status(401), moved, .status(401), .status(200)]) {
+                loopback async throws in
+                let session = loopback.session.resilient(loopback.pipeline(), reauthorize: { $0 })
+                #expect(try await session.data(for: loopback.post()).1.statusCode == 401)
+                #expect(try await session.data(for: loopback.get).1.statusCode == 200)
+                #expect(loopback.server.requests.map(\.method) == ["POST", "GET", "GET", "GET", "GET"])
+            }
+        }
+
+        @Test("a POST that a redirect has answered is not sent again to where nobody is")
+        func redirectedToNowhere() async throws {
+            let answers = [StubAnswer.status(303, headers: ["Location": "http://127.0.0.1:1/done"])]
+            try await Loopback.run(answers, fallback: .status(200)) { loopback async throws in
+                let session = loopback.session.resilient(loopback.pipeline())
+                await #expect(throws: URLError.self) { try await session.data(for: loopback.post()) }
+                #expect(loopback.server.requests.map(\.method) == ["POST"])
             }
         }
 

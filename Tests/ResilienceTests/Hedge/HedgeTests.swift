@@ -350,12 +350,15 @@ private final class Service: Sendable {
         #expect(hedge.status.hedgesLeft == 1)
     }
 
-    @Test("a budget that a retry shares counts each call once")
-    func sharedBudget() throws {
+    @Test(
+        "a budget that a retry shares counts each call once, with a timeout right around the hedge, too (P61)",
+        arguments: [false, true])
+    func sharedBudget(inTimeout: Bool) throws {
         let budget = RetryBudget.ratio(1, reserve: 0, timeBase: clock)
         let hedge = hedge(budget: budget)
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Retry(budget: budget)
+            if inTimeout { Timeout(limit: .seconds(60)) }
             hedge
         }
         for _ in 0..<10 { try run(pipeline, service(.answer(after: .zero))) }
