@@ -290,7 +290,8 @@ extension SyncStateMachine {
         let (counts, end) = (counts, latest(end, at: now))
         if end == .cancelled { return (counts, end, flightEnded()) }
         var isPaused = false
-        if case .paused = end { isPaused = true }
+        // One by hand may have been ended since it was read.
+        if case .paused = end { isPaused = pausedByHand(at: now) == nil }
         guard flush.roundEnded(isPaused: isPaused) == .rest else {
             beginRound()
             return (counts, end, .again)

@@ -122,6 +122,31 @@
             #expect(try await claims() == [0, 0])
         }
 
+        @Test("a pause by hand that is read for a status while something is stored is obeyed at the next claim")
+        func pauseReadMeanwhile() async throws {
+            let fixture = Fixture()
+            let (store, other) = (
+                try await database.store(sending: .shared), try await database.store(sending: .shared)
+            )
+            let known = Box<SyncQueue>()
+            let queue = fixture.queue(
+                HookedStore(inner: store, locks: store) { step in
+                    guard step == .after("setting"), let queue = known.value else { return }
+                    known.value = nil
+                    try await queue.keepPause(nil)
+                })
+            try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+            fixture.server.hold()
+            let flush = Task { try await queue.flush() }
+            await fixture.server.waitForCalls(1)
+            try await Fixture().queue(other).pause()
+            known.value = queue
+            _ = try await queue.status
+            fixture.server.release()
+            #expect(try await flush.value.end == .paused(until: .distantFuture))
+            #expect(fixture.server.ids == ["a1"])
+        }
+
         @Test("a late renewal keeps the lanes if nobody has taken them meanwhile")
         func lateRenewal() async throws {
             let one = try await worker()
