@@ -127,7 +127,8 @@ extension SyncQueue {
 
     /// - Returns: The action, and what to wait with if it is a wait.
     private func nextAction() -> (SyncStateMachine.Action, PolicyWaiter) {
-        let oldest = configuration.maxAge.map { date.earlier(by: $0 + jump) }
+        let (date, jump) = dateAndJump
+        let oldest = configuration.maxAge.map { date.earlier(by: jump).earlier(by: $0) }
         let waker = PolicyWaiter()
         let action = change { state, now in
             state.waker = waker
@@ -139,7 +140,7 @@ extension SyncQueue {
 
     private var deadLimits: DeadLimits {
         var limits = configuration.dead
-        limits.maxAge = limits.maxAge.map { $0 + jump }
+        limits.maxAge = limits.maxAge.map { min($0, .seconds(Int64.max)) + dateAndJump.jump }
         return limits
     }
 

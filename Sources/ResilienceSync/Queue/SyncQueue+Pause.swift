@@ -18,13 +18,15 @@ extension SyncQueue {
     /// Pauses the queue by hand. Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end of
     /// this time, over restarts, too. What is in flight ends, and what is being claimed just now is sent.
     ///
-    /// A queue that sends in another process learns of it at its next claim, and any other queue at its next flush.
+    /// A queue that sends in another process, or from the same `SQLiteStore`, learns of it at its next claim, and any other
+    /// queue at its next flush.
     ///
     /// - Parameter length: How long; nil, the default, until ``resume(keepingGrowth:)``. Nothing is paused for zero or
     ///   less.
     /// - Throws: What the store throws.
     public func pause(for length: Duration? = nil) async throws {
-        let text = length.map(end) ?? "\(Double.infinity)"
+        // With its beginning, which a clock that is set back can't prolong it beyond; and no two are alike.
+        let text = "\(length.map(end) ?? "\(Double.infinity)") \(end(after: .zero))"
         try await keep(Self.handPauseName, text)
         let waker = change { state, now in
             state.machine.pausedByHand = length.map { now + $0 } ?? .distantFuture
@@ -74,7 +76,6 @@ extension SyncQueue {
     static let handPauseName = "pausedByHandUntil"
 
     func readPause() async throws {
-        try await readHandPause()
         let writes = state.withLock { $0.pauseWrites }
         let text = try await uncancelled { try await self.store.setting(Self.pauseName) }
         let left = text.map(timeLeft)
@@ -83,6 +84,8 @@ extension SyncQueue {
             state.machine.pauseRead(left: left, isKnown: text == state.knownPause, at: now)
             state.knownPause = text
         }
+        // Last, since it may have to be read again.
+        try await readHandPause()
     }
 
     /// Another process may have stored or removed it.
@@ -91,15 +94,20 @@ extension SyncQueue {
         let text = try await uncancelled { try await self.store.setting(Self.handPauseName) }
         let left = text.map(timeLeft)
         state.withLock { state in
-            guard state.pauseWrites == writes, text != state.knownHandPause else { return }
+            guard text != state.knownHandPause else { return }
+            // Whether it is the one that is stored by now, a flight finds out.
+            guard state.pauseWrites == writes else { return state.machine.otherPause() }
             state.machine.pausedByHand = left.map { now + $0 }
             state.knownHandPause = text
         }
     }
 
-    /// - Parameter text: A date in seconds since 1970, which is infinite if it never comes.
+    /// - Parameter text: The end of a pause in seconds since 1970, infinite if it never comes; then the beginning, if it is by
+    ///   hand.
     private func timeLeft(until text: String) -> Duration {
-        Double(text).map { Date(timeIntervalSince1970: $0).time(since: date) } ?? .zero
+        let dates = text.split(separator: " ").map { Date(timeIntervalSince1970: Double($0) ?? -.infinity) }
+        guard let end = dates.first else { return .zero }
+        return min(end.time(since: date), end.time(since: dates.count > 1 ? dates[1] : .distantPast))
     }
 
     private func end(after length: Duration) -> String { "\(date.later(by: length).timeIntervalSince1970)" }

@@ -122,7 +122,8 @@ public final class SyncQueue: Sendable {
     /// Identifies the queue among all queues on the store.
     let id = UUID()
     private let wallClock: @Sendable () -> Date
-    private let made: (date: Date, instant: MonotonicInstant)
+    /// What the wall clock showed when the queue was made, or when it was last found to be behind that: set back.
+    private let reading: Locked<(date: Date, instant: MonotonicInstant)>
     let handlers: [String?: SyncHandler]
     let state: Locked<State>
 
@@ -150,7 +151,7 @@ public final class SyncQueue: Sendable {
         self.configuration = configuration
         self.observers = observers ?? PolicyObservers()
         self.wallClock = wallClock
-        made = (wallClock(), pipeline.timeBase.now)
+        reading = Locked((wallClock(), pipeline.timeBase.now))
         var byKind: [String?: SyncHandler] = [:]
         for handler in handlers {
             precondition(
@@ -204,12 +205,19 @@ public final class SyncQueue: Sendable {
     var now: MonotonicInstant { pipeline.timeBase.now }
 
     /// Now, by the clock that all queues on the store share, or else by the wall clock.
-    var date: Date { store.now ?? wallClock() }
+    var date: Date { dateAndJump.date }
 
-    /// How far the wall clock has jumped ahead while the queue ran: by that, nothing has become older.
-    var jump: Duration {
-        guard store.now == nil else { return .zero }
-        return wallClock().time(since: made.date.later(by: made.instant.duration(to: now)))
+    /// Now, and how far the wall clock has jumped ahead while the queue ran: by that, nothing has become older. If it was
+    /// set back, it jumps ahead when it is right again, and what was queued meanwhile is no older, either.
+    var dateAndJump: (date: Date, jump: Duration) {
+        if let date = store.now { return (date, .zero) }
+        let (now, date) = (now, wallClock())
+        let steady = reading.withLock { reading in
+            let steady = reading.date.later(by: reading.instant.duration(to: now))
+            if date < steady { reading = (date, now) }
+            return steady
+        }
+        return (date, date.time(since: steady))
     }
 
     // MARK: Filling

@@ -156,9 +156,11 @@ extension SyncStateMachine {
         // Another queue may have been told to pause, even one that has made a request without the lock.
         storedPause = .unknown
         guard lock == .taken else { return }
-        // Another queue may have sent them since, and then its results count. Acknowledged mutations stay acknowledged.
-        unsettled.removeAll { settlement in
-            !settlement.changes.allSatisfy { if case .acknowledged = $0 { true } else { false } }
+        // Another queue may have sent them since, and then its results count. Acknowledged mutations stay acknowledged, and
+        // this process has not ended with the others.
+        unsettled = unsettled.map { settlement in
+            let isDone = settlement.changes.allSatisfy { if case .acknowledged = $0 { true } else { false } }
+            return isDone ? settlement : Settlement(changes: settlement.changes.map { .answered($0.position) })
         }
     }
 
@@ -265,7 +267,11 @@ extension SyncStateMachine {
 
     /// Called when the store failed in the last action.
     mutating func storeFailed(_ error: String, at now: MonotonicInstant) {
-        for request in claiming { cameToNothing(request, at: now) }
+        for request in claiming {
+            cameToNothing(request, at: now)
+            // It may be claimed all the same.
+            unsettled.append(Settlement(changes: request.mutations.map { .answered($0.position) }))
+        }
         (claiming, pauseToTell) = ([], nil)
         if case .failing = phase { return }
         phase = .failing(error: error)
@@ -284,7 +290,8 @@ extension SyncStateMachine {
         let (counts, end) = (counts, latest(end, at: now))
         if end == .cancelled { return (counts, end, flightEnded()) }
         var isPaused = false
-        if case .paused = end { isPaused = true }
+        // One by hand may have been ended since it was read.
+        if case .paused = end { isPaused = pausedByHand(at: now) == nil }
         guard flush.roundEnded(isPaused: isPaused) == .rest else {
             beginRound()
             return (counts, end, .again)

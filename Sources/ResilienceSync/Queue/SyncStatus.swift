@@ -86,14 +86,14 @@ extension SyncQueue {
             try await readHandPause()
             let totals = try await store.totals()
             let (now, pausedUntil) = (now, pausedUntil)
-            let date = date
+            let (date, jump) = dateAndJump
             return state.withLock { state in
                 SyncStatus(
                     pending: totals.pending, bytes: totals.bytes, dead: totals.dead, deadBytes: totals.deadBytes,
                     inFlight: state.machine.inFlight, isFlushing: state.flight != nil,
                     pausedUntil: pausedUntil.flatMap { $0 < .distantFuture ? $0 : nil },
                     isPausedByHand: state.machine.pausedByHand(at: now) != nil, rate: state.machine.pace.rate,
-                    oldestAge: totals.oldest.map { date.time(since: $0) },
+                    oldestAge: totals.oldest.map { date.earlier(by: jump).time(since: $0) },
                     estimatedTimeLeft: Self.timeLeft(
                         for: totals.pending, state.machine, pausedUntil: pausedUntil, at: now))
             }

@@ -58,8 +58,8 @@
         /// When a call has waited for that long the last time.
         let waitedInVain = Locked<ContinuousClock.Instant?>(nil)
         private let sender: SenderFile
-        /// The pause by hand, as this store read or wrote it last.
-        private let knownHandPause = Locked<String?>(nil)
+        /// The pause by hand that whoever claims was told of last.
+        private let toldHandPause = Locked<String?>(nil)
 
         /// Opens a file, or creates it.
         ///
@@ -258,18 +258,17 @@
         public func apply(
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
         ) async throws -> ApplyResult {
-            try await write { table in
+            let (result, handPause) = try await write { [told = toldHandPause.withLock { $0 }] table in
                 try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }
                 let dropped = try table.dropDead(beyond: limits, at: date)
-                // Another process may have stored one.
-                if !positions.isEmpty,
-                    try table.setting(SyncQueue.handPauseName) != self.knownHandPause.withLock({ $0 })
-                {
-                    return ApplyResult(dropped: dropped, hasOtherPause: true)
-                }
-                return ApplyResult(claimed: try positions.compactMap { try table.claim($0) }, dropped: dropped)
+                let handPause = positions.isEmpty ? told : try table.setting(SyncQueue.handPauseName)
+                // Another may have stored one.
+                if handPause != told { return (ApplyResult(dropped: dropped, hasOtherPause: true), handPause) }
+                return (ApplyResult(claimed: try positions.compactMap { try table.claim($0) }, dropped: dropped), told)
             }
+            toldHandPause.withLock { $0 = handPause }
+            return result
         }
 
         public func pending(after position: Int64, limit: Int) async throws -> [StoredMutation] {
@@ -316,15 +315,10 @@
 
         public func unlock(for queue: UUID) { sender.unlock(for: queue) }
 
-        public func setting(_ name: String) async throws -> String? {
-            let value = try await read { try $0.setting(name) }
-            if name == SyncQueue.handPauseName { knownHandPause.withLock { $0 = value } }
-            return value
-        }
+        public func setting(_ name: String) async throws -> String? { try await read { try $0.setting(name) } }
 
         public func set(_ name: String, to value: String?) async throws {
             try await write { try $0.set(name, to: value) }
-            if name == SyncQueue.handPauseName { knownHandPause.withLock { $0 = value } }
         }
     }
 #endif

@@ -102,6 +102,51 @@
             #expect(try await other.heads().map(\.id) == ["a2", "b1"])
         }
 
+        @Test("what a worker has survived it says, whoever has the lane by now, and whether it has a lease or not")
+        func survived() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await append(["a1", "b1"], to: one)
+            func claims() async throws -> [Int] { try await one.store.pending(after: .min, limit: 10).map(\.claims) }
+            try await one.lock()
+            let heads = try await one.heads()
+            _ = try await one.apply(claiming: heads)
+            #expect(try await claims() == [1, 1])
+            try await database.endLeases()
+            try await other.lock()
+            #expect(try await other.heads().map(\.id) == ["a1", "b1"])
+            _ = try await one.apply([.answered(heads[0].position)])
+            #expect(try await claims() == [0, 1])
+            await one.store.unlock(for: one.id)
+            try await one.lock()
+            _ = try await one.apply([.answered(heads[1].position)])
+            #expect(try await claims() == [0, 0])
+        }
+
+        @Test("a pause by hand that is read for a status while something is stored is obeyed at the next claim")
+        func pauseReadMeanwhile() async throws {
+            let fixture = Fixture()
+            let (store, other) = (
+                try await database.store(sending: .shared), try await database.store(sending: .shared)
+            )
+            let known = Box<SyncQueue>()
+            let queue = fixture.queue(
+                HookedStore(inner: store, locks: store) { step in
+                    guard step == .after("setting"), let queue = known.value else { return }
+                    known.value = nil
+                    try await queue.keepPause(nil)
+                })
+            try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+            fixture.server.hold()
+            let flush = Task { try await queue.flush() }
+            await fixture.server.waitForCalls(1)
+            try await Fixture().queue(other).pause()
+            known.value = queue
+            _ = try await queue.status
+            fixture.server.release()
+            #expect(try await flush.value.end == .paused(until: .distantFuture))
+            #expect(fixture.server.ids == ["a1"])
+        }
+
         @Test("a late renewal keeps the lanes if nobody has taken them meanwhile")
         func lateRenewal() async throws {
             let one = try await worker()

@@ -309,6 +309,47 @@ import Testing
         #expect(store.deadCount() + fixture.server.callCount == 2)
     }
 
+    @Test(
+        "a wall clock that is set back and then right again makes nothing older, and drops nothing dead",
+        arguments: [3_600.0, 86_400, 3e9])
+    func backAndForth(by seconds: TimeInterval) async throws {
+        let store = MemoryStore()
+        let queue = SyncQueue(
+            store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(
+                maxInFlight: 1, maxAge: .seconds(60), dead: DeadLimits(maxAge: .seconds(60))),
+            wallClock: { [wallClock] in wallClock.now }
+        ) { [server = fixture.server] in try await server($0) }
+        wallClock.set(wallClock.now.addingTimeInterval(-seconds))
+        try await queue.enqueue(Mutation("a1"))
+        fixture.server.enqueue(.refused(.gone))
+        try await queue.flush()
+        try await queue.enqueue(Mutation("b1"))
+        wallClock.set(wallClock.now.addingTimeInterval(seconds))
+        #expect(try await queue.status.oldestAge == .zero)
+        pass(59)
+        try await queue.flush()
+        #expect(fixture.server.ids == ["a1", "b1"])
+        #expect(store.deadCount() == 1)
+        try await queue.enqueue(Mutation("c1"))
+        pass(2)
+        try await queue.flush()
+        #expect(store.deadCount() == 0, "its time has come")
+    }
+
+    @Test("an age limit may be as long as a duration can be, also beside a jump")
+    func endlessAge() async throws {
+        let endless = Duration(attoseconds: .max)
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(maxAge: endless, dead: DeadLimits(maxAge: endless)),
+            wallClock: { [wallClock] in wallClock.now }
+        ) { [server = fixture.server] in try await server($0) }
+        try await queue.enqueue(Mutation("a1"))
+        wallClock.set(wallClock.now.addingTimeInterval(1))
+        #expect(try await queue.flush().delivered == 1)
+    }
+
     @Test("time goes on beside a jump: what has become too old is not sent, and a jump drops nothing dead")
     func oldBesideJump() async throws {
         let store = MemoryStore()

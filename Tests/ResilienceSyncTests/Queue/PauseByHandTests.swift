@@ -99,7 +99,47 @@ import Testing
         #expect(try await queue.flush().end == .drained)
     }
 
+    @Test(
+        "after a restart a clock that was set back makes no pause longer than it was made",
+        arguments: [3_600.0, 86_400, 3e9], [10, 100])
+    func clockSetBack(by seconds: TimeInterval, after passed: Int) async throws {
+        let store = MemoryStore()
+        try await fixture.queue(store).pause(for: .seconds(90))
+        fixture.clock.advance(by: .seconds(passed))
+        let next = Fixture()
+        let queue = SyncQueue(
+            store: HookedStore(inner: store) { _ in }, pipeline: Pipeline(timeBase: next.clock) {},
+            wallClock: { [now = fixture.wallClock] in now().addingTimeInterval(-seconds) }
+        ) { _ in }
+        #expect(try await queue.flush().end == .paused(until: next.clock.now + .seconds(90)))
+    }
+
+    @Test("a pause that is ended while it is being stored is over, and the flush goes on")
+    func endedWhileStored() async throws {
+        let known = Box<SyncQueue>()
+        let queue = fixture.queue(
+            HookedStore(inner: MemoryStore(), at: .after("set")) { try await known.value?.resume() })
+        known.value = queue
+        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+        let end = try await endOfFlush(of: queue) { try await queue.pause() }
+        #expect(end == .drained)
+        #expect(fixture.server.ids == ["a1", "a2"])
+    }
+
     #if SQLite
+        @Test("a queue obeys at its next claim what another on the same store says, whoever reads it first")
+        func sameStore() async throws {
+            let store = try SQLiteStore.temporary()
+            let (queue, other) = (fixture.queue(store), Fixture().queue(store))
+            try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+            let end = try await endOfFlush(of: queue) {
+                try await other.pause()
+                #expect(try await other.status.isPausedByHand)
+            }
+            #expect(end == .paused(until: .distantFuture))
+            #expect(fixture.server.ids == ["a1"])
+        }
+
         @Test("a program that sends obeys at its next claim what another stores in the file, and is resumed from there")
         func anotherProcess() async throws {
             let folder = try TemporaryFolder()

@@ -120,6 +120,43 @@ private struct Ended: Error {}
         }
     }
 
+    @Test(
+        "what the process has survived is no sign of a pill, though the store lost the answer or could not be told",
+        arguments: [true, false], [true, false])
+    func survived(losesClaims: Bool, isSentByOthers: Bool) async throws {
+        let fixture = Fixture()
+        let (store, locks, fails) = (MemoryStore(), MemoryStore(), Box<Bool>())
+        let hooked = HookedStore(inner: store, locks: locks) { step in
+            switch step {
+            case .after(let name, let rows):
+                if losesClaims, name != "heads", rows > 0, fails.value == true { throw Ended() }
+            case .before(let name): if !losesClaims, name == "answer", fails.value == true { throw Ended() }
+            }
+        }
+        let isDown = Box<Bool>()
+        isDown.value = true
+        let queue = SyncQueue(
+            store: hooked, pipeline: Pipeline(timeBase: fixture.clock) {}, observers: PolicyObservers(fixture.recorder)
+        ) { _ in
+            guard isDown.value == true else { return }
+            fails.value = true
+            throw Refusal.unavailable
+        }
+        try await queue.enqueue([Mutation("a1"), Mutation("b1")])
+        for _ in 0..<12 {
+            fails.value = losesClaims
+            fixture.clock.advance(by: .seconds(100))
+            await #expect(throws: Ended.self) { try await queue.flush() }
+            let another = UUID()
+            if isSentByOthers, locks.lock(for: another) != .denied { locks.unlock(for: another) }
+        }
+        (fails.value, isDown.value) = (false, false)
+        fixture.clock.advance(by: .seconds(100))
+        #expect(try await queue.flush().end == .drained)
+        #expect(store.pendingCount() == 0 && store.deadCount() == 0)
+        #expect(!fixture.events.contains { $0.kind == "suspected" })
+    }
+
     @Test("a batch takes no suspect along")
     func batch() async throws {
         let store = MemoryStore()

@@ -22,6 +22,7 @@ import Testing
         server.enqueue(.refused(.gone), .refused(.throttled(retryAfter: .seconds(30))))
         try await queue.enqueue([Mutation("a1"), Mutation("b1", payload: "12345"), Mutation("c1", payload: "123")])
         wallClock.set(wallClock.now.addingTimeInterval(20))
+        clock.advance(by: .seconds(20))
         let before = try await queue.status
         #expect(before.pending == 3 && before.bytes == 8 && before.dead == 0 && before.inFlight == 0)
         #expect(!before.isFlushing && before.pausedUntil == nil && before.oldestAge == .seconds(20))

@@ -466,6 +466,9 @@ struct PostgreSQLSchema: Sendable {
                         WHILE j < v_some AND c_kinds[j + 1] = 0 LOOP j := j + 1; END LOOP;
                         PERFORM \(name("acknowledge"))(c_positions[i:j], p_worker);
                         i := j;
+                    ELSIF c_kinds[i] = 3 THEN
+                        -- Whoever has its lane by now: the process that sent it has not ended.
+                        UPDATE \(mutation) m SET claims = 0 WHERE m.position = c_positions[i] AND \(isPending);
                     ELSIF NOT v_lost AND (p_shared = 0 OR p_worker IS NULL OR EXISTS (
                         SELECT 1 FROM \(mutation) m JOIN \(lane) l ON l.lane = m.lane
                         WHERE m.position = c_positions[i] AND l.worker = p_worker))
@@ -474,8 +477,6 @@ struct PostgreSQLSchema: Sendable {
                             UPDATE \(mutation) m SET attempted = true, claims = 0, last_error = c_errors[i],
                             failures = least(m.failures, 9223372036854775806) + 1
                             WHERE m.position = c_positions[i] AND \(isPending);
-                        ELSIF c_kinds[i] = 3 THEN
-                            UPDATE \(mutation) m SET claims = 0 WHERE m.position = c_positions[i] AND \(isPending);
                         ELSE
                             PERFORM \(name("bury"))(c_positions[i], c_errors[i], c_rests[i], p_date, p_worker);
                         END IF;
