@@ -14,6 +14,9 @@
     /// `postgresql-trials drain 1000000 100000` fills a queue with so many mutations of so many entities, and drains it
     /// with four workers, and then as many rows by hand, with `SELECT … FOR UPDATE SKIP LOCKED`. A third number gives the
     /// size of a batch.
+    ///
+    /// `postgresql-trials operator 1000000 100000` has an operator retry, clear and discard so many mutations of so many
+    /// entities, while another program enqueues, and with the statistics of empty tables.
     /// At once, also into a file.
     func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
@@ -36,9 +39,18 @@
                 let entities = max(numbers.dropFirst().first.flatMap(\.self) ?? count / 10, 1)
                 let batch = max(numbers.dropFirst(2).first.flatMap(\.self) ?? 100, 1)
                 try await Drain(count: count, entities: entities, batch: batch).run()
+            case "operator" where !numbers.contains(nil):
+                let count = max(numbers.first.flatMap(\.self) ?? 1_000_000, 1)
+                let entities = max(numbers.dropFirst().first.flatMap(\.self) ?? count / 10, 1)
+                try await Operator(count: count, entities: entities).run()
             default:
                 FileHandle.standardError.write(
-                    Data("usage: postgresql-trials kills [kills] [seed] | drain [rows] [entities] [batch]\n".utf8))
+                    Data(
+                        """
+                        usage: postgresql-trials kills [kills] [seed] | drain [rows] [entities] [batch] \
+                        | operator [rows] [entities]
+
+                        """.utf8))
                 exit(64)
             }
         }
