@@ -79,7 +79,7 @@
                 """
                 INSERT INTO \(mutation)
                 (lane, state, death, died_at, created_at, queued_at, operation, attempted, id, kind, idempotency_key, payload)
-                SELECT number % \(entities) + 1, 0, 0, NULL, 0, 0, 0, true,
+                SELECT number % \(entities) + 1, 0, 0, NULL, 0, 0, 0, \(isDead),
                 convert_to(number::text, 'UTF8'), 'note', 'key', decode(repeat('00', 100), 'hex')
                 FROM generate_series(1, \(count)) number
                 """,
