@@ -55,10 +55,11 @@
                 let seconds = began.duration(to: SystemTimeBase.shared.now) / .seconds(1)
                 enqueuing.cancel()
                 let (enqueued, longest) = try await enqueuing.value
-                let end = switch result {
+                let end =
+                    switch result {
                     case .success(let changed): "\(changed) rows"
                     case .failure(let error): "\(error)"
-                }
+                    }
                 say(
                     """
                     \(name): \(end), \(String(format: "%.1f", seconds)) s, \(engine.statements.withLock { $0 }) statements; \
@@ -76,6 +77,7 @@
                 INSERT INTO \(lane) (lane, entity)
                 SELECT lane, convert_to('entity-' || lane, 'UTF8') FROM generate_series(1, \(entities)) lane
                 """,
+                "SELECT setval(pg_get_serial_sequence('\(lane)', 'lane'), 1000000000)",
                 """
                 INSERT INTO \(mutation)
                 (lane, state, death, died_at, created_at, queued_at, operation, attempted, id, kind, idempotency_key, payload)

@@ -28,7 +28,7 @@
     /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was
     /// deleted, moved or replaced while it was open.
     ///
-    /// ``removePending(through:)`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a
+    /// ``removePending(_:)`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a
     /// file of the store's own, if that costs no more than was removed. A reader or a full disk can delay this until
     /// the next time; the store does not wait for it. If the program has a busy callback of its own, the log is written
     /// back to the database, but not emptied.
@@ -270,7 +270,13 @@
             try await read { try $0.page(.dead, after: position, limit: limit) }
         }
 
-        public func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int {
+        public func pendingPositions() async throws -> [Int64] {
+            try await read { try $0.positions(.pendingPositions) }
+        }
+
+        public func deadPositions() async throws -> [Int64] { try await read { try $0.positions(.deadPositions) } }
+
+        public func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int {
             try await write { table in
                 try table.forEachDead(positions, evenOvertaken: evenOvertaken) {
                     try table.revive($0, in: $1, at: date)
@@ -278,7 +284,7 @@
             }
         }
 
-        public func discard(_ positions: [Int64]?) async throws -> Int {
+        public func discard(_ positions: [Int64]) async throws -> Int {
             try await erase { table in
                 try table.forEachDead(positions) { try table.remove($0, of: $1) }
             }
@@ -286,18 +292,14 @@
 
         public func seal() async throws -> Int64 {
             try await write { table in
-                try table.execute(.seal, [])
-                return try table.row(.lastPosition).flatMap { Int64.fromDatabaseValue($0[0]) } ?? .min
+                let last = try table.row(.lastPosition).flatMap { Int64.fromDatabaseValue($0[0]) } ?? 0
+                try table.set("sealedThrough", to: "\(last)")
+                return last
             }
         }
 
-        public func removePending(through position: Int64) async throws -> Int {
-            try await erase { table in
-                try table.execute(.removePending, [position])
-                let count = table.db.changesCount
-                try table.execute(.settleAll, [])
-                return count
-            }
+        public func removePending(_ positions: [Int64]) async throws -> Int {
+            try await erase { try $0.removePending(positions) }
         }
 
         public func totals() async throws -> QueueTotals { try await read { try $0.totals() } }

@@ -262,28 +262,36 @@
             return try await waiting.withLock { $0 }!.value
         }
 
+        /// A transaction of a program's that appends to the lane of `a` is open meanwhile.
+        private func holdingALane(_ worker: Worker, _ body: @Sendable () async throws -> Void) async throws {
+            let now = Self.now
+            try await database.engine.transaction { session in
+                _ = try await worker.store.append(
+                    [Mutation("a9")], under: AppendRules(coalescing: .off), at: now, joining: session)
+                try await body()
+            }
+        }
+
         @Test(
-            "what dies while dead mutations are discarded or revived stays, and blocks its lane",
+            "discarding and reviving wait for no transaction that appends to the lane, which goes on in order after it",
             arguments: [true, false])
-        func diesMeanwhile(isDiscarded: Bool) async throws {
+        func heldLane(isDiscarded: Bool) async throws {
             let one = try await worker()
             try await append(["a1", "b1", "b2"], to: one)
             try await one.lock()
             let heads = try await one.heads()
             #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
             _ = try await one.apply([.died(heads[0].position, error: "", rest: .skip)])
-            let count = try await whileLaneIsHeld(by: one, isDiscarded ? "discard" : "revive") {
-                isDiscarded
-                    ? try await one.store.discard(nil)
-                    : try await one.store.revive(nil, evenOvertaken: true, at: Self.now)
-            } meanwhile: {
+            try await holdingALane(one) {
+                let count =
+                    isDiscarded ? try await one.store.discardAll() : try await one.store.reviveAll(at: Self.now)
+                #expect(count == 1)
                 _ = try await one.apply([.died(heads[1].position, error: "", rest: .block)])
             }
-            #expect(count == 1)
             #expect(try await one.store.dead(after: .min, limit: 9).map(\.mutation.id) == ["b1"])
             #expect(try await one.heads().map(\.id) == [isDiscarded ? "a9" : "a1"])
             // The lane goes on, in order, once it is not blocked any more.
-            #expect(try await one.store.discard(nil) == 1)
+            #expect(try await one.store.discardAll() == 1)
             try await append(["b3"], to: one)
             let b2 = try #require(try await one.heads().first { $0.entity == "b" })
             #expect(b2.id == "b2")
@@ -301,14 +309,12 @@
             let heads = try await one.heads()
             #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
             _ = try await one.apply([.died(heads[1].position, error: "", rest: .skip)])
-            let last = try await one.store.seal()
-            let count = try await whileLaneIsHeld(by: one, "remove_pending") {
-                try await one.store.removePending(through: last)
-            } meanwhile: {
-                let revived = try await one.store.revive(nil, evenOvertaken: true, at: Self.now)
-                #expect(revived == 1)
+            let pending = try await one.store.pendingPositions()
+            try await holdingALane(one) {
+                let revived = try await one.store.reviveAll(at: Self.now)
+                let removed = try await one.store.removePending(pending)
+                #expect(revived == 1 && removed == 1)
             }
-            #expect(count == 1)
             try await append(["b2"], to: one)
             #expect(try await one.store.pending(after: .min, limit: 9).map(\.mutation.id) == ["b1", "a9", "b2"])
             #expect(try await one.heads().map(\.id) == ["b1", "a9"])
