@@ -216,8 +216,13 @@ struct StoreWalk<Store: MutationStore> {
             (try await store.pendingPositions(), model.pending, "pending"),
             (try await store.deadPositions(), model.dead, "dead"),
         ] {
-            if let problem = compare(found, expected.map { theirs($0.position) }, "the positions of all \(what)") {
+            let entities = Dictionary(
+                expected.map { (theirs($0.position), $0.mutation.entity) }, uniquingKeysWith: { first, _ in first })
+            if let problem = compare(found.sorted(), entities.keys.sorted(), "the positions of all \(what)") {
                 return problem
+            }
+            if Dictionary(grouping: found, by: { entities[$0] }).values.contains(where: { $0 != $0.sorted() }) {
+                return "the positions \(found) of all \(what) are not in order within an entity"
             }
         }
         let entities = ["a", "a\0", "d", "b", "c"].shuffled(using: &random)

@@ -15,8 +15,8 @@ extension SyncQueue {
     /// Makes dead mutations pending again, at their old place, as if they had never failed, and triggers the queue.
     /// Their idempotency keys stay.
     ///
-    /// Of many, it changes 1 000 in one transaction of the store, in the order of their positions, and tells each as
-    /// ``SyncEvent/revived(_:)``. Others go on in between; what dies meanwhile stays dead. After an error, or if the task is
+    /// Of many, it changes 1 000 in one transaction of the store, and tells each as ``SyncEvent/revived(_:)``. Others go on in
+    /// between, so what they overtake then is passed over, too; what dies meanwhile stays dead. After an error, or if the task is
     /// cancelled between two transactions, what was changed stays so: call it again for the rest.
     ///
     /// - Parameters:
@@ -50,7 +50,8 @@ extension SyncQueue {
     ) async throws -> Int {
         // Also after an error: some may be pending again.
         defer { trigger() }
-        let positions = if let positions { positions } else { try await store.deadPositions() }
+        // In order, so that no mutation is overtaken by one of its lane that is revived with it.
+        let positions = if let positions { Set(positions).sorted() } else { try await store.deadPositions() }
         return try await Self.inPages(positions) { page in
             let count = try await body(page)
             if count > 0 { tell(event(count)) }
@@ -60,13 +61,11 @@ extension SyncQueue {
         }
     }
 
-    /// Goes through positions in order, so that no mutation is overtaken by one of its lane that goes with it.
-    ///
     /// - Parameter change: Changes mutations in one transaction, which is short, because others of the store wait
     ///   meanwhile; returns their number.
     /// - Returns: The number changed.
     static func inPages(_ positions: [Int64], _ change: ([Int64]) async throws -> Int) async throws -> Int {
-        var rest = Set(positions).sorted()[...]
+        var rest = positions[...]
         var count = 0
         while true {
             count += try await change(Array(rest.prefix(1_000)))

@@ -87,15 +87,18 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation]
 
-    /// Returns the positions of all mutations that are pending at one moment, in order. By default it reads pages of
+    /// Returns the positions of all mutations that are pending at one moment. By default it reads pages of
     /// ``pending(after:limit:)``.
+    ///
+    /// Those of one entity are in order. A queue changes 1 000 of them at a time, as they come here: those of one entity at
+    /// once, if they stand together.
     ///
     /// - Returns: The positions.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func pendingPositions() async throws -> [Int64]
 
-    /// Returns the positions of all mutations that are dead at one moment, in order. By default it reads pages of
-    /// ``dead(after:limit:)``.
+    /// Returns the positions of all mutations that are dead at one moment, as ``pendingPositions()`` does. By default it reads
+    /// pages of ``dead(after:limit:)``.
     ///
     /// - Returns: The positions.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.

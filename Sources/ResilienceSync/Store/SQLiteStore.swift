@@ -248,14 +248,14 @@
         public func apply(
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
         ) async throws -> ApplyResult {
-            try await write { table in
+            // Not the store: its database would be closed where it is busy, if the closure were the last to have it.
+            let knownHandPause = knownHandPause.withLock { $0 }
+            return try await write { table in
                 try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }
                 let dropped = try table.dropDead(beyond: limits, at: date)
                 // Another process may have stored one.
-                if !positions.isEmpty,
-                    try table.setting(SyncQueue.handPauseName) != self.knownHandPause.withLock({ $0 })
-                {
+                if !positions.isEmpty, try table.setting(SyncQueue.handPauseName) != knownHandPause {
                     return ApplyResult(dropped: dropped, hasOtherPause: true)
                 }
                 return ApplyResult(claimed: try positions.compactMap { try table.claim($0) }, dropped: dropped)

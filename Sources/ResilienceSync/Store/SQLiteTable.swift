@@ -124,7 +124,8 @@
                 WHERE state > 0 AND position > ? ORDER BY position LIMIT ?
                 """
             case pendingPositions = """
-                SELECT position FROM resilience_mutation INDEXED BY resilience_pending WHERE state = 0 ORDER BY position
+                SELECT position FROM resilience_mutation INDEXED BY resilience_lane WHERE state = 0
+                ORDER BY entity, position
                 """
             case deadPositions = """
                 SELECT position FROM resilience_mutation INDEXED BY resilience_dead WHERE state > 0 ORDER BY position

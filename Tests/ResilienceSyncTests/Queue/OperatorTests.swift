@@ -71,7 +71,7 @@ import Testing
         for store in try everyStore() {
             try await fill(store, for: command)
             if command == .removePending {
-                let last = try #require(try await store.pendingPositions().last)
+                let last = try #require(try await store.pendingPositions().max())
                 _ = try await store.apply([.died(last, error: "410", rest: .skip)], claiming: [])
             }
             let hooked = HookedStore(inner: store, at: .after(command.rawValue)) {

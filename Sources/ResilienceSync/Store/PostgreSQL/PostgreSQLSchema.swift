@@ -253,8 +253,7 @@ struct PostgreSQLSchema: Sendable {
                     SELECT ctid FROM \(name("late")) LIMIT 1000 FOR UPDATE SKIP LOCKED)) RETURNING lane, worker
                 ) SELECT worker, array_agg(DISTINCT lane) AS lanes FROM taken GROUP BY worker
                 LOOP
-                    -- One before the head may have been revived.
-                    PERFORM \(name("settle"))(r.lanes, r.worker, true);
+                    PERFORM \(name("settle"))(r.lanes, r.worker, false);
                 END LOOP;
                 """),
         ]
@@ -499,8 +498,6 @@ struct PostgreSQLSchema: Sendable {
                     v_lost := NOT FOUND;
                 END IF;
                 PERFORM \(name("settle_late"))();
-                UPDATE \(mutation) m SET died_at = p_date WHERE \(isDead) AND m.position = ANY (ARRAY(
-                SELECT d.position FROM \(mutation) d WHERE d.died_at > p_date LIMIT \(DeadLimits.droppedAtOnce)));
                 WHILE i <= v_some LOOP
                     IF c_kinds[i] = 0 THEN
                         j := i;
@@ -523,6 +520,9 @@ struct PostgreSQLSchema: Sendable {
                     END IF;
                     i := i + 1;
                 END LOOP;
+                UPDATE \(mutation) m SET died_at = p_date WHERE \(isDead) AND m.position = ANY (ARRAY(
+                SELECT d.position FROM \(mutation) d WHERE d.died_at > p_date LIMIT \(DeadLimits.droppedAtOnce)
+                FOR UPDATE SKIP LOCKED));
                 IF cardinality(p_claims) > 0 THEN
                     v_paused := p_pause IS DISTINCT FROM (
                         SELECT string_agg(s.name || s.value, ''::bytea ORDER BY s.name) FROM \(name("setting")) s
@@ -557,6 +557,8 @@ struct PostgreSQLSchema: Sendable {
                 END IF;
                 IF random() < 0.01 THEN PERFORM \(name("add_up"))(); END IF;
                 IF v_lost OR v_paused OR cardinality(p_claims) = 0 THEN RETURN; END IF;
+                -- What is no head any more when they are locked, since an older one was revived, is not claimed.
+                PERFORM 1 FROM \(mutation) m WHERE m.position = ANY (p_claims) AND \(isPending) FOR UPDATE;
                 RETURN QUERY WITH heads AS MATERIALIZED (
                     SELECT c.number, m.position, l.entity
                     FROM unnest(p_claims) WITH ORDINALITY c (position, number)
@@ -590,7 +592,9 @@ struct PostgreSQLSchema: Sendable {
 
     private var keeping: [String] {
         let (mutation, lane) = (name("mutation"), name("lane"))
-        let positions = "string_agg(int8send(m.position), ''::bytea) FROM \(mutation) m WHERE"
+        // By lanes, so that few are settled with a thousand mutations.
+        let positions =
+            "string_agg(int8send(m.position), ''::bytea ORDER BY m.lane, m.position) FROM \(mutation) m WHERE"
         /// A page of mutations ends with the mutation that makes it this large.
         let pageBytes = 8 << 20
         func page(_ function: String, _ condition: String, _ overtaken: String) -> String {
@@ -617,15 +621,36 @@ struct PostgreSQLSchema: Sendable {
                 IF p_dead = 1 THEN RETURN (SELECT \(positions) m.state + 0 > 0); END IF;
                 RETURN (SELECT \(positions) m.state + 0 = 0);
                 """),
-            // These wait for no lane, which a transaction that appends to it may have locked: settling comes later then.
+            // Nobody makes, or claims, a head of these lanes meanwhile: it would be sent before what is revived. What is being
+            // claimed or acknowledged overtakes. Without waiting, it passes over what a transaction has locked.
             function(
-                "revive(p_positions int8[], p_even int8, p_date float8)", returns: "int8",
-                declaring: ["v_lanes int8[]", "v_count int8", "v_bytes int8"],
+                "revive(p_positions int8[], p_even int8, p_waits int8, p_date float8)", returns: "int8",
+                declaring: [
+                    "v_dead int8[] := p_positions", "v_lanes int8[]", "v_heads int8[]", "v_count int8", "v_bytes int8",
+                ],
                 """
                 \(readCommitted)
+                IF p_waits = 0 THEN
+                    v_dead := ARRAY(SELECT m.position FROM \(mutation) m
+                    WHERE m.position = ANY (p_positions) AND \(isDead) FOR UPDATE SKIP LOCKED);
+                END IF;
+                v_lanes := ARRAY(SELECT DISTINCT m.lane
+                FROM unnest(v_dead) c (position) \(joining("c.position", isDead)));
+                IF p_waits = 0 THEN
+                    v_lanes := ARRAY(SELECT l.lane FROM \(lane) l WHERE l.lane = ANY (v_lanes) FOR UPDATE SKIP LOCKED);
+                ELSE
+                    PERFORM 1 FROM \(lane) l WHERE l.lane = ANY (v_lanes) ORDER BY l.entity FOR UPDATE;
+                END IF;
+                IF p_even = 0 THEN
+                    v_heads := ARRAY(SELECT m.position FROM \(mutation) m WHERE \(isPending) AND m.position = ANY (
+                    ARRAY(SELECT l.head FROM \(lane) l WHERE l.lane = ANY (v_lanes))) FOR UPDATE SKIP LOCKED);
+                END IF;
                 WITH chosen AS MATERIALIZED (
                     SELECT d.position FROM \(mutation) d
-                    WHERE d.position = ANY (p_positions) AND d.state - 0 > 0 AND (p_even = 1 OR NOT \(isOvertaken))
+                    WHERE d.position = ANY (v_dead) AND d.state - 0 > 0 AND d.lane = ANY (v_lanes)
+                    AND (p_even = 1 OR NOT \(isOvertaken)
+                    AND NOT EXISTS (SELECT 1 FROM \(lane) l \(joining("l.head", isPending))
+                    WHERE l.lane = d.lane AND NOT l.head = ANY (v_heads)))
                 ), revived AS (
                     UPDATE \(mutation) m SET state = 0, failures = 0, claims = 0, last_error = NULL, died_at = NULL,
                     queued_at = p_date FROM chosen c WHERE m.position = c.position AND \(isDead)
@@ -636,6 +661,7 @@ struct PostgreSQLSchema: Sendable {
                 PERFORM \(name("settle"))(v_lanes, NULL, true);
                 RETURN v_count;
                 """),
+            // These wait for no lane, which a transaction that appends to it may have locked: settling comes later then.
             function(
                 "discard(p_positions int8[])", returns: "int8",
                 declaring: ["v_lanes int8[]", "v_count int8", "v_bytes int8"],

@@ -283,13 +283,18 @@ public final class PostgreSQLStore: MutationStore {
         let bytes = try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).optionalBytes(0) ?? Data()
         return stride(from: bytes.startIndex, to: bytes.endIndex, by: 8).map { start in
             bytes[start...].prefix(8).reduce(0) { $0 << 8 | Int64($1) }
-        }.sorted()
+        }
     }
 
     public func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int {
-        try await number(
-            "revive", "$1::int8[], $2::int8, $3::float8",
-            [.integers(positions), .integer(evenOvertaken ? 1 : 0), .real(date.timeIntervalSinceReferenceDate)])
+        try await withoutWaiting(positions.count) { waits in
+            try await self.number(
+                "revive", "$1::int8[], $2::int8, $3::int8, $4::float8",
+                [
+                    .integers(positions), .integer(evenOvertaken ? 1 : 0), .integer(waits),
+                    .real(date.timeIntervalSinceReferenceDate),
+                ])
+        }
     }
 
     public func discard(_ positions: [Int64]) async throws -> Int {
@@ -299,13 +304,16 @@ public final class PostgreSQLStore: MutationStore {
     public func seal() async throws -> Int64 { Int64(try await number("seal", "", [])) }
 
     public func removePending(_ positions: [Int64]) async throws -> Int {
-        func remove(waiting: Bool) async throws -> Int {
-            try await number(
-                "remove_pending", "$1::int8[], $2::int8", [.integers(positions), .integer(waiting ? 1 : 0)])
+        try await withoutWaiting(positions.count) { waits in
+            try await self.number("remove_pending", "$1::int8[], $2::int8", [.integers(positions), .integer(waits)])
         }
-        // Waiting for some, it has none of the others locked.
-        let count = try await remove(waiting: false)
-        return count < positions.count ? try await count + remove(waiting: true) : count
+    }
+
+    /// First without waiting for transactions of others, and then for the rest: while it waits for some, it has none of the
+    /// others locked.
+    private func withoutWaiting(_ most: Int, _ change: (_ waits: Int64) async throws -> Int) async throws -> Int {
+        let count = try await change(0)
+        return count < most ? try await count + change(1) : count
     }
 
     private func number(_ function: String, _ parameters: String, _ values: [StatementValue]) async throws -> Int {
