@@ -277,16 +277,20 @@
         public func deadPositions() async throws -> [Int64] { try await read { try $0.positions(.deadPositions) } }
 
         public func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int {
-            try await write { table in
-                try table.forEachDead(positions, evenOvertaken: evenOvertaken) {
-                    try table.revive($0, in: $1, at: date)
+            try await step(positions) {
+                try await self.write { table in
+                    try table.forEachDead(positions, evenOvertaken: evenOvertaken) {
+                        try table.revive($0, in: $1, at: date)
+                    }
                 }
             }
         }
 
         public func discard(_ positions: [Int64]) async throws -> Int {
-            try await erase { table in
-                try table.forEachDead(positions) { try table.remove($0, of: $1) }
+            try await step(positions) {
+                try await self.erase { table in
+                    try table.forEachDead(positions) { try table.remove($0, of: $1) }
+                }
             }
         }
 
@@ -299,7 +303,18 @@
         }
 
         public func removePending(_ positions: [Int64]) async throws -> Int {
-            try await erase { try $0.removePending(positions) }
+            try await step(positions) { try await self.erase { try $0.removePending(positions) } }
+        }
+
+        /// After a step of an operator's, of which another may follow, leaves the database to other processes for half the
+        /// time: SQLite looks only ten times a second whether a lock is free.
+        private func step(_ positions: [Int64], _ body: () async throws -> Int) async throws -> Int {
+            let began = SystemTimeBase.shared.now
+            let count = try await body()
+            if positions.count >= 1_000 {
+                try? await Task.sleep(for: min(began.duration(to: SystemTimeBase.shared.now) / 2, .milliseconds(100)))
+            }
+            return count
         }
 
         public func totals() async throws -> QueueTotals { try await read { try $0.totals() } }
