@@ -106,7 +106,7 @@
                 let began = SystemTimeBase.shared.now
                 _ = try await store.append([mutation], under: AppendRules(coalescing: .off), at: Date())
                 longest = max(longest, began.duration(to: SystemTimeBase.shared.now))
-                try? await Task.sleep(for: .milliseconds(5))
+                try? await SystemTimeBase.shared.sleep(for: .milliseconds(5))
             }
             return (number, longest)
         }

@@ -312,7 +312,8 @@
             let began = SystemTimeBase.shared.now
             let count = try await body()
             if positions.count >= 1_000 {
-                try? await Task.sleep(for: min(began.duration(to: SystemTimeBase.shared.now) / 2, .milliseconds(100)))
+                try? await SystemTimeBase.shared.sleep(
+                    for: min(began.duration(to: SystemTimeBase.shared.now) / 2, .milliseconds(100)))
             }
             return count
         }
