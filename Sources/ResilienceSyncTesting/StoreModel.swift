@@ -21,6 +21,7 @@ struct StoreModel {
     var settings: [String: String] = [:]
     private(set) var lastPosition: Int64 = 0
     private var deaths = 0
+    private var sealed: Int64 = 0
 
     var pending: [StoredMutation] { rows.filter { $0.state == .pending }.map(\.stored) }
     var dead: [StoredMutation] {
@@ -73,7 +74,9 @@ struct StoreModel {
             taken.append(mutation.id)
             let index = after.rows.lastIndex { $0.state == .pending && $0.stored.mutation.entity == mutation.entity }
             var outcome = Coalescing.Outcome.apart
-            if let index, !after.rows[index].stored.isAttempted, mutation.earlierFailures == 0 {
+            if let index, !after.rows[index].stored.isAttempted, after.rows[index].stored.position > sealed,
+                mutation.earlierFailures == 0
+            {
                 outcome = rules.coalescing.combine(after.rows[index].stored.mutation, mutation)
             }
             let into = index.map { after.rows[$0].stored }
@@ -179,7 +182,7 @@ struct StoreModel {
         return dropped.map(\.stored.mutation.id)
     }
 
-    mutating func revive(_ positions: [Int64]?, evenOvertaken: Bool, _ date: Date) -> Int {
+    mutating func revive(_ positions: [Int64], evenOvertaken: Bool, _ date: Date) -> Int {
         var count = 0
         // Decided before any is revived.
         let isMeant = rows.map { evenOvertaken || !isOvertaken($0) }
@@ -196,19 +199,17 @@ struct StoreModel {
         return count
     }
 
-    mutating func discard(_ positions: [Int64]?) -> Int {
+    mutating func discard(_ positions: [Int64]) -> Int {
         let before = rows.count
         rows.removeAll { $0.state != .pending && $0.isAmong(positions) }
         return before - rows.count
     }
 
-    mutating func seal() {
-        for index in rows.indices where rows[index].state == .pending { rows[index].stored.isAttempted = true }
-    }
+    mutating func seal() { sealed = lastPosition }
 
-    mutating func removePending(through position: Int64) -> Int {
+    mutating func removePending(_ positions: [Int64]) -> Int {
         let before = rows.count
-        rows.removeAll { $0.state == .pending && $0.stored.position <= position }
+        rows.removeAll { $0.state == .pending && $0.isAmong(positions) }
         return before - rows.count
     }
 
@@ -224,5 +225,5 @@ extension StoreModel.Row {
         return order(one) < order(other)
     }
 
-    fileprivate func isAmong(_ positions: [Int64]?) -> Bool { positions?.contains(stored.position) ?? true }
+    fileprivate func isAmong(_ positions: [Int64]) -> Bool { positions.contains(stored.position) }
 }

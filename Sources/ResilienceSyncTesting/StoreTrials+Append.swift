@@ -66,7 +66,7 @@ extension StoreTrial {
                     }
                     if attempt == "revived" {
                         try await stage.apply([.died(position, error: "x", rest: .skip)])
-                        _ = try await stage.store.revive(nil, at: stage.now)
+                        _ = try await stage.store.reviveAll(at: stage.now)
                     }
                     try await stage.reopen()
                     try await stage.append([.trial("a2", .update)], AppendRules())
@@ -196,7 +196,7 @@ extension StoreTrial {
                 let some = try await stage.store.revive([positions[1], positions[1]], at: stage.now + 60)
                 stage.require(some == 1, "\(some) are revived instead of 1")
                 try await stage.requireHeads(["a2", "c1"], "one is revived")
-                let all = try await stage.store.revive(nil, at: stage.now + 90)
+                let all = try await stage.store.reviveAll(at: stage.now + 90)
                 stage.require(all == 2, "\(all) are revived instead of 2")
                 try await stage.reopen()
                 try await stage.requirePending(["a1", "a2", "b1", "c1"], "all are revived")
@@ -222,7 +222,7 @@ extension StoreTrial {
                 try await stage.apply(claiming: [positions[0]])
                 let overtaken = try await stage.dead().map(\.isOvertaken)
                 stage.require(overtaken == [false], "an earlier one that was attempted overtakes a later one")
-                let rest = try await stage.store.revive(nil, evenOvertaken: false, at: stage.now)
+                let rest = try await stage.store.reviveAll(evenOvertaken: false, at: stage.now)
                 stage.require(rest == 1, "\(rest) are revived behind one that was attempted")
                 try await stage.requireHeads(["a1"], "the second is revived")
             },
@@ -234,7 +234,7 @@ extension StoreTrial {
                 try await stage.reopen()
                 let overtaken = try await stage.dead().map(\.isOvertaken)
                 stage.require(overtaken == [true, false], "overtaken are \(overtaken)")
-                let all = try await stage.store.revive(nil, evenOvertaken: false, at: stage.now)
+                let all = try await stage.store.reviveAll(evenOvertaken: false, at: stage.now)
                 stage.require(all == 1, "\(all) are revived instead of the one that is not overtaken")
                 let one = try await stage.store.revive([positions[0]], evenOvertaken: false, at: stage.now)
                 stage.require(one == 0, "one that is overtaken is revived")
@@ -264,7 +264,7 @@ extension StoreTrial {
                 try await require([true, true, true, false], "behind them later ones were attempted")
                 let some = try await stage.store.revive([a1, b1], evenOvertaken: false, at: stage.now)
                 stage.require(some == 0, "\(some) are revived though later ones may be on the other side")
-                let one = try await stage.store.revive(nil, evenOvertaken: false, at: stage.now)
+                let one = try await stage.store.reviveAll(evenOvertaken: false, at: stage.now)
                 stage.require(one == 1, "\(one) are revived instead of the one behind which nothing was attempted")
                 try await stage.requireHeads(["a3", "b2", "c1"], "one is revived")
                 // Dead mutations overtake no other.
@@ -355,7 +355,7 @@ extension StoreTrial {
                 let some = try await stage.store.discard([positions[1], positions[1]])
                 stage.require(some == 1, "\(some) are discarded instead of 1")
                 try await stage.requireDead(["a1", "b1"], "one is discarded")
-                let all = try await stage.store.discard(nil)
+                let all = try await stage.store.discardAll()
                 stage.require(all == 2, "\(all) are discarded instead of 2")
                 try await stage.reopen()
                 try await stage.requireDead([], "all are discarded")

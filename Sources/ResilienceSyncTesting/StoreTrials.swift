@@ -73,7 +73,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     [.trial("a2", .update, payload: "new"), .trial("a3", .update, payload: "newer"), .trial("c1")],
                     AppendRules())
                 stage.require(appended.merges.map(\.into) == ["a2"], "coalesced are \(appended.merges)")
-                let removed = try await stage.store.removePending(through: last)
+                let removed = try await stage.store.removePending(stage.store.pendingPositions().filter { $0 <= last })
                 stage.require(removed == 3, "\(removed) are removed instead of those that were there")
                 try await stage.reopen()
                 try await stage.requirePending(["a2", "c1"], "what came after the sealing")
@@ -186,7 +186,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     .acknowledged(try await stage.position(of: "a1")),
                     .died(try await stage.position(of: "b1"), error: "x", rest: .skip),
                 ])
-                _ = try await stage.store.discard(nil)
+                _ = try await stage.store.discardAll()
                 try await stage.append([.trial("a1"), .trial("b1")])
                 try await stage.requirePending(["a1", "b1"], "appended again")
             },
@@ -286,7 +286,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 try await expect(
                     QueueTotals(pending: 1, bytes: 2, dead: 1, deadBytes: 4, oldest: stage.now + 60),
                     "after one is dead")
-                _ = try await stage.store.revive(nil, at: stage.now + 90)
+                _ = try await stage.store.reviveAll(at: stage.now + 90)
                 try await expect(
                     QueueTotals(pending: 2, bytes: 6, dead: 0, oldest: stage.now + 90), "after it is revived")
                 _ = try await stage.store.removePending()
@@ -359,7 +359,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     try await stage.requireHeads(["a2"], "the last that blocked is revived")
                     try await stage.apply([.died(positions[1], error: "x", rest: .block)])
                     try await stage.requireHeads([], "it blocks the lane again")
-                    _ = try await stage.store.discard(nil)
+                    _ = try await stage.store.discardAll()
                     try await stage.requireHeads(["a3"], "the last that blocked is discarded")
                 },
                 StoreTrial("a dead mutation blocks its lane although a later one was delivered, until it is gone") {
@@ -381,7 +381,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     try await stage.apply([.died(positions[1], error: "x", rest: .killRest)])
                     try await stage.requirePending(["a1"], "parking the rest behind the second")
                     try await stage.requireHeads(["a1"], "parking the rest behind the second")
-                    _ = try await stage.store.revive(nil, at: stage.now)
+                    _ = try await stage.store.reviveAll(at: stage.now)
                     try await stage.apply([.died(positions[1], error: "x", rest: .block)])
                     try await stage.requireHeads([], "the second blocks the lane")
                 },
@@ -462,7 +462,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     try await stage.apply([.died(positions[1], error: "x", rest: .skip)])
                     let dead = try await stage.dead().map(\.claims)
                     stage.require(dead == [2], "one that died has \(dead) claims")
-                    _ = try await stage.store.revive(nil, evenOvertaken: true, at: stage.now)
+                    _ = try await stage.store.reviveAll(evenOvertaken: true, at: stage.now)
                     try await expect([0, 0, 0, 1], "after it is revived")
                 },
                 StoreTrial("a claim gives what was coalesced into a mutation since it was found") { stage in

@@ -134,24 +134,25 @@ struct StoreWalk<Store: MutationStore> {
     /// True once in `times` on average.
     private mutating func chance(_ times: Int) -> Bool { Int.random(in: 0..<times, using: &random) == 0 }
 
-    private mutating func deadOnes() -> [Int64]? {
-        if Int.random(in: 0..<3, using: &random) == 0 { return nil }
-        return Array(Set((0..<3).map { _ in model.dead.randomElement(using: &random)?.position ?? target() }))
+    /// Positions of the model's: all of these, or some, perhaps others among them.
+    private mutating func some(of stored: [StoredMutation]) -> [Int64] {
+        if Int.random(in: 0..<3, using: &random) == 0 { return stored.map(\.position) }
+        return Array(Set((0..<3).map { _ in stored.randomElement(using: &random)?.position ?? target() }))
     }
 
     private mutating func revive() async throws -> String? {
-        let (chosen, even) = (deadOnes(), Bool.random(using: &random))
-        history.append("revive \(chosen.map { "\($0)" } ?? "all")\(even ? ", even overtaken" : "")")
+        let (chosen, even) = (some(of: model.dead), Bool.random(using: &random))
+        history.append("revive \(chosen)\(even ? ", even overtaken" : "")")
         let expected = model.revive(chosen, evenOvertaken: even, date)
-        let found = try await stage.store.revive(chosen?.map(theirs), evenOvertaken: even, at: date)
+        let found = try await stage.store.revive(chosen.map(theirs), evenOvertaken: even, at: date)
         return found == expected ? nil : "\(found) are revived instead of \(expected)"
     }
 
     private mutating func discard() async throws -> String? {
-        let chosen = deadOnes()
-        history.append("discard \(chosen.map { "\($0)" } ?? "all")")
+        let chosen = some(of: model.dead)
+        history.append("discard \(chosen)")
         let expected = model.discard(chosen)
-        let found = try await stage.store.discard(chosen?.map(theirs))
+        let found = try await stage.store.discard(chosen.map(theirs))
         return found == expected ? nil : "\(found) are discarded instead of \(expected)"
     }
 
@@ -163,10 +164,10 @@ struct StoreWalk<Store: MutationStore> {
     }
 
     private mutating func removePending() async throws -> String? {
-        let last = Bool.random(using: &random) ? nil : model.pending.randomElement(using: &random)?.position
-        history.append("removePending through \(last.map { "\($0)" } ?? "all")")
-        let expected = model.removePending(through: last ?? .max)
-        let found = try await stage.store.removePending(through: last.map(theirs) ?? .max)
+        let chosen = some(of: model.pending)
+        history.append("removePending \(chosen)")
+        let expected = model.removePending(chosen)
+        let found = try await stage.store.removePending(chosen.map(theirs))
         return found == expected ? nil : "\(found) are removed instead of \(expected)"
     }
 
@@ -210,6 +211,19 @@ struct StoreWalk<Store: MutationStore> {
         if let problem = compare(try await store.dead(after: after, limit: limit), dead, "dead") { return problem }
         if let problem = compare(try await store.heads(after: after, limit: limit), heads, "the heads") {
             return problem
+        }
+        for (found, expected, what) in [
+            (try await store.pendingPositions(), model.pending, "pending"),
+            (try await store.deadPositions(), model.dead, "dead"),
+        ] {
+            let entities = Dictionary(
+                expected.map { (theirs($0.position), $0.mutation.entity) }, uniquingKeysWith: { first, _ in first })
+            if let problem = compare(found.sorted(), entities.keys.sorted(), "the positions of all \(what)") {
+                return problem
+            }
+            if Dictionary(grouping: found, by: { entities[$0] }).values.contains(where: { $0 != $0.sorted() }) {
+                return "the positions \(found) of all \(what) are not in order within an entity"
+            }
         }
         let entities = ["a", "a\0", "d", "b", "c"].shuffled(using: &random)
         let unsent = model.pending.map(\.mutation.entity)

@@ -17,6 +17,9 @@
     ///
     /// `postgresql-trials followers 50 30` has 50 queues follow a store for 30 seconds with nothing to do, and then
     /// mutations come.
+    ///
+    /// `postgresql-trials operator 1000000 100000` has an operator retry, clear and discard so many mutations of so many
+    /// entities, while another program enqueues, and with the statistics of empty tables.
     /// At once, also into a file.
     func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
@@ -43,11 +46,18 @@
                 let count = max(numbers.first.flatMap(\.self) ?? 50, 1)
                 try await Followers(count: count, seconds: max(numbers.dropFirst().first.flatMap(\.self) ?? 30, 1))
                     .run()
+            case "operator" where !numbers.contains(nil):
+                let count = max(numbers.first.flatMap(\.self) ?? 1_000_000, 1)
+                let entities = max(numbers.dropFirst().first.flatMap(\.self) ?? count / 10, 1)
+                try await Operator(count: count, entities: entities).run()
             default:
                 FileHandle.standardError.write(
                     Data(
-                        "usage: postgresql-trials kills [kills] [seed] | drain [rows] [entities] [batch] | followers [queues] [seconds]\n"
-                            .utf8))
+                        """
+                        usage: postgresql-trials kills [kills] [seed] | drain [rows] [entities] [batch] \
+                        | followers [queues] [seconds] | operator [rows] [entities]
+
+                        """.utf8))
                 exit(64)
             }
         }

@@ -240,13 +240,15 @@ struct HookedStore: MutationStore {
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
         try await inner.dead(after: position, limit: limit)
     }
-    func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int {
-        try await inner.revive(positions, evenOvertaken: evenOvertaken, at: date)
+    func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int {
+        try await hooked("revive") { try await inner.revive(positions, evenOvertaken: evenOvertaken, at: date) }
     }
-    func discard(_ positions: [Int64]?) async throws -> Int { try await inner.discard(positions) }
+    func discard(_ positions: [Int64]) async throws -> Int {
+        try await hooked("discard") { try await inner.discard(positions) }
+    }
     func seal() async throws -> Int64 { try await hooked("seal") { try await inner.seal() } }
-    func removePending(through position: Int64) async throws -> Int {
-        try await hooked("removePending") { try await inner.removePending(through: position) }
+    func removePending(_ positions: [Int64]) async throws -> Int {
+        try await hooked("removePending") { try await inner.removePending(positions) }
     }
     func lock(for queue: UUID) async throws -> SendingLock {
         try await hooked("lock") { try await locks.lock(for: queue) }

@@ -28,8 +28,7 @@ extension ThrottleStateMachine {
         guard comesInTime(answer, at: now, last, deadline), hasRoom || waitsToKnow else {
             if isInLine { _ = leave(slot.ticket) }
             limiter.changeLeased { $0.missed(cost) }
-            return .reject(
-                retryAfter: answer == .never ? nil : now.wait(until: max(now, comesAgain(answer, cost: cost))))
+            return .reject(retryAfter: now.wait(until: max(now, comesAgain(answer, cost: cost))))
         }
         let ticket = isInLine ? slot.ticket : join(cost: cost, patientUntil: patientUntil, at: now)
         let until = min(asksAgain(ticket, told: answer), latest, deadline)

@@ -9,7 +9,8 @@ extension SyncQueue {
     /// begins meanwhile. One begins afterwards, for the mutations that were enqueued since the call; none of these is
     /// removed.
     ///
-    /// If the store fails, call it again: until then the queue sends nothing by itself, but a ``flush()`` that waits
+    /// Of many, it removes 1 000 in one transaction of the store, and tells each as ``SyncEvent/cleared(_:)``. Cancelling
+    /// the caller does not end it. If the store fails, call it again: until then the queue sends nothing by itself, but a ``flush()`` that waits
     /// for the clear continues. If `markFailed` throws, nothing was removed, and the queue continues.
     ///
     /// - Parameters:
@@ -38,6 +39,7 @@ extension SyncQueue {
         let sealed = await Result { try await store.seal() }
         await cancelFlight()
         let last = try sealed.get()
+        let pending = try await store.pendingPositions().filter { $0 <= last }
         if let markFailed {
             var position = Int64.min
             while let page = try await uncancelled({ [position] in
@@ -52,11 +54,19 @@ extension SyncQueue {
                 position = page.last?.position ?? .max
             }
         }
-        if discardsDead { _ = try await store.discard(nil) }
-        let count = try await store.removePending(through: last)
+        let count = try await uncancelled { [self] in
+            if discardsDead {
+                _ = try await Self.inPages(try await store.deadPositions()) { try await store.discard($0) }
+            }
+            return try await Self.inPages(pending) { page in
+                let count = try await store.removePending(page)
+                if count > 0 { tell(.cleared(count)) }
+                return count
+            }
+        }
         goesOn = true
         change { state, _ in state.machine.cleared() }
-        tell(.cleared(count))
+        if count == 0 { tell(.cleared(0)) }
         try await endPause(keepingGrowth: false)
         return count
     }

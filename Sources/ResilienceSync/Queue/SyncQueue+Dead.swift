@@ -15,34 +15,63 @@ extension SyncQueue {
     /// Makes dead mutations pending again, at their old place, as if they had never failed, and triggers the queue.
     /// Their idempotency keys stay.
     ///
+    /// Of many, it changes 1 000 in one transaction of the store, and tells each as ``SyncEvent/revived(_:)``. Others go on in
+    /// between, so what they overtake then is passed over, too; what dies meanwhile stays dead. After an error, or if the task is
+    /// cancelled between two transactions, what was changed stays so: call it again for the rest.
+    ///
     /// - Parameters:
     ///   - positions: The ``StoredMutation/position`` of each; nil, the default, for all.
     ///   - evenOvertaken: Whether to revive also those that are ``StoredMutation/isOvertaken``: a later mutation of the
     ///     entity was delivered, or may have been, because it is in flight or its answer was lost. By default they are
     ///     passed over.
     /// - Returns: The number revived.
-    /// - Throws: What the store throws.
+    /// - Throws: What the store throws; `CancellationError`.
     @discardableResult
     public func retryDead(_ positions: [Int64]? = nil, evenOvertaken: Bool = false) async throws -> Int {
-        let count = try await store.revive(positions, evenOvertaken: evenOvertaken, at: date)
-        if count > 0 { tell(.revived(count)) }
-        // Before the trigger, which alone would have them wait for the end of the walk.
-        change { state, _ in state.machine.revived() }
-        trigger()
-        return count
+        try await changeDead(positions, telling: SyncEvent.revived) { page in
+            try await store.revive(page, evenOvertaken: evenOvertaken, at: date)
+        }
     }
 
     /// Removes dead mutations. A lane that they blocked continues.
     ///
+    /// Of many, it removes 1 000 in one transaction of the store, as ``retryDead(_:evenOvertaken:)`` does.
+    ///
     /// - Parameter positions: The ``StoredMutation/position`` of each; nil, the default, for all.
     /// - Returns: The number removed.
-    /// - Throws: What the store throws.
+    /// - Throws: What the store throws; `CancellationError`.
     @discardableResult
     public func discardDead(_ positions: [Int64]? = nil) async throws -> Int {
-        let count = try await store.discard(positions)
-        if count > 0 { tell(.discarded(count)) }
-        change { state, _ in state.machine.revived() }
-        trigger()
-        return count
+        try await changeDead(positions, telling: SyncEvent.discarded) { try await store.discard($0) }
+    }
+
+    private func changeDead(
+        _ positions: [Int64]?, telling event: (Int) -> SyncEvent, _ body: ([Int64]) async throws -> Int
+    ) async throws -> Int {
+        // Also after an error: some may be pending again.
+        defer { trigger() }
+        // In order, so that no mutation is overtaken by one of its lane that is revived with it.
+        let positions = if let positions { Set(positions).sorted() } else { try await store.deadPositions() }
+        return try await Self.inPages(positions) { page in
+            let count = try await body(page)
+            if count > 0 { tell(event(count)) }
+            // Before the trigger, which alone would have them wait for the end of the walk.
+            change { state, _ in state.machine.revived() }
+            return count
+        }
+    }
+
+    /// - Parameter change: Changes mutations in one transaction, which is short, because others of the store wait
+    ///   meanwhile; returns their number.
+    /// - Returns: The number changed.
+    static func inPages(_ positions: [Int64], _ change: ([Int64]) async throws -> Int) async throws -> Int {
+        var rest = positions[...]
+        var count = 0
+        while true {
+            count += try await change(Array(rest.prefix(1_000)))
+            rest = rest.dropFirst(1_000)
+            if rest.isEmpty { return count }
+            try Task.checkCancellation()
+        }
     }
 }

@@ -7,7 +7,7 @@
 /// What appending needs from a store, within its lock or its transaction. If it throws, everything is undone.
 protocol AppendingTable {
     func contains(id: String) throws -> Bool
-    /// The last pending mutation of a lane.
+    /// The last pending mutation of a lane; as attempted also if it is sealed.
     func last(of entity: String) throws -> StoredMutation?
     /// The next pending mutation that was never attempted.
     func fresh(after position: Int64) throws -> (position: Int64, id: String)?

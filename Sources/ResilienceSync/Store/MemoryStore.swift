@@ -54,9 +54,16 @@ public final class MemoryStore: MutationStore {
         state.withLock { $0.table.page($0.table.dead.page(after: position, limit: limit)) }
     }
 
-    public func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) -> Int {
+    // Async, or the protocol's own would be called where one may wait.
+    public func pendingPositions() async -> [Int64] {
+        state.withLock { $0.table.pending.page(after: .min, limit: .max) }
+    }
+
+    public func deadPositions() async -> [Int64] { state.withLock { $0.table.dead.page(after: .min, limit: .max) } }
+
+    public func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) -> Int {
         // In order, so that no mutation is overtaken by one that is revived with it.
-        forEachDead(positions?.sorted(), where: { evenOvertaken || !$0.isOvertaken($1) }) { entry in
+        forEachDead(positions.sorted(), where: { evenOvertaken || !$0.isOvertaken($1) }) { entry in
             entry.status = .pending
             entry.stored.queuedAt = date
             (entry.stored.failures, entry.stored.claims) = (0, 0)
@@ -65,16 +72,16 @@ public final class MemoryStore: MutationStore {
         }
     }
 
-    public func discard(_ positions: [Int64]?) -> Int { forEachDead(positions, where: { _, _ in true }) { _ in nil } }
+    public func discard(_ positions: [Int64]) -> Int { forEachDead(positions, where: { _, _ in true }) { _ in nil } }
 
     /// - Returns: The number changed.
     private func forEachDead(
-        _ positions: [Int64]?, where isMeant: (MemoryTable, MemoryTable.Entry) -> Bool,
+        _ positions: [Int64], where isMeant: (MemoryTable, MemoryTable.Entry) -> Bool,
         _ change: (inout MemoryTable.Entry) -> MemoryTable.Entry?
     ) -> Int {
         state.withLock { state in
             var count = 0
-            for position in positions ?? state.table.dead.page(after: .min, limit: .max) {
+            for position in positions {
                 guard var entry = state.table.dead(position), isMeant(state.table, entry) else { continue }
                 state.table.put(change(&entry), at: position)
                 count += 1
@@ -83,18 +90,13 @@ public final class MemoryStore: MutationStore {
         }
     }
 
-    public func seal() -> Int64 {
-        state.withLock { state in
-            for position in state.table.fresh.page(after: .min, limit: .max) { state.table.attempt(position) }
-            return state.table.lastPosition
-        }
-    }
+    public func seal() -> Int64 { state.withLock { $0.table.seal() } }
 
-    public func removePending(through position: Int64) -> Int {
+    public func removePending(_ positions: [Int64]) -> Int {
         state.withLock { state in
-            let positions = state.table.pending.page(after: .min, limit: .max).filter { $0 <= position }
-            for position in positions { state.table.put(nil, at: position) }
-            return positions.count
+            let pending = positions.filter { state.table.pending($0) != nil }
+            for position in pending { state.table.put(nil, at: position) }
+            return pending.count
         }
     }
 
@@ -154,12 +156,6 @@ extension MemoryTable {
             dropped.append(first.stored.mutation.id)
         }
         return dropped
-    }
-
-    fileprivate mutating func attempt(_ position: Int64) {
-        guard var entry = pending(position) else { return }
-        entry.stored.isAttempted = true
-        put(entry, at: position)
     }
 
     fileprivate mutating func claim(_ position: Int64) -> StoredMutation? {

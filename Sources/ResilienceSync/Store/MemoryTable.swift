@@ -47,7 +47,9 @@ struct MemoryTable: Equatable {
     private var pendingCount = 0
     private var bytes = 0
     private var deadBytes = 0
-    private(set) var lastPosition: Int64 = 0
+    private var lastPosition: Int64 = 0
+    /// Nothing is coalesced into mutations up to this position.
+    private var sealed: Int64 = 0
     /// The entries before ``atomically(_:)`` began; nil outside of it.
     private var before: [Int64: Entry?]?
 
@@ -55,7 +57,8 @@ struct MemoryTable: Equatable {
     var rebuilt: MemoryTable {
         var table = MemoryTable()
         for (position, entry) in entries { table.put(entry, at: position) }
-        (table.lastDeath, table.latestDate, table.lastPosition) = (lastDeath, latestDate, lastPosition)
+        (table.lastDeath, table.latestDate) = (lastDeath, latestDate)
+        (table.lastPosition, table.sealed) = (lastPosition, sealed)
         return table
     }
 
@@ -88,6 +91,11 @@ struct MemoryTable: Equatable {
     /// The pending positions of a lane after a position.
     func rest(of entity: String, after position: Int64) -> [Int64] {
         lanes[ExactText(entity)]?.pending.page(after: position, limit: .max) ?? []
+    }
+
+    mutating func seal() -> Int64 {
+        sealed = lastPosition
+        return sealed
     }
 
     /// The dead mutation to drop first.
@@ -208,7 +216,9 @@ extension MemoryTable: AppendingTable {
     func contains(id: String) -> Bool { ids.contains(ExactText(id)) }
 
     func last(of entity: String) -> StoredMutation? {
-        lanes[ExactText(entity)]?.pending.last.flatMap { entries[$0] }?.stored
+        var last = lanes[ExactText(entity)]?.pending.last.flatMap { entries[$0] }?.stored
+        if let position = last?.position, position <= sealed { last?.isAttempted = true }
+        return last
     }
 
     func fresh(after position: Int64) -> (position: Int64, id: String)? {

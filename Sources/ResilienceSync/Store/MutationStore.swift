@@ -20,8 +20,8 @@ public protocol MutationStore: Sendable {
     /// Adds mutations at the end, in order: all of them that are new, or none.
     ///
     /// A mutation is passed over if its id is taken by a pending or dead mutation, or by an earlier one of these. Each of the
-    /// others is first coalesced, by the rules, with the last pending mutation of its lane, unless that one is attempted,
-    /// or the new one has ``Mutation/earlierFailures``. These become its ``StoredMutation/failures``, and such a mutation is
+    /// others is first coalesced, by the rules, with the last pending mutation of its lane, unless that one is attempted
+    /// or sealed, or the new one has ``Mutation/earlierFailures``. These become its ``StoredMutation/failures``, and such a mutation is
     /// attempted from the start. An append that makes the queue hold no more than before is never rejected for the limits.
     ///
     /// - Parameters:
@@ -87,37 +87,57 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation]
 
+    /// Returns the positions of all mutations that are pending at one moment. By default it reads pages of
+    /// ``pending(after:limit:)``.
+    ///
+    /// Those of one entity are in order. A queue changes 1 000 of them at a time, as they come here: those of one entity at
+    /// once, if they stand together.
+    ///
+    /// - Returns: The positions.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
+    func pendingPositions() async throws -> [Int64]
+
+    /// Returns the positions of all mutations that are dead at one moment, as ``pendingPositions()`` does. By default it reads
+    /// pages of ``dead(after:limit:)``.
+    ///
+    /// - Returns: The positions.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
+    func deadPositions() async throws -> [Int64]
+
     /// Makes dead mutations pending again, at their old place, with no failures, no claims, no error and a new
     /// ``StoredMutation/queuedAt``. They stay attempted if they were.
     ///
     /// - Parameters:
-    ///   - positions: The mutations to revive; nil for all. Positions that are not dead are passed over.
+    ///   - positions: The mutations to revive, of which a queue passes at most 1 000. Positions that are not dead are passed
+    ///     over.
     ///   - evenOvertaken: Whether to revive also those that are ``StoredMutation/isOvertaken`` before this call revives
     ///     any.
     ///   - date: Now, by the wall clock.
     /// - Returns: The number revived.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
-    func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int
+    func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int
 
     /// Removes dead mutations.
     ///
-    /// - Parameter positions: The mutations to remove; nil for all. Positions that are not dead are passed over.
+    /// - Parameter positions: The mutations to remove, of which a queue passes at most 1 000. Positions that are not dead
+    ///   are passed over.
     /// - Returns: The number removed.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
-    func discard(_ positions: [Int64]?) async throws -> Int
+    func discard(_ positions: [Int64]) async throws -> Int
 
-    /// Marks all pending mutations as attempted, so that nothing is coalesced into them from now on.
+    /// Seals what is pending: nothing is coalesced into it from now on.
     ///
-    /// - Returns: A position that no mutation of the store is beyond; mutations added later have a higher one.
+    /// - Returns: The highest position that is sealed. No mutation of the store is beyond it, and mutations added later are.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func seal() async throws -> Int64
 
-    /// Removes all pending mutations up to a position.
+    /// Removes pending mutations.
     ///
-    /// - Parameter position: The last position to remove.
+    /// - Parameter positions: The mutations to remove, of which a queue passes at most 1 000. Positions that are not pending
+    ///   are passed over.
     /// - Returns: The number removed.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
-    func removePending(through position: Int64) async throws -> Int
+    func removePending(_ positions: [Int64]) async throws -> Int
 
     /// Returns how much the store holds.
     ///
@@ -199,11 +219,31 @@ extension MutationStore {
     public var now: Date? { nil }
 
     public func changes() -> AsyncStream<Void>? { nil }
+
+    public func pendingPositions() async throws -> [Int64] {
+        try await Self.positions { try await pending(after: $0, limit: $1) }
+    }
+
+    public func deadPositions() async throws -> [Int64] {
+        try await Self.positions { try await dead(after: $0, limit: $1) }
+    }
+
+    private static func positions(
+        _ page: (_ after: Int64, _ limit: Int) async throws -> [StoredMutation]
+    ) async throws -> [Int64] {
+        var positions: [Int64] = []
+        var last = Int64.min
+        while case let next = try await page(last, 1_000).map(\.position), let end = next.last, end > last {
+            positions += next
+            last = end
+        }
+        return positions
+    }
 }
 
 extension MutationStore {
-    /// Removes all pending mutations.
-    package func removePending() async throws -> Int { try await removePending(through: .max) }
+    /// Removes all pending mutations, in one transaction.
+    package func removePending() async throws -> Int { try await removePending(pendingPositions()) }
 
     /// Keeps all dead mutations.
     package func apply(
@@ -213,9 +253,17 @@ extension MutationStore {
     }
 
     /// Revives overtaken ones, too.
-    package func revive(_ positions: [Int64]?, at date: Date) async throws -> Int {
+    package func revive(_ positions: [Int64], at date: Date) async throws -> Int {
         try await revive(positions, evenOvertaken: true, at: date)
     }
+
+    /// Revives all dead mutations, in one transaction.
+    package func reviveAll(evenOvertaken: Bool = true, at date: Date) async throws -> Int {
+        try await revive(deadPositions(), evenOvertaken: evenOvertaken, at: date)
+    }
+
+    /// Removes all dead mutations, in one transaction.
+    package func discardAll() async throws -> Int { try await discard(deadPositions()) }
 }
 
 /// The first pending mutation of a lane, without its payload, which may change until the mutation is claimed.

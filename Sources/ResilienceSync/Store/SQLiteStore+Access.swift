@@ -61,33 +61,20 @@
             let asked = ContinuousClock.now
             do {
                 return try await withCheckedThrowingContinuation { continuation in
-                    database.asyncWriteWithoutTransaction { db in
+                    // Not the store: its database would be closed where it is busy, if the closure were the last to have it.
+                    database.asyncWriteWithoutTransaction { [path, lockWait] db in
                         continuation.resume(
                             with: Result {
-                                try Self.checkUsable(db, path: self.path)
+                                try Self.checkUsable(db, path: path)
                                 guard !db.isInsideTransaction else {
                                     throw DatabaseError(message: "The program left a transaction open")
                                 }
-                                return try self.sharingTheWait(since: asked, db) { try body(db) }
+                                return try lockWait?.share(since: asked, db) { try body(db) } ?? body(db)
                             })
                     }
                 }
             } catch let error as DatabaseError {
                 throw Self.failure(to: .use, path, error)
-            }
-        }
-
-        /// Calls wait for each other, and the first of them for another process's lock: what it waited for in vain, those
-        /// behind it have waited, too.
-        private func sharingTheWait<R>(
-            since asked: ContinuousClock.Instant, _ db: Database, _ body: () throws -> R
-        ) throws -> R {
-            guard let lockWait else { return try body() }
-            let waited = waitedInVain.withLock { $0.map { max(.zero, asked.duration(to: $0)) } } ?? .zero
-            sqlite3_busy_timeout(db.sqliteConnection, CInt(max(.zero, lockWait - waited) / .milliseconds(1)))
-            do { return try body() } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
-                waitedInVain.withLock { $0 = .now }
-                throw error
             }
         }
 
@@ -133,6 +120,25 @@
         private static func shrink(_ db: Database) throws {
             let isEmpty = try Int.fetchOne(db, sql: "SELECT 1 FROM resilience_mutation LIMIT 1") == nil
             if try isEmpty || isMostlyFree(db) { try db.execute(sql: "VACUUM") }
+        }
+    }
+
+    /// Calls wait for each other, and the first of them for another process's lock: what it waited for in vain, those behind
+    /// it have waited, too.
+    final class SharedLockWait: Sendable {
+        private let length: Duration
+        /// When a call has waited for that long the last time.
+        private let waitedInVain = Locked<ContinuousClock.Instant?>(nil)
+
+        init(length: Duration) { self.length = length }
+
+        func share<R>(since asked: ContinuousClock.Instant, _ db: Database, _ body: () throws -> R) throws -> R {
+            let waited = waitedInVain.withLock { $0.map { max(.zero, asked.duration(to: $0)) } } ?? .zero
+            sqlite3_busy_timeout(db.sqliteConnection, CInt(max(.zero, length - waited) / .milliseconds(1)))
+            do { return try body() } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+                waitedInVain.withLock { $0 = .now }
+                throw error
+            }
         }
     }
 

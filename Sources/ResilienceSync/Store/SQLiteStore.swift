@@ -28,7 +28,7 @@
     /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was
     /// deleted, moved or replaced while it was open.
     ///
-    /// ``removePending(through:)`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a
+    /// ``removePending(_:)`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a
     /// file of the store's own, if that costs no more than was removed. A reader or a full disk can delay this until
     /// the next time; the store does not wait for it. If the program has a busy callback of its own, the log is written
     /// back to the database, but not emptied.
@@ -53,10 +53,8 @@
         /// Whether the file is the store's own.
         let isOwn: Bool
         private let removesFile: Bool
-        /// How long a call waits for a lock of another process; nil if the program's own configuration says that.
-        let lockWait: Duration?
-        /// When a call has waited for that long the last time.
-        let waitedInVain = Locked<ContinuousClock.Instant?>(nil)
+        /// nil if the program's own configuration says how long a call waits for a lock.
+        let lockWait: SharedLockWait?
         private let sender: SenderFile
         /// The pause by hand that whoever claims was told of last.
         private let toldHandPause = Locked<String?>(nil)
@@ -90,7 +88,7 @@
             self.path = path
             self.removesFile = removesFile
             isOwn = true
-            lockWait = .seconds(busyTimeout)
+            lockWait = SharedLockWait(length: .seconds(busyTimeout))
             var configuration = Configuration()
             configuration.busyMode = .timeout(busyTimeout)
             // Does nothing until the app posts GRDB's `suspendNotification`.
@@ -258,6 +256,7 @@
         public func apply(
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
         ) async throws -> ApplyResult {
+            // Not the store: its database would be closed where it is busy, if the closure were the last to have it.
             let (result, handPause) = try await write { [told = toldHandPause.withLock { $0 }] table in
                 try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }
@@ -279,34 +278,52 @@
             try await read { try $0.page(.dead, after: position, limit: limit) }
         }
 
-        public func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int {
-            try await write { table in
-                try table.forEachDead(positions, evenOvertaken: evenOvertaken) {
-                    try table.revive($0, in: $1, at: date)
+        public func pendingPositions() async throws -> [Int64] {
+            try await read { try $0.positions(.pendingPositions) }
+        }
+
+        public func deadPositions() async throws -> [Int64] { try await read { try $0.positions(.deadPositions) } }
+
+        public func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int {
+            try await step(positions) {
+                try await self.write { table in
+                    try table.forEachDead(positions, evenOvertaken: evenOvertaken) {
+                        try table.revive($0, in: $1, at: date)
+                    }
                 }
             }
         }
 
-        public func discard(_ positions: [Int64]?) async throws -> Int {
-            try await erase { table in
-                try table.forEachDead(positions) { try table.remove($0, of: $1) }
+        public func discard(_ positions: [Int64]) async throws -> Int {
+            try await step(positions) {
+                try await self.erase { table in
+                    try table.forEachDead(positions) { try table.remove($0, of: $1) }
+                }
             }
         }
 
         public func seal() async throws -> Int64 {
             try await write { table in
-                try table.execute(.seal, [])
-                return try table.row(.lastPosition).flatMap { Int64.fromDatabaseValue($0[0]) } ?? .min
+                let last = try table.row(.lastPosition).flatMap { Int64.fromDatabaseValue($0[0]) } ?? 0
+                try table.set("sealedThrough", to: "\(last)")
+                return last
             }
         }
 
-        public func removePending(through position: Int64) async throws -> Int {
-            try await erase { table in
-                try table.execute(.removePending, [position])
-                let count = table.db.changesCount
-                try table.execute(.settleAll, [])
-                return count
+        public func removePending(_ positions: [Int64]) async throws -> Int {
+            try await step(positions) { try await self.erase { try $0.removePending(positions) } }
+        }
+
+        /// After a step of an operator's, of which another may follow, leaves the database to other processes for half the
+        /// time: SQLite looks only ten times a second whether a lock is free.
+        private func step(_ positions: [Int64], _ body: () async throws -> Int) async throws -> Int {
+            let began = SystemTimeBase.shared.now
+            let count = try await body()
+            if positions.count >= 1_000 {
+                try? await SystemTimeBase.shared.sleep(
+                    for: min(began.duration(to: SystemTimeBase.shared.now) / 2, .milliseconds(100)))
             }
+            return count
         }
 
         public func totals() async throws -> QueueTotals { try await read { try $0.totals() } }

@@ -7,9 +7,11 @@
         /// Every statement that is run while a queue runs. Those that must not scan the table name their index.
         package enum SQL: String, CaseIterable {
             case contains = "SELECT 1 FROM resilience_mutation WHERE id = ?"
+            /// As attempted also if it is sealed.
             case last = """
-                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, claims, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
+                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted OR
+                position <= (SELECT CAST(value AS INTEGER) FROM resilience_setting WHERE name = 'sealedThrough') AS attempted,
+                failures, last_error, died_at, overtaken, claims, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
                 ORDER BY position DESC LIMIT 1
                 """
             case hasPending = """
@@ -121,25 +123,14 @@
                 FROM resilience_mutation AS dead INDEXED BY resilience_dead
                 WHERE state > 0 AND position > ? ORDER BY position LIMIT ?
                 """
-            case deadPositions = """
-                SELECT position FROM resilience_mutation INDEXED BY resilience_dead
-                WHERE state > 0 AND position > ? ORDER BY position LIMIT 1000
+            case pendingPositions = """
+                SELECT position FROM resilience_mutation INDEXED BY resilience_lane WHERE state = 0
+                ORDER BY entity, position
                 """
-            case seal = """
-                UPDATE resilience_mutation INDEXED BY resilience_pending SET attempted = 1 WHERE state = 0 AND attempted = 0
+            case deadPositions = """
+                SELECT position FROM resilience_mutation INDEXED BY resilience_dead WHERE state > 0 ORDER BY position
                 """
             case lastPosition = "SELECT MAX(position) FROM resilience_mutation"
-            case removePending = """
-                DELETE FROM resilience_mutation INDEXED BY resilience_pending WHERE state = 0 AND position <= ?
-                """
-            /// The rest of a lane has a head again, if nothing blocks it.
-            case settleAll = """
-                UPDATE resilience_mutation INDEXED BY resilience_pending SET head = 1 WHERE state = 0 AND head = 0
-                AND position = (SELECT MIN(position) FROM resilience_mutation AS other INDEXED BY resilience_lane
-                WHERE other.entity = resilience_mutation.entity AND other.state = 0)
-                AND NOT EXISTS (SELECT 1 FROM resilience_mutation AS other INDEXED BY resilience_block
-                WHERE other.entity = resilience_mutation.entity AND other.state = 2)
-                """
             case counts = "SELECT pending, bytes, dead, dead_bytes FROM resilience_totals"
             case oldest = """
                 SELECT queued_at FROM resilience_mutation INDEXED BY resilience_pending WHERE state = 0
@@ -256,28 +247,36 @@
             return dropped
         }
 
-        /// - Parameter positions: The positions to visit; nil for all.
+        func positions(_ sql: SQL) throws -> [Int64] { try Int64.fetchAll(statement(sql)) }
+
         /// - Returns: The number visited.
         func forEachDead(
-            _ positions: [Int64]?, evenOvertaken: Bool = true, _ body: (Int64, _ entity: DatabaseValue) throws -> Void
+            _ positions: [Int64], evenOvertaken: Bool = true, _ body: (Int64, _ entity: DatabaseValue) throws -> Void
         ) throws -> Int {
-            // In order, so that no mutation is overtaken by one that is revived with it.
-            let positions = positions?.sorted()
             var count = 0
-            var last = Int64.min
-            while true {
-                let page =
-                    try positions ?? Int64.fetchAll(statement(.deadPositions), arguments: StatementArguments([last]))
-                for position in page {
-                    guard let dead = try row(.deadEntity, [position]),
-                        evenOvertaken || dead.integer("overtaken") == 0
-                    else { continue }
-                    try body(position, dead["entity"])
-                    count += 1
-                }
-                guard positions == nil, let end = page.last else { return count }
-                last = end
+            // In order, so that no mutation is overtaken by one that is revived with it.
+            for position in positions.sorted() {
+                guard let dead = try row(.deadEntity, [position]), evenOvertaken || dead.integer("overtaken") == 0
+                else { continue }
+                try body(position, dead["entity"])
+                count += 1
             }
+            return count
+        }
+
+        /// - Returns: The number removed.
+        func removePending(_ positions: [Int64]) throws -> Int {
+            var entities: Set<DatabaseValue> = []
+            var count = 0
+            for position in positions {
+                guard let entity = try entity(ofPending: position) else { continue }
+                try execute(.delete, [position])
+                entities.insert(entity)
+                count += 1
+            }
+            // Once for each, since a head would go with the next.
+            for entity in entities { try execute(.settle, [entity]) }
+            return count
         }
 
         func totals() throws -> QueueTotals {

@@ -24,7 +24,7 @@
             in store: SQLiteStore, _ source: () throws -> [Mutation]
         ) async throws -> (mutations: [Mutation], isResumed: Bool) {
             // Without this, dead mutations could not be tried again, because their ids are taken.
-            _ = try await store.revive(nil, evenOvertaken: true, at: Date())
+            _ = try await store.reviveAll(at: Date())
             var pending: [Mutation] = []
             var position = Int64.min
             while true {

@@ -100,7 +100,7 @@
                     _ = try await store.apply([.acknowledged(first.position)], claiming: [])
                 }
                 try expect(
-                    try await store.revive(nil, at: date) == dead.count + (pending.isEmpty ? 0 : 1),
+                    try await store.reviveAll(at: date) == dead.count + (pending.isEmpty ? 0 : 1),
                     "not all are revived")
                 try expect(
                     try await store.removePending() == pending.count + dead.count - (pending.count > 1 ? 1 : 0),

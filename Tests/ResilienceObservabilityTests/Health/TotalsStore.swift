@@ -73,14 +73,12 @@ final class TotalsStore: MutationStore {
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
         try await inner.dead(after: position, limit: limit)
     }
-    func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int {
+    func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int {
         try await inner.revive(positions, evenOvertaken: evenOvertaken, at: date)
     }
-    func discard(_ positions: [Int64]?) async throws -> Int { try await inner.discard(positions) }
+    func discard(_ positions: [Int64]) async throws -> Int { try await inner.discard(positions) }
     func seal() async throws -> Int64 { try await inner.seal() }
-    func removePending(through position: Int64) async throws -> Int {
-        try await inner.removePending(through: position)
-    }
+    func removePending(_ positions: [Int64]) async throws -> Int { try await inner.removePending(positions) }
     func lock(for queue: UUID) async throws -> SendingLock { try await inner.lock(for: queue) }
     func unlock(for queue: UUID) async { await inner.unlock(for: queue) }
     func setting(_ name: String) async throws -> String? { try await inner.setting(name) }

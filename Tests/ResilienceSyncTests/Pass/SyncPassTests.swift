@@ -198,7 +198,7 @@ import Testing
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
         try await queue.enqueue(Mutation("a1"))
-        applying.value = { [store] _ in _ = store.removePending(through: .max) }
+        applying.value = { [store] _ in _ = try await store.removePending() }
         #expect(try await pass.run().end == .pulledInPart(cursor: 0))
         applying.value = nil
         #expect(try await pass.run().end == .pulled(cursor: 100))
@@ -212,7 +212,7 @@ import Testing
         applying.value = { [store] (pull) async throws in
             #expect(try await pull.unsent(among: ["a"]) == ["a"])
             #expect(try await pull.unsent(among: ["b"]) == [])
-            _ = store.removePending(through: .max)
+            _ = try await store.removePending()
         }
         #expect(try await pass.run().end == .pulledInPart(cursor: 0))
     }

@@ -281,54 +281,125 @@
         /// Lets something begin that waits for the lane of `a`, and something else happen before it can go on.
         private func whileLaneIsHeld<R: Sendable>(
             by worker: Worker, _ function: String, _ wait: @escaping @Sendable () async throws -> R,
-            meanwhile: @escaping @Sendable () async throws -> Void
+            meanwhile: @Sendable () async throws -> Void
         ) async throws -> R {
-            let (database, now) = (database, Self.now)
-            let waiting = Locked<Task<R, any Error>?>(nil)
-            let failure = Box<any Error>()
+            let now = Self.now
+            return try await whileHeld(
+                { session in
+                    _ = try await worker.store.append(
+                        [Mutation("a9")], under: AppendRules(coalescing: .off), at: now, joining: session)
+                }, function, wait, meanwhile: meanwhile)
+        }
+
+        /// Lets something begin that waits for a transaction, and something else happen before that is committed.
+        private func whileHeld<R: Sendable>(
+            _ hold: @Sendable (any StatementSession) async throws -> Void, _ function: String,
+            _ wait: @escaping @Sendable () async throws -> R, meanwhile: @Sendable () async throws -> Void
+        ) async throws -> R {
+            let database = database
+            let task = try await database.engine.transaction { session in
+                try await hold(session)
+                let isOver = Box<Bool>()
+                let task = Task {
+                    defer { isOver.value = true }
+                    return try await wait()
+                }
+                while isOver.value == nil {
+                    let waiting = try await database.run(
+                        "SELECT 1::int8 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
+                        [.text("%\(database.schema)%\(function)%")])
+                    if !waiting.isEmpty { break }
+                }
+                try await meanwhile()
+                return task
+            }
+            return try await task.value
+        }
+
+        /// A transaction of a program's that appends to the lane of `a` is open meanwhile.
+        private func holdingALane(_ worker: Worker, _ body: @Sendable () async throws -> Void) async throws {
+            let now = Self.now
             try await database.engine.transaction { session in
                 _ = try await worker.store.append(
                     [Mutation("a9")], under: AppendRules(coalescing: .off), at: now, joining: session)
-                let task = Task {
-                    do { return try await wait() } catch {
-                        failure.value = error
-                        throw error
-                    }
-                }
-                waiting.withLock { $0 = task }
-                while try await database.run(
-                    "SELECT 1::int8 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
-                    [.text("%\(database.schema)%\(function)%")]
-                ).isEmpty {
-                    if let failure = failure.value { throw failure }
-                }
-                try await meanwhile()
+                try await body()
             }
-            return try await waiting.withLock { $0 }!.value
+        }
+
+        @Test("reviving waits for a transaction that appends to the lane, and has no other lane locked meanwhile")
+        func heldLaneRevived() async throws {
+            let one = try await worker()
+            try await append(["a1", "b1", "b2", "c1"], to: one)
+            try await one.lock()
+            let heads = try await one.heads()
+            #expect(try await one.apply(claiming: heads) == ["a1", "b1", "c1"])
+            _ = try await one.apply([0, 2].map { .died(heads[$0].position, error: "", rest: .skip) })
+            let count = try await whileLaneIsHeld(by: one, "revive") {
+                try await one.store.reviveAll(at: Self.now)
+            } meanwhile: {
+                _ = try await one.apply([.died(heads[1].position, error: "", rest: .block)])
+                try await append(["c2"], to: one)
+            }
+            #expect(count == 2)
+            #expect(try await one.store.dead(after: .min, limit: 9).map(\.mutation.id) == ["b1"])
+            #expect(try await one.heads().map(\.id) == ["a1", "c1"])
         }
 
         @Test(
-            "what dies while dead mutations are discarded or revived stays, and blocks its lane",
-            arguments: [true, false])
-        func diesMeanwhile(isDiscarded: Bool) async throws {
+            "what is claimed while an older one is revived counts as attempted, and the other way round, it is no head")
+        func claimedMeanwhile() async throws {
+            let (one, store) = (try await worker(), try await database.store(sending: .shared))
+            try await append(["a1", "a2"], to: one)
+            try await one.lock()
+            let a1 = try #require(try await one.heads().first)
+            _ = try await one.apply(claiming: [a1])
+            _ = try await one.apply([.died(a1.position, error: "", rest: .skip)])
+            let a2 = try #require(try await one.heads().first)
+            // The claim is not committed yet.
+            try await whileRowIsHeld(a2.position, by: "UPDATE {}.sync_mutation SET attempted = true", "revive") {
+                let count = try await store.revive([a1.position], evenOvertaken: false, at: Self.now)
+                #expect(count == 0)
+            }
+            _ = try await database.run("UPDATE {}.sync_mutation SET attempted = false")
+            // As a revival that is not committed yet.
+            let revival = """
+                WITH l AS (UPDATE {}.sync_lane SET head = \(a1.position)), m AS
+                (UPDATE {}.sync_mutation SET state = 0, died_at = NULL WHERE position = \(a1.position))
+                UPDATE {}.sync_mutation SET claims = claims
+                """
+            try await whileRowIsHeld(a2.position, by: revival, "apply") {
+                let claimed = try await one.apply(claiming: [a2])
+                #expect(claimed == [])
+            }
+        }
+
+        /// Changes a mutation in a transaction that is committed once something waits for it.
+        private func whileRowIsHeld(
+            _ position: Int64, by change: String, _ function: String,
+            _ wait: @escaping @Sendable () async throws -> Void
+        ) async throws {
+            let statement =
+                change.replacing("{}", with: "\"\(database.schema)\"") + " WHERE position = \(position)"
+            try await whileHeld({ try await $0.run(statement, []) }, function, wait) {}
+        }
+
+        @Test("discarding waits for no transaction that appends to the lane, which goes on in order after it")
+        func heldLane() async throws {
             let one = try await worker()
             try await append(["a1", "b1", "b2"], to: one)
             try await one.lock()
             let heads = try await one.heads()
             #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
             _ = try await one.apply([.died(heads[0].position, error: "", rest: .skip)])
-            let count = try await whileLaneIsHeld(by: one, isDiscarded ? "discard" : "revive") {
-                isDiscarded
-                    ? try await one.store.discard(nil)
-                    : try await one.store.revive(nil, evenOvertaken: true, at: Self.now)
-            } meanwhile: {
+            try await holdingALane(one) {
+                let count = try await one.store.discardAll()
+                #expect(count == 1)
                 _ = try await one.apply([.died(heads[1].position, error: "", rest: .block)])
             }
-            #expect(count == 1)
             #expect(try await one.store.dead(after: .min, limit: 9).map(\.mutation.id) == ["b1"])
-            #expect(try await one.heads().map(\.id) == [isDiscarded ? "a9" : "a1"])
+            #expect(try await one.heads().map(\.id) == ["a9"])
             // The lane goes on, in order, once it is not blocked any more.
-            #expect(try await one.store.discard(nil) == 1)
+            #expect(try await one.store.discardAll() == 1)
             try await append(["b3"], to: one)
             let b2 = try #require(try await one.heads().first { $0.entity == "b" })
             #expect(b2.id == "b2")
@@ -346,14 +417,12 @@
             let heads = try await one.heads()
             #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
             _ = try await one.apply([.died(heads[1].position, error: "", rest: .skip)])
-            let last = try await one.store.seal()
-            let count = try await whileLaneIsHeld(by: one, "remove_pending") {
-                try await one.store.removePending(through: last)
-            } meanwhile: {
-                let revived = try await one.store.revive(nil, evenOvertaken: true, at: Self.now)
-                #expect(revived == 1)
+            let pending = try await one.store.pendingPositions()
+            try await holdingALane(one) {
+                let revived = try await one.store.reviveAll(at: Self.now)
+                let removed = try await one.store.removePending(pending)
+                #expect(revived == 1 && removed == 1)
             }
-            #expect(count == 1)
             try await append(["b2"], to: one)
             #expect(try await one.store.pending(after: .min, limit: 9).map(\.mutation.id) == ["b1", "a9", "b2"])
             #expect(try await one.heads().map(\.id) == ["b1", "a9"])

@@ -33,15 +33,38 @@
             #expect(try await stores[0].totals().pending == 8)
         }
 
+        /// Makes the tables as an earlier version made them.
+        private func goBack(to version: Int) async throws {
+            let indexes = ["pending_position", "dead", "dead_lane", "not_overtaken", "death", "died"]
+            for statement in indexes.map({ "DROP INDEX {}.sync_\($0)_index" }) + [
+                "CREATE INDEX sync_dead_index ON {}.sync_mutation (position) WHERE state > 0",
+                "CREATE INDEX sync_dead_lane_index ON {}.sync_mutation (lane, position) WHERE state > 0",
+                "CREATE INDEX sync_block_index ON {}.sync_mutation (lane) WHERE state = 2",
+                "CREATE INDEX sync_death_index ON {}.sync_mutation (state, death, position) WHERE state > 0",
+                "CREATE INDEX sync_died_index ON {}.sync_mutation (died_at) WHERE state > 0",
+                "ALTER TABLE {}.sync_sender DROP COLUMN sealed",
+                version == 1 ? "ALTER TABLE {}.sync_mutation DROP COLUMN claims" : "SELECT 1",
+                "UPDATE {}.sync_schema SET version = \(version)",
+            ] { _ = try await database.run(statement) }
+        }
+
+        private func indexes() async throws -> [String] {
+            try await database.run(
+                "SELECT indexdef::text FROM pg_indexes WHERE schemaname = $1::text ORDER BY indexdef",
+                [.text(database.schema)]
+            ).compactMap { $0.first?.text }
+        }
+
         @Test(
-            "tables of version 1 are migrated, by the store or by hand, and their claims are counted from then on",
-            arguments: [true, false])
-        func version1(byHand: Bool) async throws {
+            "tables of earlier versions are migrated, by the store or by hand, and their claims are counted from then on",
+            arguments: [1, 2], [true, false])
+        func migrated(from version: Int, byHand: Bool) async throws {
             _ = try await database.store().append([Mutation("a1")], under: Self.rules, at: Self.date)
-            _ = try await database.run("ALTER TABLE {}.sync_mutation DROP COLUMN claims")
-            _ = try await database.run("UPDATE {}.sync_schema SET version = 1")
+            let indexes = try await indexes()
+            try await goBack(to: version)
+            #expect(try await self.indexes() != indexes)
             if byHand {
-                let statements = try PostgreSQLStore.migration(schema: database.schema, from: 1)
+                let statements = try PostgreSQLStore.migration(schema: database.schema, from: version)
                 try await database.engine.transaction { session in
                     for statement in statements { try await session.run(statement, []) }
                 }
@@ -52,7 +75,9 @@
                 let claimed = try await store.apply([], claiming: heads.map(\.position), at: Self.date)
                 #expect(claimed.map(\.mutation.id) == ["a1"] && claimed.map(\.claims) == [claims])
             }
-            #expect(try PostgreSQLStore.migration(schema: database.schema, from: 2).isEmpty)
+            #expect(try await self.indexes() == indexes)
+            #expect(try await database.store().seal() > 0)
+            #expect(try PostgreSQLStore.migration(schema: database.schema, from: 3).isEmpty)
         }
 
         @Test("a newer version's tables are left as they are")
@@ -62,10 +87,10 @@
             await #expect(throws: SyncQueueError.newerSchema(path: store.path, version: 7)) {
                 try await database.store()
             }
-            try await store.set("resilience_oldest_reader", to: "3")
+            try await store.set("resilience_oldest_reader", to: "4")
             await #expect(throws: SyncQueueError.self) { try await database.store() }
             // It says that this version can use it.
-            try await store.set("resilience_oldest_reader", to: "2")
+            try await store.set("resilience_oldest_reader", to: "3")
             try await database.store().append([Mutation("a1")])
             #expect(try await store.totals().pending == 1)
             _ = try await database.run("DELETE FROM {}.sync_schema")

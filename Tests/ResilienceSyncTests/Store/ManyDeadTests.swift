@@ -12,11 +12,11 @@ import Testing
             try await store.append(Mutation.many(2_500))
             let parkAll = (1...2_500).map { MutationChange.died($0, error: "410", rest: .skip) }
             _ = try await store.apply(parkAll, claiming: [])
-            #expect(try await store.revive(nil, at: Date()) == 2_500)
+            #expect(try await store.reviveAll(at: Date()) == 2_500)
             var totals = try await store.totals()
             #expect(totals.pending == 2_500 && totals.dead == 0)
             _ = try await store.apply(parkAll, claiming: [])
-            #expect(try await store.discard(nil) == 2_500)
+            #expect(try await store.discardAll() == 2_500)
             totals = try await store.totals()
             #expect(totals.pending == 0 && totals.dead == 0)
         }

@@ -99,13 +99,13 @@ import Testing
                     keeping: DeadLimits(maxCount: 6, maxAge: .seconds(100)), at: date)
             case 7: _ = store.revive(some, evenOvertaken: Bool.random(using: &random), at: date)
             case 8: _ = store.discard(some)
-            default: _ = step % 40 == 0 ? store.removePending(through: all.last ?? 0) : Int(store.seal() & 1)
+            default: _ = step % 40 == 0 ? store.removePending(all) : Int(store.seal() & 1)
             }
             let table = store.table
             #expect(table == table.rebuilt, "step \(step)")
         }
-        _ = store.removePending(through: .max)
-        _ = store.discard(nil)
+        _ = store.removePending(store.pending(after: .min, limit: .max).map(\.position))
+        _ = store.discard(store.dead(after: .min, limit: .max).map(\.position))
         #expect(store.table == store.table.rebuilt)
         #expect(store.totals() == QueueTotals())
     }

@@ -61,7 +61,7 @@
         func revive() async throws {
             try await fill()
             try await fail("UPDATE OF state", when: "NEW.state = 0 AND NEW.position = 6")
-            try await expectNothingChanges { _ = try await store.revive(nil, at: Date()) }
+            try await expectNothingChanges { _ = try await store.reviveAll(at: Date()) }
         }
 
         @Test("discarding all, and removing what is pending", arguments: [6, 4])
@@ -69,7 +69,7 @@
             try await fill()
             try await fail("DELETE", when: "OLD.position = \(position)")
             try await expectNothingChanges {
-                if position == 6 { _ = try await store.discard(nil) } else { _ = try await store.removePending() }
+                if position == 6 { _ = try await store.discardAll() } else { _ = try await store.removePending() }
             }
         }
 

@@ -21,7 +21,7 @@
             try await fillAndDeliver(store)
             #expect(try isSecretInFiles())
             #expect(try await store.removePending() == 500)
-            _ = try await store.discard(nil)
+            _ = try await store.discardAll()
             #expect(try !isSecretInFiles())
             #expect(try size() < 200_000)
             // It is a queue as before.
@@ -83,7 +83,7 @@
             try await store.append(secrets())
             _ = try await store.apply((1...200).map { .died($0, error: "SECRET", rest: .skip) }, claiming: [])
             #expect(try await store.removePending() == 800)
-            _ = try await store.discard(nil)
+            _ = try await store.discardAll()
             #expect(try !isSecretInFiles())
             let after = try await database.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA secure_delete") }
             #expect(after == 0)

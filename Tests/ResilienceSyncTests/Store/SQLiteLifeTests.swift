@@ -151,8 +151,8 @@
             await expectFailure(reason) { _ = try await store.apply([.acknowledged(1)], claiming: []) }
             await expectFailure(reason) { _ = try await store.pending(after: .min, limit: 1) }
             await expectFailure(reason) { _ = try await store.dead(after: .min, limit: 1) }
-            await expectFailure(reason) { _ = try await store.revive(nil, at: Date()) }
-            await expectFailure(reason) { _ = try await store.discard(nil) }
+            await expectFailure(reason) { _ = try await store.reviveAll(at: Date()) }
+            await expectFailure(reason) { _ = try await store.discardAll() }
             await expectFailure(reason) { _ = try await store.removePending() }
             await expectFailure(reason) { _ = try await store.setting("x") }
             await expectFailure(reason) { try await store.set("x", to: "y") }

@@ -309,44 +309,44 @@ import Testing
 
         private func size(_ limit: Int) -> Int { fault == .ignoresNegativeLimits && limit < 0 ? .max : limit }
 
-        func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int {
+        func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int {
             let evenOvertaken = evenOvertaken || fault == .revivesTheOvertaken
             if fault == .revivesNothing { return 0 }
             let dead = inner.dead(after: .min, limit: .max)
             if fault == .revivesBeforeTheAttempted, !evenOvertaken {
-                let chosen = dead.filter { positions?.contains($0.position) ?? true }
+                let chosen = dead.filter { positions.contains($0.position) }
                     .filter { !$0.isOvertaken || isBeforeAnAttempted($0) }
                 return inner.revive(chosen.map(\.position), evenOvertaken: true, at: date)
             }
             if fault == .countsRevivedForAttempted {
                 // One by one, the last first.
-                return (positions ?? dead.map(\.position)).sorted(by: >).reduce(0) {
+                return positions.sorted(by: >).reduce(0) {
                     $0 + inner.revive([$1], evenOvertaken: evenOvertaken, at: date)
                 }
             }
             let count = inner.revive(positions, evenOvertaken: evenOvertaken, at: date)
             if fault == .revivesWithFailures {
-                let revived = dead.filter { positions?.contains($0.position) ?? true }
+                let revived = dead.filter { positions.contains($0.position) }
                 let changes = revived.map { MutationChange.failed($0.position, error: "old") }
                 _ = inner.apply(changes, claiming: [], keeping: DeadLimits(), at: date)
             }
             return count
         }
 
-        func discard(_ positions: [Int64]?) async throws -> Int { inner.discard(positions) }
+        func discard(_ positions: [Int64]) async throws -> Int { inner.discard(positions) }
 
         func seal() async throws -> Int64 { fault == .neverSeals ? .max : inner.seal() }
 
-        func removePending(through position: Int64) async throws -> Int {
-            if fault == .clearsTheDead { _ = inner.discard(nil) }
+        func removePending(_ positions: [Int64]) async throws -> Int {
+            if fault == .clearsTheDead { _ = inner.discard(await inner.deadPositions()) }
             if fault == .reusesPositions, inner.totals().dead == 0 {
-                let count = inner.removePending(through: position)
+                let count = inner.removePending(positions)
                 let settings = ["x", "y", "m", "n", "o\0"].map { ($0, inner.setting($0)) }
                 state.withLock { $0.inner = MemoryStore() }
                 for (name, value) in settings { inner.set(name, to: value) }
                 return count
             }
-            return inner.removePending(through: fault == .removesTooMuch ? .max : position)
+            return inner.removePending(fault == .removesTooMuch ? await inner.pendingPositions() : positions)
         }
 
         func lock(for queue: UUID) async throws -> SendingLock {

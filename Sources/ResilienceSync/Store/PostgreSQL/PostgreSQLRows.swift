@@ -14,8 +14,6 @@ extension StatementValue {
 
     static func optional(_ value: Int64?) -> StatementValue { value.map { .integer($0) } ?? .null }
 
-    static func positions(_ positions: [Int64]?) -> StatementValue { positions.map { .integers($0) } ?? .null }
-
     static func texts(_ texts: some Sequence<String>) -> StatementValue { .arraysOfBytes(texts.map { Data($0.utf8) }) }
 
     /// The text of the bytes of its UTF-8; nil for anything else.
@@ -59,6 +57,8 @@ struct PostgreSQLColumns {
     func count(_ column: Int) throws -> Int { Int(clamping: try integer(column)) }
 
     func bytes(_ column: Int) throws -> Data { try value(column, "a bytea", \.bytes) }
+
+    func optionalBytes(_ column: Int) throws -> Data? { columns[column] == .null ? nil : try bytes(column) }
 
     func text(_ column: Int) throws -> String { try value(column, "a bytea in UTF-8", \.exactText) }
 

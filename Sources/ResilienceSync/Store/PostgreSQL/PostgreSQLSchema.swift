@@ -5,16 +5,21 @@
 /// die in the middle and leave a transaction open, and the statements' plans are kept. Texts are `bytea`: PostgreSQL's
 /// `text` can't hold U+0000, and compares by the database's collation.
 struct PostgreSQLSchema: Sendable {
-    static let version = 2
+    static let version = 3
 
     let name: PostgreSQLNames
 
     /// The statements that make the tables and functions, in order.
     var creation: [String] { tables + functions }
 
-    /// The statements that make them of those of version 1, in order.
-    var migration: [String] {
-        ["ALTER TABLE \(name("mutation")) ADD COLUMN claims int4 NOT NULL DEFAULT 0"]
+    /// The statements that make them of those of an earlier version, in order.
+    func migration(from version: Int) -> [String] {
+        (version > 1 ? [] : ["ALTER TABLE \(name("mutation")) ADD COLUMN claims int4 NOT NULL DEFAULT 0"])
+            + ["ALTER TABLE \(name("sender")) ADD COLUMN \(Self.sealed)"]
+            + ["dead", "dead_lane", "block", "death", "died"].map {
+                "DROP INDEX \"\(name.schema)\".\(name.index($0))"
+            }
+            + indexes
             + functions.map {
                 "DROP FUNCTION IF EXISTS \($0.dropFirst("CREATE FUNCTION ".count).prefixBeforeParenthesis)"
             }
@@ -70,13 +75,7 @@ struct PostgreSQLSchema: Sendable {
                 toast.autovacuum_vacuum_threshold = 1000, toast.autovacuum_vacuum_scale_factor = 0.01)
             """,
             "CREATE UNIQUE INDEX \(name.index("id")) ON \(mutation) (\(key("id")))",
-            // No index has `attempted` or `claims`, so claiming changes none.
             "CREATE INDEX \(name.index("pending")) ON \(mutation) (lane, position) WHERE state = 0",
-            "CREATE INDEX \(name.index("dead")) ON \(mutation) (position) WHERE state > 0",
-            "CREATE INDEX \(name.index("dead_lane")) ON \(mutation) (lane, position) WHERE state > 0",
-            "CREATE INDEX \(name.index("block")) ON \(mutation) (lane) WHERE state = 2",
-            "CREATE INDEX \(name.index("death")) ON \(mutation) (state, death, position) WHERE state > 0",
-            "CREATE INDEX \(name.index("died")) ON \(mutation) (died_at) WHERE state > 0",
             "CREATE SEQUENCE \(name("deaths"))",
             """
             CREATE TABLE \(lane) (
@@ -98,7 +97,7 @@ struct PostgreSQLSchema: Sendable {
                 queue bytea NOT NULL
             ) WITH (\(small))
             """,
-            "CREATE TABLE \(name("sender")) (last bytea, newest int8 NOT NULL) WITH (\(small))",
+            "CREATE TABLE \(name("sender")) (last bytea, newest int8 NOT NULL, \(Self.sealed)\n) WITH (\(small))",
             "INSERT INTO \(name("sender")) VALUES (NULL, 0)",
             // The sums are the totals: a row for each transaction, so that none waits for another, added up now and then.
             """
@@ -108,7 +107,26 @@ struct PostgreSQLSchema: Sendable {
             """,
             "CREATE TABLE \(name("setting")) (name bytea PRIMARY KEY, value bytea NOT NULL) WITH (\(small))",
             "INSERT INTO \(name("schema")) VALUES (\(Self.version))",
-        ]
+        ] + indexes
+    }
+
+    private static let sealed =
+        "sealed int8 NOT NULL DEFAULT 0 -- nothing is coalesced into mutations up to this position"
+
+    /// Those that version 2 did not have as they are. None has `attempted` or `claims`, so claiming changes none.
+    ///
+    /// Each is the only one for its statements. With old statistics, all look as cheap, and what goes through one that is
+    /// not meant reads all that is pending, or dead. For PostgreSQL, `state > 0` does not imply `state + 0 > 0`, and
+    /// `position + 0` is in another order than the primary key.
+    private var indexes: [String] {
+        [
+            ("pending_position", "((position + 0)) WHERE state + 0 = 0"),
+            ("dead", "((position + 0)) WHERE state + 0 > 0"),
+            ("dead_lane", "(lane, state) WHERE state > 0"),
+            ("not_overtaken", "(lane, position) WHERE state <> 0 AND NOT overtaken"),
+            ("death", "(state, death, position) WHERE state + 1 > 1"),
+            ("died", "(died_at) WHERE died_at IS NOT NULL"),
+        ].map { "CREATE INDEX \(name.index($0)) ON \(name("mutation")) \($1)" }
     }
 
     // MARK: Functions
@@ -117,7 +135,7 @@ struct PostgreSQLSchema: Sendable {
         """
         CREATE FUNCTION \(name(declaration.prefixBeforeParenthesis))\(declaration.fromParenthesis) RETURNS \(returns)
         LANGUAGE plpgsql SET search_path TO pg_catalog SET enable_seqscan TO off SET enable_hashjoin TO off
-        SET enable_mergejoin TO off SET jit TO off SET plan_cache_mode TO force_generic_plan AS $resilience$
+        SET enable_mergejoin TO off SET enable_bitmapscan TO off SET jit TO off SET plan_cache_mode TO force_generic_plan AS $resilience$
         #variable_conflict use_column
         DECLARE
         \(declaring.map { "    \($0);\n" }.joined())BEGIN
@@ -134,14 +152,40 @@ struct PostgreSQLSchema: Sendable {
         END IF;
         """
 
-    /// A lock that appends share, and that sealing takes alone: it waits for the appends that are not committed yet.
-    private var appends: String { "1400328785, '\(name("mutation"))'::regclass::oid::int8::bit(32)::int4" }
     /// A lock that appends with limits take alone.
     private var limits: String { "1400328786, '\(name("mutation"))'::regclass::oid::int8::bit(32)::int4" }
 
-    /// For rows that are found by their position. Without the sum, a plan from before the table grew may go through all
-    /// pending rows by their index.
-    private let isPending = "m.state + 0 = 0"
+    /// For rows that are found by their position: written so, it fits no other index.
+    private let isPending = "m.state - 0 = 0"
+    private let isDead = "m.state - 0 > 0"
+
+    /// Joins a mutation by its position. Without `OFFSET 0`, a plan may begin with all mutations.
+    private func joining(_ position: String, _ condition: String) -> String {
+        """
+        CROSS JOIN LATERAL (SELECT * FROM \(name("mutation")) m WHERE m.position = \(position) AND \(condition) OFFSET 0) m
+        """
+    }
+
+    /// The condition for rows of a lane beside one on `state`, for the one index by lane and position. With a lane that is
+    /// equal to another, the primary key has the same order.
+    private func isIn(_ lane: String, _ row: String, _ comparison: String, _ position: String) -> String {
+        "\(row).lane <= \(lane) AND (\(row).lane, \(row).position) \(comparison) (\(lane), \(position))"
+    }
+
+    /// The first pending mutation of a lane from a position on.
+    private func first(of lane: String, from position: String) -> String {
+        """
+        (SELECT m.position FROM \(name("mutation")) m WHERE m.state = 0 AND \(isIn(lane, "m", ">=", position))
+        ORDER BY m.lane, m.position LIMIT 1)
+        """
+    }
+
+    /// 2 if a dead mutation blocks the lane, 1 if others are dead, NULL if none is.
+    private func dead(of lane: String) -> String {
+        """
+        (SELECT d.state FROM \(name("mutation")) d WHERE d.lane = \(lane) AND d.state > 0 ORDER BY d.state DESC LIMIT 1)
+        """
+    }
 
     private static let mutationColumns = """
         what int8, number int8, id bytea, entity bytea, kind bytea, operation int8, idempotency_key bytea,
@@ -149,10 +193,18 @@ struct PostgreSQLSchema: Sendable {
         overtaken int8, claims int8, payload bytea
         """
 
-    func columns(of row: String, entity: String, overtaken: String? = nil) -> String {
+    /// As attempted also if it is sealed.
+    func columns(ofLast row: String, entity: String) -> String {
+        let attempted = "(\(row).attempted OR \(row).position <= (SELECT sealed FROM \(name("sender"))))"
+        return columns(of: row, entity: entity, attempted: attempted)
+    }
+
+    private func columns(
+        of row: String, entity: String, overtaken: String? = nil, attempted: String? = nil
+    ) -> String {
         """
         \(row).position, \(row).id, \(entity), \(row).kind, \(row).operation::int8, \(row).idempotency_key,
-        \(row).created_at, \(row).queued_at, \(row).attempted::int4::int8, \(row).failures,
+        \(row).created_at, \(row).queued_at, \(attempted ?? "\(row).attempted")::int4::int8, \(row).failures,
         \(row).last_error, \(row).died_at, \(overtaken ?? "\(row).overtaken")::int4::int8, \(row).claims::int8, \(row).payload
         """
     }
@@ -160,15 +212,15 @@ struct PostgreSQLSchema: Sendable {
     /// If a later mutation of its lane is pending and attempted, the other side may have that one by now.
     private var isOvertaken: String {
         """
-        (d.overtaken OR EXISTS (SELECT 1 FROM \(name("mutation")) later WHERE later.lane = d.lane
-        AND later.position > d.position AND later.state = 0 AND later.attempted))
+        (d.overtaken OR EXISTS (SELECT 1 FROM \(name("mutation")) later
+        WHERE \(isIn("d.lane", "later", ">", "d.position")) AND later.state = 0 AND later.attempted))
         """
     }
 
     private var functions: [String] { settling + appending + sending + keeping }
 
     private var settling: [String] {
-        let (mutation, lane) = (name("mutation"), name("lane"))
+        let lane = name("lane")
         return [
             // Sets the heads of lanes anew. A lane that a transaction which appends to it has locked comes later. Gives
             // the worker's lanes back.
@@ -184,25 +236,21 @@ struct PostgreSQLSchema: Sendable {
                 END IF;
                 IF v_locked IS NULL THEN RETURN; END IF;
                 WITH settled AS MATERIALIZED (
-                    SELECT l.lane, l.head, l.worker,
-                    coalesce(
-                        (SELECT m.position FROM \(mutation) m WHERE m.lane = l.lane AND m.state = 0 AND NOT p_all
-                        AND m.position >= l.head ORDER BY m.position LIMIT 1),
+                    SELECT l.lane, d.dead,
+                    CASE WHEN d.dead IS DISTINCT FROM 2 THEN coalesce(
+                        CASE WHEN NOT p_all THEN \(first(of: "l.lane", from: "l.head")) END,
                         -- Also before a lane is removed: nothing that is pending may be lost.
-                        (SELECT m.position FROM \(mutation) m WHERE m.lane = l.lane AND m.state = 0
-                        ORDER BY m.position LIMIT 1)
-                    ) AS next,
-                    EXISTS (SELECT 1 FROM \(mutation) d WHERE d.lane = l.lane AND d.state = 2) AS blocked,
-                    EXISTS (SELECT 1 FROM \(mutation) d WHERE d.lane = l.lane AND d.state > 0) AS dead
-                    FROM \(lane) l WHERE l.lane = ANY (v_locked)
+                        \(first(of: "l.lane", from: "0::int8"))
+                    ) END AS head
+                    FROM \(lane) l CROSS JOIN LATERAL (SELECT \(dead(of: "l.lane")) AS dead OFFSET 0) d
+                    WHERE l.lane = ANY (v_locked)
                 ), emptied AS (
-                    DELETE FROM \(lane) l USING settled s WHERE l.lane = s.lane AND s.next IS NULL AND NOT s.dead
+                    DELETE FROM \(lane) l USING settled s WHERE l.lane = s.lane AND s.head IS NULL AND s.dead IS NULL
                 )
                 -- If the head stays, it may be in flight: then the lane is not given back.
-                UPDATE \(lane) l SET head = CASE WHEN s.blocked THEN NULL ELSE s.next END,
-                worker = CASE WHEN l.worker = p_worker THEN NULL ELSE l.worker END
-                FROM settled s WHERE l.lane = s.lane AND (s.next IS NOT NULL OR s.dead)
-                AND l.head IS DISTINCT FROM CASE WHEN s.blocked THEN NULL ELSE s.next END;
+                UPDATE \(lane) l SET head = s.head, worker = CASE WHEN l.worker = p_worker THEN NULL ELSE l.worker END
+                FROM settled s WHERE l.lane = s.lane AND (s.head IS NOT NULL OR s.dead IS NOT NULL)
+                AND l.head IS DISTINCT FROM s.head;
                 """),
             function(
                 "settle_late()", returns: "void", declaring: ["r record"],
@@ -235,7 +283,6 @@ struct PostgreSQLSchema: Sendable {
                 returns: "TABLE (\(Self.mutationColumns))", declaring: ["v_count int8"],
                 """
                 IF p_limits = 1 THEN PERFORM pg_advisory_xact_lock(\(limits)); END IF;
-                PERFORM pg_advisory_xact_lock_shared(\(appends));
                 \(lockLanesOfEntities)
                 IF v_count < cardinality(p_entities) THEN
                     INSERT INTO \(lane) AS l (entity) SELECT e.entity FROM unnest(p_entities) e (entity)
@@ -250,9 +297,9 @@ struct PostgreSQLSchema: Sendable {
                 RETURN QUERY SELECT 1::int8, m.position, m.id, NULL::bytea, m.kind, 0::int8, m.kind, 0::float8, 0::float8,
                 0::int8, 0::int8, NULL::bytea, NULL::float8, 0::int8, 0::int8, NULL::bytea
                 FROM unnest(p_ids) i (id) JOIN \(mutation) m ON \(key("m.id")) = \(key("i.id"));
-                RETURN QUERY SELECT 2::int8, \(columns(of: "m", entity: "e.entity"))
+                RETURN QUERY SELECT 2::int8, \(columns(ofLast: "m", entity: "e.entity"))
                 FROM unnest(p_merging) e (entity) JOIN \(lane) l ON \(key("l.entity")) = \(key("e.entity"))
-                CROSS JOIN LATERAL (SELECT * FROM \(mutation) m WHERE m.lane = l.lane AND m.state = 0
+                CROSS JOIN LATERAL (SELECT * FROM \(mutation) m WHERE m.lane BETWEEN l.lane AND l.lane AND m.state = 0
                 ORDER BY m.lane DESC, m.position DESC LIMIT 1) m;
                 IF p_limits = 1 THEN
                     RETURN QUERY SELECT 3::int8, coalesce(sum(t.pending), 0)::int8, NULL::bytea, NULL::bytea, NULL::bytea,
@@ -320,8 +367,7 @@ struct PostgreSQLSchema: Sendable {
                     END IF;
                     v_pending := v_pending + v_count;
                     UPDATE \(lane) l SET head = f.position FROM unnest(v_lanes, v_positions) f (lane, position)
-                    WHERE l.lane = f.lane AND l.head IS NULL
-                    AND NOT EXISTS (SELECT 1 FROM \(mutation) d WHERE d.lane = l.lane AND d.state = 2);
+                    WHERE l.lane = f.lane AND l.head IS NULL AND \(dead(of: "l.lane")) IS DISTINCT FROM 2;
                 END IF;
                 IF v_pending <> 0 OR v_bytes <> 0 THEN
                     INSERT INTO \(name("total")) VALUES (v_pending, v_bytes, 0, 0);
@@ -375,8 +421,7 @@ struct PostgreSQLSchema: Sendable {
                 IF p_worker IS NULL THEN
                     RETURN QUERY SELECT m.position, m.id, l.entity, m.kind, m.queued_at, m.failures,
                     octet_length(m.payload)::int8, m.claims::int8
-                    FROM \(lane) l JOIN \(mutation) m ON m.position = l.head AND \(isPending)
-                    WHERE l.head > p_after ORDER BY l.head LIMIT p_limit;
+                    FROM \(lane) l \(joining("l.head", isPending)) WHERE l.head > p_after ORDER BY l.head LIMIT p_limit;
                     RETURN;
                 END IF;
                 UPDATE \(worker) w SET until = clock_timestamp() + make_interval(secs => p_lease)
@@ -398,7 +443,7 @@ struct PostgreSQLSchema: Sendable {
                     WHERE l.lane = f.lane AND f.worker IS DISTINCT FROM p_worker
                 )
                 SELECT m.position, m.id, f.entity, m.kind, m.queued_at, m.failures, octet_length(m.payload)::int8, m.claims::int8
-                FROM free f JOIN \(mutation) m ON m.position = f.head AND \(isPending) ORDER BY m.position;
+                FROM free f \(joining("f.head", isPending)) ORDER BY f.head;
                 """),
             function(
                 "acknowledge(p_positions int8[], p_worker int8)", returns: "void",
@@ -410,8 +455,10 @@ struct PostgreSQLSchema: Sendable {
                 ) SELECT array_agg(lane), array_agg(position), count(*), sum(bytes)
                 INTO v_lanes, v_positions, v_count, v_bytes FROM gone;
                 IF v_count = 0 THEN RETURN; END IF;
-                UPDATE \(mutation) d SET overtaken = true FROM unnest(v_lanes, v_positions) g (lane, position)
-                WHERE d.lane = g.lane AND d.state > 0 AND NOT d.overtaken AND d.position < g.position;
+                UPDATE \(mutation) m SET overtaken = true WHERE \(isDead) AND m.position = ANY (ARRAY(
+                SELECT d.position FROM unnest(v_lanes, v_positions) g (lane, position) CROSS JOIN LATERAL (
+                SELECT d.position FROM \(mutation) d WHERE d.lane >= g.lane
+                AND (d.lane, d.position) < (g.lane, g.position) AND d.state <> 0 AND NOT d.overtaken OFFSET 0) d));
                 INSERT INTO \(name("total")) VALUES (-v_count, -v_bytes, 0, 0);
                 PERFORM \(name("settle"))(v_lanes, p_worker, false);
                 """),
@@ -427,7 +474,7 @@ struct PostgreSQLSchema: Sendable {
                 IF p_rest = 2 THEN
                     WITH killed AS (
                         UPDATE \(mutation) m SET state = 1, last_error = p_error, died_at = p_date, death = v_death
-                        WHERE m.lane = v_lane AND m.state = 0 AND m.position > p_position
+                        WHERE \(isIn("v_lane", "m", ">", "p_position")) AND m.state = 0
                         RETURNING octet_length(m.payload) AS bytes
                     ) SELECT count(*), coalesce(sum(bytes), 0) INTO v_count, v_more FROM killed;
                     v_count := v_count + 1;
@@ -459,7 +506,6 @@ struct PostgreSQLSchema: Sendable {
                     v_lost := NOT FOUND;
                 END IF;
                 PERFORM \(name("settle_late"))();
-                UPDATE \(mutation) m SET died_at = p_date WHERE m.state > 0 AND m.died_at > p_date;
                 WHILE i <= v_some LOOP
                     IF c_kinds[i] = 0 THEN
                         j := i;
@@ -483,6 +529,9 @@ struct PostgreSQLSchema: Sendable {
                     END IF;
                     i := i + 1;
                 END LOOP;
+                UPDATE \(mutation) m SET died_at = p_date WHERE \(isDead) AND m.position = ANY (ARRAY(
+                SELECT d.position FROM \(mutation) d WHERE d.died_at > p_date LIMIT \(DeadLimits.droppedAtOnce)
+                FOR UPDATE SKIP LOCKED));
                 IF cardinality(p_claims) > 0 THEN
                     v_paused := p_pause IS DISTINCT FROM \(pauses);
                 END IF;
@@ -493,12 +542,12 @@ struct PostgreSQLSchema: Sendable {
                     SELECT coalesce(sum(t.dead), 0), coalesce(sum(t.dead_bytes), 0) INTO v_dead, v_size
                     FROM \(name("total")) t;
                     FOR r IN SELECT m.position, m.lane, m.id, m.state, m.died_at, octet_length(m.payload) AS bytes
-                        FROM \(mutation) m WHERE m.state > 0 ORDER BY m.state, m.death, m.position
+                        FROM \(mutation) m WHERE m.state + 1 > 1 ORDER BY m.state, m.death, m.position
                         LIMIT \(DeadLimits.droppedAtOnce)
                     LOOP
                         EXIT WHEN NOT coalesce(r.state = 1 AND r.died_at < p_oldest, false)
                         AND v_dead <= coalesce(p_most, v_dead) AND v_size <= coalesce(p_bytes, v_size);
-                        DELETE FROM \(mutation) m WHERE m.position = r.position AND m.state > 0;
+                        DELETE FROM \(mutation) m WHERE m.position = r.position AND \(isDead);
                         CONTINUE WHEN NOT FOUND;
                         v_dead := v_dead - 1;
                         v_size := v_size - r.bytes;
@@ -515,11 +564,13 @@ struct PostgreSQLSchema: Sendable {
                 END IF;
                 IF random() < 0.01 THEN PERFORM \(name("add_up"))(); END IF;
                 IF v_lost OR v_paused OR cardinality(p_claims) = 0 THEN RETURN; END IF;
+                -- What is no head any more when they are locked, since an older one was revived, is not claimed.
+                PERFORM 1 FROM \(mutation) m WHERE m.position = ANY (p_claims) AND \(isPending) FOR UPDATE;
                 RETURN QUERY WITH heads AS MATERIALIZED (
                     SELECT c.number, m.position, l.entity
                     FROM unnest(p_claims) WITH ORDINALITY c (position, number)
-                    JOIN \(mutation) m ON m.position = c.position AND \(isPending)
-                    JOIN \(lane) l ON l.lane = m.lane AND l.head = m.position
+                    \(joining("c.position", isPending))
+                    CROSS JOIN LATERAL (SELECT * FROM \(lane) l WHERE l.lane = m.lane AND l.head = m.position OFFSET 0) l
                     WHERE p_shared = 0 OR p_worker IS NULL OR l.worker = p_worker
                 ), claimed AS (
                     UPDATE \(mutation) m SET attempted = true, claims = least(m.claims, 2147483646) + 1 FROM heads h
@@ -546,13 +597,11 @@ struct PostgreSQLSchema: Sendable {
         ]
     }
 
-    /// What happens meanwhile in other lanes is not of these: only these are settled afterwards.
-    private var lockLanes: String {
-        "PERFORM 1 FROM \(name("lane")) l WHERE l.lane = ANY (v_lanes) ORDER BY l.entity FOR UPDATE;"
-    }
-
     private var keeping: [String] {
         let (mutation, lane) = (name("mutation"), name("lane"))
+        // By lanes, so that few are settled with a thousand mutations.
+        let positions =
+            "string_agg(int8send(m.position), ''::bytea ORDER BY m.lane, m.position) FROM \(mutation) m WHERE"
         /// A page of mutations ends with the mutation that makes it this large.
         let pageBytes = 8 << 20
         func page(_ function: String, _ condition: String, _ overtaken: String) -> String {
@@ -561,7 +610,7 @@ struct PostgreSQLSchema: Sendable {
                 declaring: ["v_bytes int8 := 0", "r record"],
                 """
                 FOR r IN SELECT d.position, octet_length(d.payload) AS bytes FROM \(mutation) d
-                    WHERE \(condition) AND d.position > p_after ORDER BY d.position LIMIT p_limit
+                    WHERE \(condition) AND d.position + 0 > p_after ORDER BY d.position + 0 LIMIT p_limit
                 LOOP
                     RETURN QUERY SELECT 0::int8, \(columns(of: "d", entity: "l.entity", overtaken: overtaken))
                     FROM \(mutation) d JOIN \(lane) l ON l.lane = d.lane WHERE d.position = r.position;
@@ -572,72 +621,93 @@ struct PostgreSQLSchema: Sendable {
         }
         return [
             page("page_of_pending", "d.state + 0 = 0", "d.overtaken"),
-            page("page_of_dead", "d.state > 0", isOvertaken),
+            page("page_of_dead", "d.state + 0 > 0", isOvertaken),
             function(
-                "revive(p_positions int8[], p_even int8, p_date float8)", returns: "int8",
-                declaring: ["v_lanes int8[]", "v_count int8", "v_bytes int8"],
+                "positions(p_dead int8)", returns: "bytea",
+                """
+                IF p_dead = 1 THEN RETURN (SELECT \(positions) m.state + 0 > 0); END IF;
+                RETURN (SELECT \(positions) m.state + 0 = 0);
+                """),
+            // Nobody makes, or claims, a head of these lanes meanwhile: it would be sent before what is revived. What is being
+            // claimed or acknowledged overtakes. Without waiting, it passes over what a transaction has locked.
+            function(
+                "revive(p_positions int8[], p_even int8, p_waits int8, p_date float8)", returns: "int8",
+                declaring: [
+                    "v_dead int8[] := p_positions", "v_lanes int8[]", "v_heads int8[]", "v_count int8", "v_bytes int8",
+                ],
                 """
                 \(readCommitted)
-                SELECT array_agg(DISTINCT d.lane) INTO v_lanes FROM \(mutation) d
-                WHERE d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions));
-                IF v_lanes IS NULL THEN RETURN 0; END IF;
-                \(lockLanes)
+                IF p_waits = 0 THEN
+                    v_dead := ARRAY(SELECT m.position FROM \(mutation) m
+                    WHERE m.position = ANY (p_positions) AND \(isDead) FOR UPDATE SKIP LOCKED);
+                END IF;
+                v_lanes := ARRAY(SELECT DISTINCT m.lane
+                FROM unnest(v_dead) c (position) \(joining("c.position", isDead)));
+                IF p_waits = 0 THEN
+                    v_lanes := ARRAY(SELECT l.lane FROM \(lane) l WHERE l.lane = ANY (v_lanes) FOR UPDATE SKIP LOCKED);
+                ELSE
+                    PERFORM 1 FROM \(lane) l WHERE l.lane = ANY (v_lanes) ORDER BY l.entity FOR UPDATE;
+                END IF;
+                IF p_even = 0 THEN
+                    v_heads := ARRAY(SELECT m.position FROM \(mutation) m WHERE \(isPending) AND m.position = ANY (
+                    ARRAY(SELECT l.head FROM \(lane) l WHERE l.lane = ANY (v_lanes))) FOR UPDATE SKIP LOCKED);
+                END IF;
                 WITH chosen AS MATERIALIZED (
                     SELECT d.position FROM \(mutation) d
-                    WHERE d.lane = ANY (v_lanes) AND d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions))
-                    AND (p_even = 1 OR NOT \(isOvertaken))
+                    WHERE d.position = ANY (v_dead) AND d.state - 0 > 0 AND d.lane = ANY (v_lanes)
+                    AND (p_even = 1 OR NOT \(isOvertaken)
+                    AND NOT EXISTS (SELECT 1 FROM \(lane) l \(joining("l.head", isPending))
+                    WHERE l.lane = d.lane AND NOT l.head = ANY (v_heads)))
                 ), revived AS (
                     UPDATE \(mutation) m SET state = 0, failures = 0, claims = 0, last_error = NULL, died_at = NULL,
-                    queued_at = p_date FROM chosen c WHERE m.position = c.position AND m.state > 0
-                    RETURNING octet_length(m.payload) AS bytes
-                ) SELECT count(*), coalesce(sum(bytes), 0) INTO v_count, v_bytes FROM revived;
+                    queued_at = p_date FROM chosen c WHERE m.position = c.position AND \(isDead)
+                    RETURNING m.lane, octet_length(m.payload) AS bytes
+                ) SELECT array_agg(DISTINCT lane), count(*), sum(bytes) INTO v_lanes, v_count, v_bytes FROM revived;
+                IF v_count = 0 THEN RETURN 0; END IF;
                 INSERT INTO \(name("total")) VALUES (v_count, v_bytes, -v_count, -v_bytes);
                 PERFORM \(name("settle"))(v_lanes, NULL, true);
                 RETURN v_count;
                 """),
+            // These wait for no lane, which a transaction that appends to it may have locked: settling comes later then.
             function(
                 "discard(p_positions int8[])", returns: "int8",
                 declaring: ["v_lanes int8[]", "v_count int8", "v_bytes int8"],
                 """
                 \(readCommitted)
-                SELECT array_agg(DISTINCT d.lane) INTO v_lanes FROM \(mutation) d
-                WHERE d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions));
-                IF v_lanes IS NULL THEN RETURN 0; END IF;
-                \(lockLanes)
                 WITH discarded AS (
-                    DELETE FROM \(mutation) d
-                    WHERE d.lane = ANY (v_lanes) AND d.state > 0 AND (p_positions IS NULL OR d.position = ANY (p_positions))
-                    RETURNING octet_length(d.payload) AS bytes
-                ) SELECT count(*), coalesce(sum(bytes), 0) INTO v_count, v_bytes FROM discarded;
+                    DELETE FROM \(mutation) m WHERE m.position = ANY (p_positions) AND \(isDead)
+                    RETURNING m.lane, octet_length(m.payload) AS bytes
+                ) SELECT array_agg(DISTINCT lane), count(*), sum(bytes) INTO v_lanes, v_count, v_bytes FROM discarded;
+                IF v_count = 0 THEN RETURN 0; END IF;
                 INSERT INTO \(name("total")) VALUES (0, 0, -v_count, -v_bytes);
-                PERFORM \(name("settle"))(v_lanes, NULL, true);
+                PERFORM \(name("settle"))(v_lanes, NULL, false);
                 RETURN v_count;
                 """),
-            // Waits for the appends that are not committed yet: they have lower positions than it returns.
+            // What is appended from now on, and what a transaction that is open goes on to append, has a higher position.
             function(
                 "seal()", returns: "int8", declaring: ["v_last int8"],
                 """
-                \(readCommitted)
-                PERFORM pg_advisory_xact_lock(\(appends));
-                UPDATE \(mutation) m SET attempted = true WHERE m.state = 0 AND NOT m.attempted;
-                SELECT max(m.position) INTO v_last FROM \(mutation) m;
-                RETURN coalesce(v_last, -9223372036854775808);
+                v_last := coalesce(pg_sequence_last_value(pg_get_serial_sequence('\(mutation)', 'position')), 0);
+                UPDATE \(name("sender")) SET sealed = v_last;
+                RETURN v_last;
                 """),
+            // Without waiting, it passes over what a transaction that appends has coalesced something into.
             function(
-                "remove_pending(p_through int8)", returns: "int8",
-                declaring: ["v_lanes int8[]", "v_count int8", "v_bytes int8"],
+                "remove_pending(p_positions int8[], p_waits int8)", returns: "int8",
+                declaring: ["v_positions int8[] := p_positions", "v_lanes int8[]", "v_count int8", "v_bytes int8"],
                 """
                 \(readCommitted)
-                SELECT array_agg(DISTINCT m.lane) INTO v_lanes FROM \(mutation) m
-                WHERE m.state = 0 AND m.position <= p_through;
-                IF v_lanes IS NULL THEN RETURN 0; END IF;
-                \(lockLanes)
+                IF p_waits = 0 THEN
+                    v_positions := ARRAY(SELECT m.position FROM \(mutation) m
+                    WHERE m.position = ANY (p_positions) AND \(isPending) FOR UPDATE SKIP LOCKED);
+                END IF;
                 WITH removed AS (
-                    DELETE FROM \(mutation) m WHERE m.lane = ANY (v_lanes) AND m.state = 0 AND m.position <= p_through
-                    RETURNING octet_length(m.payload) AS bytes
-                ) SELECT count(*), coalesce(sum(bytes), 0) INTO v_count, v_bytes FROM removed;
+                    DELETE FROM \(mutation) m WHERE m.position = ANY (v_positions) AND \(isPending)
+                    RETURNING m.lane, octet_length(m.payload) AS bytes
+                ) SELECT array_agg(DISTINCT lane), count(*), sum(bytes) INTO v_lanes, v_count, v_bytes FROM removed;
+                IF v_count = 0 THEN RETURN 0; END IF;
                 INSERT INTO \(name("total")) VALUES (-v_count, -v_bytes, 0, 0);
-                PERFORM \(name("settle"))(v_lanes, NULL, true);
+                PERFORM \(name("settle"))(v_lanes, NULL, false);
                 RETURN v_count;
                 """),
         ]

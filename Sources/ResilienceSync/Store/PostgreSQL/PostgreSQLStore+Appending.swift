@@ -132,10 +132,11 @@ extension PostgreSQLStore {
             let first = known.tails[ExactText(entity)]?.mutations.first?.position ?? position
             let rows = try await session.run(
                 """
-                SELECT 2::int8, \(schema.columns(of: "m", entity: "l.entity"))
-                FROM \(name("lane")) l JOIN \(mutation) m ON m.lane = l.lane AND m.state = 0
-                WHERE \(schema.key("l.entity")) = \(schema.key("$1::bytea")) AND m.position < $2::int8
-                ORDER BY m.position DESC LIMIT 1
+                SELECT 2::int8, \(schema.columns(ofLast: "m", entity: "l.entity"))
+                FROM \(name("lane")) l CROSS JOIN LATERAL (SELECT * FROM \(mutation) m
+                WHERE m.lane >= l.lane AND (m.lane, m.position) < (l.lane, $2::int8) AND m.state = 0
+                ORDER BY m.lane DESC, m.position DESC LIMIT 1) m
+                WHERE \(schema.key("l.entity")) = \(schema.key("$1::bytea"))
                 """, [.exactly(entity), .integer(first)]
             ).map { try PostgreSQLRow($0, path: path) }
             if let stored = try rows.first?.stored {
@@ -148,7 +149,7 @@ extension PostgreSQLStore {
             let rows = try await session.run(
                 """
                 SELECT position, id, octet_length(payload)::int8 FROM \(mutation)
-                WHERE state = 0 AND NOT attempted AND position > $1::int8 ORDER BY position LIMIT $2::int8
+                WHERE state + 0 = 0 AND NOT attempted AND position + 0 > $1::int8 ORDER BY position + 0 LIMIT $2::int8
                 """, [.integer(position), .integer(Int64(limit))])
             known.fresh += try rows.map { row in
                 let row = try PostgreSQLColumns(row, count: 3, path: path)

@@ -8,7 +8,7 @@ extension PostgreSQLStore {
     /// - Parameters:
     ///   - schema: The schema of the tables, `resilience` by default.
     ///   - queue: The name of the queue, `sync` by default.
-    ///   - version: The version of the tables that are there, 1 or 2; 0, the default, if there are none.
+    ///   - version: The version of the tables that are there, 1 to 3; 0, the default, if there are none.
     /// - Returns: The statements.
     /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if a name has other characters than letters, digits and
     ///   underscores.
@@ -16,7 +16,9 @@ extension PostgreSQLStore {
         schema: String = "resilience", queue: String = "sync", from version: Int = 0
     ) throws -> [String] {
         let name = try PostgreSQLNames(schema: schema, queue: queue)
-        if version > 0 { return version < PostgreSQLSchema.version ? PostgreSQLSchema(name: name).migration : [] }
+        if version > 0 {
+            return version < PostgreSQLSchema.version ? PostgreSQLSchema(name: name).migration(from: version) : []
+        }
         return ["CREATE SCHEMA IF NOT EXISTS \"\(name.schema)\""] + PostgreSQLSchema(name: name).creation
     }
 
@@ -67,7 +69,7 @@ extension PostgreSQLStore {
             "SELECT 1::int8 FROM pg_advisory_xact_lock(hashtextextended($1::text, 1400328785))", [.text(name.schema)])
         if let version = try await version(in: session) {
             guard version < PostgreSQLSchema.version else { return }
-            for statement in schema.migration { try await session.run(statement, []) }
+            for statement in schema.migration(from: version) { try await session.run(statement, []) }
             return
         }
         let schemas = try await session.run(

@@ -183,9 +183,10 @@ public final class PostgreSQLStore: MutationStore {
             try await self.engine.run(
                 """
                 SELECT e.number::int8 FROM unnest($1::bytea[]) WITH ORDINALITY e (entity, number)
-                WHERE EXISTS (SELECT 1 FROM \(self.name("lane")) l JOIN \(self.name("mutation")) m
-                ON m.lane = l.lane AND m.state = 0
-                WHERE \(self.schema.key("l.entity")) = \(self.schema.key("e.entity"))) ORDER BY e.number
+                CROSS JOIN LATERAL (SELECT l.lane FROM \(self.name("lane")) l
+                WHERE \(self.schema.key("l.entity")) = \(self.schema.key("e.entity")) OFFSET 0) l
+                CROSS JOIN LATERAL (SELECT 1 FROM \(self.name("mutation")) m
+                WHERE m.lane BETWEEN l.lane AND l.lane AND m.state = 0 LIMIT 1) m ORDER BY e.number
                 """, [.texts(entities)])
         }
         return try rows.compactMap { row in
@@ -270,20 +271,49 @@ public final class PostgreSQLStore: MutationStore {
         }
     }
 
-    public func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) async throws -> Int {
-        try await number(
-            "revive", "$1::int8[], $2::int8, $3::float8",
-            [.positions(positions), .integer(evenOvertaken ? 1 : 0), .real(date.timeIntervalSinceReferenceDate)])
+    public func pendingPositions() async throws -> [Int64] { try await positions(dead: false) }
+
+    public func deadPositions() async throws -> [Int64] { try await positions(dead: true) }
+
+    private func positions(dead: Bool) async throws -> [Int64] {
+        let rows = try await again {
+            try await self.engine.run("SELECT \(self.name("positions"))($1::int8)", [.integer(dead ? 1 : 0)])
+        }
+        // Eight bytes for each, the highest first; NULL for none.
+        let bytes = try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).optionalBytes(0) ?? Data()
+        return stride(from: bytes.startIndex, to: bytes.endIndex, by: 8).map { start in
+            bytes[start...].prefix(8).reduce(0) { $0 << 8 | Int64($1) }
+        }
     }
 
-    public func discard(_ positions: [Int64]?) async throws -> Int {
-        try await number("discard", "$1::int8[]", [.positions(positions)])
+    public func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int {
+        try await withoutWaiting(positions.count) { waits in
+            try await self.number(
+                "revive", "$1::int8[], $2::int8, $3::int8, $4::float8",
+                [
+                    .integers(positions), .integer(evenOvertaken ? 1 : 0), .integer(waits),
+                    .real(date.timeIntervalSinceReferenceDate),
+                ])
+        }
+    }
+
+    public func discard(_ positions: [Int64]) async throws -> Int {
+        try await number("discard", "$1::int8[]", [.integers(positions)])
     }
 
     public func seal() async throws -> Int64 { Int64(try await number("seal", "", [])) }
 
-    public func removePending(through position: Int64) async throws -> Int {
-        try await number("remove_pending", "$1::int8", [.integer(position)])
+    public func removePending(_ positions: [Int64]) async throws -> Int {
+        try await withoutWaiting(positions.count) { waits in
+            try await self.number("remove_pending", "$1::int8[], $2::int8", [.integers(positions), .integer(waits)])
+        }
+    }
+
+    /// First without waiting for transactions of others, and then for the rest: while it waits for some, it has none of the
+    /// others locked.
+    private func withoutWaiting(_ most: Int, _ change: (_ waits: Int64) async throws -> Int) async throws -> Int {
+        let count = try await change(0)
+        return count < most ? try await count + change(1) : count
     }
 
     private func number(_ function: String, _ parameters: String, _ values: [StatementValue]) async throws -> Int {
@@ -299,7 +329,7 @@ public final class PostgreSQLStore: MutationStore {
                 """
                 SELECT coalesce(sum(pending), 0)::int8, coalesce(sum(bytes), 0)::int8, coalesce(sum(dead), 0)::int8,
                 coalesce(sum(dead_bytes), 0)::int8,
-                (SELECT queued_at FROM \(self.name("mutation")) WHERE state + 0 = 0 ORDER BY position LIMIT 1)
+                (SELECT queued_at FROM \(self.name("mutation")) WHERE state + 0 = 0 ORDER BY position + 0 LIMIT 1)
                 FROM \(self.name("total"))
                 """, [])
         }
