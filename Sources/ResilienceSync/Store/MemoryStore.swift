@@ -54,6 +54,17 @@ public final class MemoryStore: MutationStore {
         state.withLock { $0.table.page($0.table.dead.page(after: position, limit: limit)) }
     }
 
+    public func mutation(_ id: String, cancelling: Bool) -> StoredMutation? {
+        state.withLock { state in
+            let found = state.table.mutation(id)
+            guard cancelling else { return found }
+            guard let found, state.table.pending(found.position) != nil else { return nil }
+            state.table.put(nil, at: found.position)
+            if found.isAttempted { state.table.overtake(found.mutation.entity, before: found.position) }
+            return found
+        }
+    }
+
     public func revive(_ positions: [Int64]?, evenOvertaken: Bool, at date: Date) -> Int {
         // In order, so that no mutation is overtaken by one that is revived with it.
         forEachDead(positions?.sorted(), where: { evenOvertaken || !$0.isOvertaken($1) }) { entry in

@@ -150,7 +150,7 @@ struct PostgreSQLSchema: Sendable {
     }
 
     /// If a later mutation of its lane is pending and attempted, the other side may have that one by now.
-    private var isOvertaken: String {
+    var isOvertaken: String {
         """
         (d.overtaken OR EXISTS (SELECT 1 FROM \(name("mutation")) later WHERE later.lane = d.lane
         AND later.position > d.position AND later.state = 0 AND later.attempted))
