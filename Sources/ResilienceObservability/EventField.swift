@@ -222,7 +222,8 @@
             switch event {
             case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count):
                 [EventField("count", count)]
-            case .coalesced(let id, _, _), .dropped(let id), .duplicate(let id), .attempted(let id), .delivered(let id):
+            case .coalesced(let id, _, _), .dropped(let id), .duplicate(let id), .attempted(let id), .delivered(let id),
+                .cancelled(let id):
                 [EventField("mutation", id)]
             case .failed(let id, let failures, let error):
                 [EventField("mutation", id), EventField("failures", failures), EventField("error", error)]

@@ -119,14 +119,8 @@ struct StoreModel {
         for change in changes {
             guard let index = pendingIndex(change.position) else { continue }
             switch change {
-            case .acknowledged(let position):
-                let lane = rows.remove(at: index).stored.mutation.entity
-                for index in rows.indices
-                where rows[index].state != .pending && rows[index].stored.mutation.entity == lane
-                    && rows[index].stored.position < position
-                {
-                    rows[index].stored.isOvertaken = true
-                }
+            case .acknowledged:
+                overtake(rows.remove(at: index).stored)
             case .answered:
                 rows[index].stored.claims = 0
             case .failed(_, let error):
@@ -180,6 +174,28 @@ struct StoreModel {
             rows.removeAll { $0.stored.position == first.stored.position }
         }
         return dropped.map(\.stored.mutation.id)
+    }
+
+    mutating func mutation(_ id: String, cancelling: Bool) -> StoredMutation? {
+        guard let index = rows.firstIndex(where: { $0.stored.mutation.id.utf8.elementsEqual(id.utf8) }) else {
+            return nil
+        }
+        let row = rows[index]
+        if !cancelling { return row.state == .pending ? row.stored : dead.first { $0.position == row.stored.position } }
+        guard row.state == .pending else { return nil }
+        rows.remove(at: index)
+        if row.stored.isAttempted { overtake(row.stored) }
+        return row.stored
+    }
+
+    /// The other side may have a mutation.
+    private mutating func overtake(_ later: StoredMutation) {
+        for index in rows.indices
+        where rows[index].state != .pending && rows[index].stored.mutation.entity == later.mutation.entity
+            && rows[index].stored.position < later.position
+        {
+            rows[index].stored.isOvertaken = true
+        }
     }
 
     mutating func revive(_ positions: [Int64], evenOvertaken: Bool, _ date: Date) -> Int {

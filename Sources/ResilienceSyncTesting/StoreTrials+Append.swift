@@ -363,6 +363,64 @@ extension StoreTrial {
                 try await stage.append([.trial("a1")])
                 try await stage.requireHeads(["c1", "a1"], "a lane that was blocked")
             },
+            StoreTrial("looking at one by its id") { stage in
+                try await stage.append(["a1", "a2", "b1"].map { .trial($0, payload: "of \($0)") })
+                try await stage.apply([.died(try await stage.position(of: "a1"), error: "x", rest: .skip)])
+                try await stage.apply(claiming: [try await stage.position(of: "a2")])
+                try await stage.reopen()
+                for expected in try await stage.dead() + stage.pending() {
+                    let found = try await stage.store.mutation(expected.mutation.id, cancelling: false)
+                    stage.require(found == expected, "it is \(String(describing: found)) instead of \(expected)")
+                }
+                for id in ["", "a", "A1", "a1\0"] {
+                    let found = try await stage.store.mutation(id, cancelling: false)
+                    stage.require(found == nil, "\(id.debugDescription) is found")
+                }
+            },
+            StoreTrial("cancelling") { stage in
+                try await stage.append(["a1", "a2", "a3", "b1", "b2"].map { .trial($0, payload: "123") })
+                let positions = try await stage.pending().map(\.position)
+                try await stage.apply([.died(positions[3], error: "x", rest: .skip)], claiming: [positions[0]])
+                let before = try await stage.pending().first
+                let first = try await stage.store.mutation("a1", cancelling: true)
+                stage.require(
+                    first == before && first?.isAttempted == true, "what is removed is \(String(describing: first))")
+                for id in ["a1", "b1", "c1"] {
+                    let none = try await stage.store.mutation(id, cancelling: true)
+                    stage.require(none == nil, "\(id), which is not pending, is removed")
+                }
+                try await stage.reopen()
+                try await stage.requirePending(["a2", "a3", "b2"], "the first is cancelled")
+                try await stage.requireHeads(["a2", "b2"], "the first is cancelled")
+                try await stage.requireDead(["b1"], "one that is dead can't be cancelled")
+                let totals = try await stage.store.totals()
+                stage.require(
+                    totals == QueueTotals(pending: 3, bytes: 9, dead: 1, deadBytes: 3, oldest: stage.now),
+                    "the totals are \(totals)")
+                // Its answer comes late.
+                try await stage.apply([
+                    .failed(positions[0], error: "late"), .died(positions[0], error: "late", rest: .killRest),
+                    .acknowledged(positions[0]),
+                ])
+                try await stage.append([.trial("a1")])
+                try await stage.requirePending(["a2", "a3", "b2", "a1"], "one is there again under its id")
+                _ = try await stage.store.mutation("a3", cancelling: true)
+                try await stage.requireHeads(["a2", "b2"], "one behind the head is cancelled")
+                // What was never sent overtakes nothing.
+                _ = try await stage.store.mutation("b2", cancelling: true)
+                var overtaken = try await stage.dead().map(\.isOvertaken)
+                stage.require(overtaken == [false], "one is overtaken by what was never sent")
+                try await stage.append([.trial("b3")])
+                try await stage.apply(claiming: [try await stage.position(of: "b3")])
+                _ = try await stage.store.mutation("b3", cancelling: true)
+                overtaken = try await stage.dead().map(\.isOvertaken)
+                stage.require(overtaken == [true], "what may have been sent overtakes nothing once it is cancelled")
+                try await stage.append([.trial("c1"), .trial("c2")])
+                try await stage.apply([.died(try await stage.position(of: "c1"), error: "x", rest: .block)])
+                _ = try await stage.store.mutation("c2", cancelling: true)
+                try await stage.append([.trial("c3")])
+                try await stage.requireHeads(["a2"], "a lane stays blocked")
+            },
             StoreTrial("clearing") { stage in
                 try await stage.append(["a1", "a2", "b1", "c1"].map { .trial($0) })
                 try await stage.apply([.died(try await stage.position(of: "a1"), error: "x", rest: .block)])

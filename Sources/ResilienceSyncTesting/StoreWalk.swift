@@ -40,7 +40,7 @@ struct StoreWalk<Store: MutationStore> {
     private mutating func step() async throws -> String? {
         date += TimeInterval(Int.random(in: 0...3, using: &random))
         let problem: String? =
-            switch Int.random(in: 0..<21, using: &random) {
+            switch Int.random(in: 0..<22, using: &random) {
             case 0..<8: try await append()
             case 8..<14: try await apply()
             case 14: try await revive()
@@ -48,6 +48,7 @@ struct StoreWalk<Store: MutationStore> {
             case 16: Int.random(in: 0..<8, using: &random) == 0 ? try await removePending() : nil
             case 17: try await set()
             case 18: try await seal()
+            case 19: try await one()
             default: try await reopen()
             }
         if let problem { return problem }
@@ -154,6 +155,16 @@ struct StoreWalk<Store: MutationStore> {
         let expected = model.discard(chosen)
         let found = try await stage.store.discard(chosen.map(theirs))
         return found == expected ? nil : "\(found) are discarded instead of \(expected)"
+    }
+
+    private mutating func one() async throws -> String? {
+        let (row, cancelling) = (model.rows.randomElement(using: &random), chance(2))
+        let id = row?.stored.mutation.id ?? "none"
+        history.append("\(cancelling ? "cancel" : "find") \(id)")
+        let expected = model.mutation(id, cancelling: cancelling).map(translated)
+        let found = try await stage.store.mutation(id, cancelling: cancelling)
+        return found == expected
+            ? nil : "found is \(found.map { "\($0)" } ?? "nil") instead of \(expected.map { "\($0)" } ?? "nil")"
     }
 
     private mutating func seal() async throws -> String? {

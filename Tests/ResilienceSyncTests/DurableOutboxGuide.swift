@@ -85,6 +85,18 @@
             #expect(api.calls.inputs == ["rename to Plans"])
         }
 
+        @Test("the guide's cancelling")
+        func cancelling() async throws {
+            let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline {}) { _ in }
+            try await queue.enqueue(Mutation(id: "rename-7", entity: "note-7", kind: "rename", earlierFailures: 1))
+            var shown: [String] = []
+            func show(_ text: String) { shown.append(text) }
+            if let cancelled = try await queue.cancel("rename-7"), cancelled.isAttempted {
+                show("It may have reached the server already.")
+            }
+            #expect(shown.count == 1)
+        }
+
         @Test("the guide's handler tells its queue what the server has left")
         func quotas() async throws {
             let (api, clock, store) = (api, ManualClock(), MemoryStore())

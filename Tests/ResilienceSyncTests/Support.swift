@@ -240,6 +240,9 @@ struct HookedStore: MutationStore {
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
         try await inner.dead(after: position, limit: limit)
     }
+    func mutation(_ id: String, cancelling: Bool) async throws -> StoredMutation? {
+        try await hooked("mutation") { try await inner.mutation(id, cancelling: cancelling) }
+    }
     func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int {
         try await hooked("revive") { try await inner.revive(positions, evenOvertaken: evenOvertaken, at: date) }
     }

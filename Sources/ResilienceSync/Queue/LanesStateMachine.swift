@@ -328,6 +328,17 @@ struct LanesStateMachine: Sendable, Hashable {
         fruitless = min(fruitless + 1, pageSize)
     }
 
+    /// Called when a pending mutation was removed: what was held back because of it is not any more.
+    ///
+    /// - Parameter isLimited: Whether the lane is held back for a limit of its own.
+    mutating func removed(_ head: LaneHead, isLimited: Bool) {
+        if suspects[head.entity]?.position == head.position { suspects[head.entity] = nil }
+        if held[head.entity] != nil, !isLimited, head.position <= seen[head.entity] ?? .max {
+            (held[head.entity], seen[head.entity]) = (nil, nil)
+        }
+        appear(at: head.position)
+    }
+
     /// Called when a mutation got through.
     mutating func delivered() { fruitless = 0 }
 

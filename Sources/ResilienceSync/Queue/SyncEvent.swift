@@ -33,6 +33,8 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     case lockedOut
     /// A flush ended with nothing pending.
     case drained
+    /// A pending mutation was removed by ``SyncQueue/cancel(_:)``.
+    case cancelled(id: String)
     /// This many pending mutations were removed by ``SyncQueue/clear(discardsDead:markFailed:)``.
     case cleared(Int)
     /// This many dead mutations are pending again.
@@ -59,6 +61,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .offline: "offline"
         case .lockedOut: "lockedOut"
         case .drained: "drained"
+        case .cancelled: "cancelled"
         case .cleared: "cleared"
         case .revived: "revived"
         case .discarded: "discarded"
@@ -71,7 +74,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .attempted: .trace
         case .enqueued, .coalesced, .delivered, .drained: .debug
         case .failed, .lockedOut, .duplicate: .info
-        case .paused, .pausedByHand, .resumed, .offline, .cleared, .revived, .discarded: .notice
+        case .paused, .pausedByHand, .resumed, .offline, .cancelled, .cleared, .revived, .discarded: .notice
         case .dropped, .suspected: .warning
         case .died, .storeFailed: .error
         }
@@ -82,7 +85,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         switch self {
         case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count): .count(count)
         case .coalesced, .dropped, .duplicate, .attempted, .suspected, .delivered, .failed, .died, .paused,
-            .pausedByHand, .resumed, .offline, .lockedOut, .drained, .storeFailed:
+            .pausedByHand, .resumed, .offline, .lockedOut, .drained, .cancelled, .storeFailed:
             .count(1)
         }
     }
@@ -105,6 +108,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .offline(let error): "offline: \(error)"
         case .lockedOut: "another queue sends what is in this store"
         case .drained: "drained"
+        case .cancelled(let id): "\(id) cancelled"
         case .cleared(let count): "\(count) cleared"
         case .revived(let count): "\(count) pending again"
         case .discarded(let count): "\(count) discarded"

@@ -193,6 +193,7 @@ extension SyncStateMachine {
     }
 
     private mutating func failed(_ mutation: LaneHead, _ failure: Failure, _ sent: FailureWitnesses.Tally) {
+        if removed.contains(mutation.position) { return }
         let named = failure.verdict.retryAfter.map { min(late($0), settings.maxPause) }
         if settings.failureCounting == .always || witnesses.failed(mutation, sent: sent) {
             return countFailure(of: mutation, failure, holdingFor: named)
@@ -218,6 +219,7 @@ extension SyncStateMachine {
         _ mutation: LaneHead, _ error: String, told: String? = nil, after changes: [MutationChange] = []
     ) {
         witnesses.forget(mutation.position)
+        if removed.contains(mutation.position) { return }
         let parked = MutationChange.died(mutation.position, error: error, rest: settings.laneRule)
         unsettled.append(Settlement(changes: changes + [parked], event: .died(id: mutation.id, error: told ?? error)))
     }
@@ -297,7 +299,7 @@ extension SyncStateMachine {
         let until = now + wait
         switch draws.isEmpty ? nil : draws.removeFirst() {
         case .hold(let head, _, let named):
-            lanes.hold(head, until: max(until, now + named))
+            if !removed.contains(head.position) { lanes.hold(head, until: max(until, now + named)) }
         case .holdLonger(let head, _):
             lanes.hold(head, until: (pace.pausedUntil(at: now) ?? now) + wait)
         case .pause(let sentAt, let isOurOwn, let named, let counts):

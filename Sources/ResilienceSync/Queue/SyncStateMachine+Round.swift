@@ -280,7 +280,7 @@ extension SyncStateMachine {
     mutating func beginRound() {
         before += counts
         counts = FlushReport.Counts()
-        (phase, halt) = (.opening, nil)
+        (phase, halt, removed) = (.opening, nil, [])
     }
 
     /// - Returns: What the round has done, how it has ended by now, and what comes after it.
@@ -318,7 +318,7 @@ extension SyncStateMachine {
             counts.died += 1
             for case .failed in changes { counts.failed += 1 }
         case .enqueued, .coalesced, .dropped, .attempted, .suspected, .paused, .pausedByHand, .resumed, .offline,
-            .lockedOut, .drained, .cleared, .revived, .discarded, .storeFailed, .duplicate:
+            .lockedOut, .drained, .cancelled, .cleared, .revived, .discarded, .storeFailed, .duplicate:
             break
         }
     }

@@ -157,6 +157,8 @@ struct SyncStateMachine: Sendable, Equatable {
     var unsettled: [Settlement] = []
     /// How many of these the store is being told now.
     var settling = 0
+    /// The mutations that were removed by hand since the round began: if one is in flight, its failure means nothing to it.
+    var removed: Set<Int64> = []
 
     /// The ends of requests that are still to be processed, in order: see SyncStateMachine+Ends.swift.
     var ended: [EndedRequest] = []
@@ -257,6 +259,13 @@ struct SyncStateMachine: Sendable, Equatable {
 
     /// Called when dead mutations are pending again, or no longer block their lanes.
     mutating func revived() { lanes.revived() }
+
+    /// Called when a pending mutation was removed by hand.
+    mutating func removed(_ head: LaneHead) {
+        if phase != .idle { removed.insert(head.position) }
+        witnesses.forget(head.position)
+        lanes.removed(head, isLimited: laneThrottles.isLimited(head.entity))
+    }
 
     mutating func clearingBegan() { flush.clearingBegan() }
 

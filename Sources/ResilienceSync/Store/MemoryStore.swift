@@ -54,6 +54,17 @@ public final class MemoryStore: MutationStore {
         state.withLock { $0.table.page($0.table.dead.page(after: position, limit: limit)) }
     }
 
+    public func mutation(_ id: String, cancelling: Bool) -> StoredMutation? {
+        state.withLock { state in
+            let found = state.table.mutation(id)
+            guard cancelling else { return found }
+            guard let found, state.table.pending(found.position) != nil else { return nil }
+            state.table.put(nil, at: found.position)
+            if found.isAttempted { state.table.overtake(found.mutation.entity, before: found.position) }
+            return found
+        }
+    }
+
     // Async, or the protocol's own would be called where one may wait.
     public func pendingPositions() async -> [Int64] {
         state.withLock { $0.table.pending.page(after: .min, limit: .max) }

@@ -31,7 +31,7 @@ struct MemoryTable: Equatable {
     }
 
     private var entries: [Int64: Entry] = [:]
-    private var ids: Set<ExactText> = []
+    private var ids: [ExactText: Int64] = [:]
     private var lanes: [ExactText: Lane] = [:]
     private(set) var pending = SortedPositions()
     private(set) var fresh = SortedPositions()
@@ -86,6 +86,8 @@ struct MemoryTable: Equatable {
         entries[position].flatMap { lanes[ExactText($0.stored.mutation.entity)]?.head } == position
     }
 
+    func mutation(_ id: String) -> StoredMutation? { ids[ExactText(id)].flatMap { page([$0]).first } }
+
     func isPending(_ entity: String) -> Bool { lanes[ExactText(entity)]?.pending.isEmpty == false }
 
     /// The pending positions of a lane after a position.
@@ -138,8 +140,7 @@ struct MemoryTable: Equatable {
         guard let stored = (entry ?? old)?.stored else { return }
         if before?.keys.contains(position) == false { before?.updateValue(old, forKey: position) }
         entries[position] = entry
-        if old == nil { ids.insert(ExactText(stored.mutation.id)) }
-        if entry == nil { ids.remove(ExactText(stored.mutation.id)) }
+        if old == nil || entry == nil { ids[ExactText(stored.mutation.id)] = entry.map { _ in position } }
 
         let wasPending = old?.status == .pending
         let isPending = entry?.status == .pending
@@ -213,7 +214,7 @@ struct MemoryTable: Equatable {
 }
 
 extension MemoryTable: AppendingTable {
-    func contains(id: String) -> Bool { ids.contains(ExactText(id)) }
+    func contains(id: String) -> Bool { ids[ExactText(id)] != nil }
 
     func last(of entity: String) -> StoredMutation? {
         var last = lanes[ExactText(entity)]?.pending.last.flatMap { entries[$0] }?.stored

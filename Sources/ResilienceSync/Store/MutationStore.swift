@@ -104,6 +104,17 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func deadPositions() async throws -> [Int64]
 
+    /// Returns a mutation by its id, and removes it if that is asked for.
+    ///
+    /// If one that is removed was attempted, the other side may have it: earlier dead mutations of its lane are overtaken.
+    ///
+    /// - Parameters:
+    ///   - id: The mutation's id.
+    ///   - cancelling: Whether to remove it. Then only a pending mutation is returned, as it was; a dead one stays.
+    /// - Returns: The mutation; nil if there is none.
+    /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
+    func mutation(_ id: String, cancelling: Bool) async throws -> StoredMutation?
+
     /// Makes dead mutations pending again, at their old place, with no failures, no claims, no error and a new
     /// ``StoredMutation/queuedAt``. They stay attempted if they were.
     ///

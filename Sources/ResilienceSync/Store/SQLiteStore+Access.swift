@@ -79,18 +79,18 @@
         }
 
         /// As ``write(_:)``, but overwrites what it removes, in the file and in the log.
-        func erase(_ body: @escaping @Sendable (SQLiteTable) throws -> Int) async throws -> Int {
+        func erase<R: Sendable>(_ body: @escaping @Sendable (SQLiteTable) throws -> R) async throws -> R {
             try await access { [isOwn] db in
                 let setting = try Int.fetchOne(db, sql: "PRAGMA secure_delete") ?? 0
                 try db.execute(sql: "PRAGMA secure_delete = ON")
                 defer { try? db.execute(sql: "PRAGMA secure_delete = \(setting == 2 ? "FAST" : "\(setting)")") }
-                let count = try db.isolated { try body(SQLiteTable(db: db)) }
+                let result = try db.isolated { try body(SQLiteTable(db: db)) }
                 // It is removed in any case. A reader, or a full disk, may keep traces until the next time.
                 Self.withoutWaiting(db) { mayTruncate in
                     if isOwn { try? Self.shrink(db) }
                     _ = try? db.checkpoint(mayTruncate ? .truncate : .passive)
                 }
-                return count
+                return result
             }
         }
 

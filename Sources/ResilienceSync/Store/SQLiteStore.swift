@@ -28,7 +28,7 @@
     /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was
     /// deleted, moved or replaced while it was open.
     ///
-    /// ``removePending(_:)`` and ``discard(_:)`` overwrite what they remove and empty the log. They also shrink a
+    /// ``removePending(_:)``, ``discard(_:)`` and ``mutation(_:cancelling:)`` overwrite what they remove and empty the log. They also shrink a
     /// file of the store's own, if that costs no more than was removed. A reader or a full disk can delay this until
     /// the next time; the store does not wait for it. If the program has a busy callback of its own, the log is written
     /// back to the database, but not emptied.
@@ -276,6 +276,11 @@
 
         public func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
             try await read { try $0.page(.dead, after: position, limit: limit) }
+        }
+
+        public func mutation(_ id: String, cancelling: Bool) async throws -> StoredMutation? {
+            guard cancelling else { return try await read { try $0.mutation(id, cancelling: false) } }
+            return try await erase { try $0.mutation(id, cancelling: true) }
         }
 
         public func pendingPositions() async throws -> [Int64] {

@@ -123,6 +123,14 @@
                 FROM resilience_mutation AS dead INDEXED BY resilience_dead
                 WHERE state > 0 AND position > ? ORDER BY position LIMIT ?
                 """
+            case found = """
+                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
+                last_error, died_at, overtaken OR state > 0 AND EXISTS
+                (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
+                WHERE later.entity = found.entity AND later.position > found.position AND later.state = 0
+                AND later.attempted = 1) AS overtaken, claims, payload, state
+                FROM resilience_mutation AS found WHERE id = ?
+                """
             case pendingPositions = """
                 SELECT position FROM resilience_mutation INDEXED BY resilience_lane WHERE state = 0
                 ORDER BY entity, position
@@ -182,6 +190,17 @@
                 page.append(stored)
             }
             return page
+        }
+
+        func mutation(_ id: String, cancelling: Bool) throws -> StoredMutation? {
+            guard let row = try row(.found, [Self.column(id)]) else { return nil }
+            let found = StoredMutation(row: row)
+            guard cancelling else { return found }
+            guard row.integer("state") == 0 else { return nil }
+            let entity: DatabaseValue = row["entity"]
+            try remove(found.position, of: entity)
+            if found.isAttempted { try execute(.overtake, [entity, found.position]) }
+            return found
         }
 
         func make(_ change: MutationChange, at date: Date) throws {

@@ -124,7 +124,7 @@
             case .failed(_, _, let error):
                 verdicts.note(error)
             case .enqueued, .coalesced, .dropped, .duplicate, .attempted, .suspected, .pausedByHand, .resumed, .offline,
-                .lockedOut, .drained, .cleared, .revived, .discarded, .storeFailed, nil:
+                .lockedOut, .drained, .cancelled, .cleared, .revived, .discarded, .storeFailed, nil:
                 break
             }
         }

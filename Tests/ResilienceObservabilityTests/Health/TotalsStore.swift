@@ -73,6 +73,9 @@ final class TotalsStore: MutationStore {
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation] {
         try await inner.dead(after: position, limit: limit)
     }
+    func mutation(_ id: String, cancelling: Bool) async throws -> StoredMutation? {
+        try await inner.mutation(id, cancelling: cancelling)
+    }
     func revive(_ positions: [Int64], evenOvertaken: Bool, at date: Date) async throws -> Int {
         try await inner.revive(positions, evenOvertaken: evenOvertaken, at: date)
     }

@@ -65,7 +65,7 @@
             ("sync queue", SyncEvent.died(id: "", error: "")), ("sync queue", SyncEvent.paused(for: .zero)),
             ("sync queue", SyncEvent.offline(error: "")), ("sync queue", SyncEvent.lockedOut),
             ("sync queue", SyncEvent.drained), ("sync queue", SyncEvent.cleared(1)),
-            ("sync queue", SyncEvent.revived(1)),
+            ("sync queue", SyncEvent.revived(1)), ("sync queue", SyncEvent.cancelled(id: "")),
             ("sync queue", SyncEvent.discarded(1)), ("sync queue", SyncEvent.storeFailed(error: "")),
         ]
 

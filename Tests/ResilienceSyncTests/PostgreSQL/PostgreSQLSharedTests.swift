@@ -281,7 +281,7 @@
         /// Lets something begin that waits for the lane of `a`, and something else happen before it can go on.
         private func whileLaneIsHeld<R: Sendable>(
             by worker: Worker, _ function: String, _ wait: @escaping @Sendable () async throws -> R,
-            meanwhile: @Sendable () async throws -> Void
+            meanwhile: @Sendable () async throws -> Void = {}
         ) async throws -> R {
             let now = Self.now
             return try await whileHeld(
@@ -426,6 +426,100 @@
             try await append(["b2"], to: one)
             #expect(try await one.store.pending(after: .min, limit: 9).map(\.mutation.id) == ["b1", "a9", "b2"])
             #expect(try await one.heads().map(\.id) == ["b1", "a9"])
+        }
+
+        @Test("an append that is not committed keeps its lane: what it adds is neither lost nor cancelled")
+        func appendedWhileCancelled() async throws {
+            let one = try await worker()
+            try await append(["a1"], to: one)
+            let cancelled = try await whileLaneIsHeld(by: one, "sync_lane") {
+                try await one.store.mutation("a1", cancelling: true)
+            }
+            #expect(cancelled?.mutation.id == "a1")
+            #expect(try await one.store.pending(after: .min, limit: 9).map(\.mutation.id) == ["a9"])
+            #expect(try await one.heads().map(\.id) == ["a9"])
+            #expect(try await one.store.totals().pending == 1)
+        }
+
+        @Test(
+            "one that another worker sends is cancelled: that worker keeps the lane, and nobody else sends what comes next"
+        )
+        func cancelledInFlight() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await append(["a1", "b1", "b2"], to: one)
+            try await one.lock()
+            try await other.lock()
+            let heads = try await one.heads()
+            #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
+            #expect(try await other.store.mutation("a1", cancelling: true)?.claims == 1)
+            #expect(try await other.store.mutation("b1", cancelling: true)?.isAttempted == true)
+            try await append(["a1"], to: other)
+            #expect(try await other.heads() == [], "the lanes are the first's, which may be sending")
+            #expect(try await one.heads().map(\.id) == ["b2", "a1"])
+            // The answers come late.
+            #expect(
+                try await one.apply([
+                    .acknowledged(heads[0].position), .died(heads[1].position, error: "late", rest: .killRest),
+                ]) == [])
+            let next = try await one.heads()
+            #expect(next.map(\.id) == ["b2", "a1"])
+            #expect(try await one.apply(claiming: next) == ["b2", "a1"])
+            _ = try await one.apply(next.map { .acknowledged($0.position) })
+            #expect(try await other.store.totals() == QueueTotals())
+            #expect(try await database.count("sync_lane") == 0)
+        }
+
+        @Test("a lane that a worker kept for what was cancelled is anybody's once that worker is gone")
+        func cancelledAndGone() async throws {
+            let (one, other) = (try await worker(), try await worker())
+            try await append(["a1"], to: one)
+            try await one.lock()
+            try await other.lock()
+            #expect(try await one.apply(claiming: one.heads()) == ["a1"])
+            _ = try await other.store.mutation("a1", cancelling: true)
+            try await append(["a2"], to: other)
+            #expect(try await other.heads() == [])
+            await one.store.unlock(for: one.id)
+            #expect(try await other.heads().map(\.id) == ["a2"])
+        }
+
+        @Test("appends, claims and cancellings at the same time lose nothing, and totals and lanes agree in the end")
+        func cancelledAtOnce() async throws {
+            let stores = [try await worker(), try await worker(), try await worker()]
+            for worker in stores { try await worker.lock() }
+            let (sent, cancelled) = (Locked<[String]>([]), Locked<[String]>([]))
+            let ids = (0..<120).map { "\(["a", "b", "c", "d"][$0 % 4])\($0)" }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { for id in ids { try await self.append([id], to: stores[0]) } }
+                for worker in stores {
+                    group.addTask {
+                        for _ in 0..<60 {
+                            let heads = try await worker.heads()
+                            let claimed = try await worker.apply(claiming: heads)
+                            sent.withLock { $0 += claimed }
+                            _ = try await worker.apply(
+                                heads.filter { claimed.contains($0.id) }.map { .acknowledged($0.position) })
+                        }
+                    }
+                }
+                group.addTask {
+                    for id in ids + ids {
+                        if let one = try await stores[1].store.mutation(id, cancelling: true), !one.isAttempted {
+                            cancelled.withLock { $0.append(id) }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            var left: [String] = []
+            for worker in stores { await worker.store.unlock(for: worker.id) }
+            try await stores[0].lock()
+            while case let heads = try await stores[0].heads(), !heads.isEmpty {
+                left += try await stores[0].apply(claiming: heads)
+                _ = try await stores[0].apply(heads.map { .acknowledged($0.position) })
+            }
+            #expect((sent.withLock { $0 } + cancelled.withLock { $0 } + left).sorted() == ids.sorted())
+            #expect(try await stores[0].store.totals() == QueueTotals())
         }
 
         @Test("a lane that another makes while an append waits is kept until that append is committed")

@@ -333,6 +333,33 @@ import Testing
         #expect(next() == .send([b]))
     }
 
+    @Test(
+        "a lane is free once what it was held back for is removed, and not if that was another, or the lane has a limit",
+        arguments: [(1, false, true), (2, false, false), (1, true, false)] as [(Int64, Bool, Bool)])
+    mutating func removed(position: Int64, isLimited: Bool, isFree: Bool) {
+        machine.found([a])
+        #expect(next() == .send([a]))
+        machine.ended([a])
+        machine.hold(a, until: Self.instant(10))
+        machine.removed(LaneHead(position, "a"), isLimited: isLimited)
+        #expect(machine.held.isEmpty == isFree)
+        find(LaneHead(3, "a"))
+        #expect(next() == (isFree ? .send([LaneHead(3, "a")]) : Self.stalled(10)))
+    }
+
+    @Test("a suspect that is removed makes way for the next of its lane at once, whatever else is in flight")
+    mutating func removedSuspect() {
+        machine.found([b, LaneHead(4, "a", claims: 2)])
+        #expect(next() == .send([b]))
+        #expect(next() == .look(after: 4))
+        machine.found([])
+        #expect(next() == Self.wait())
+        machine.removed(LaneHead(4, "a", claims: 2), isLimited: false)
+        guard case .look = next() else { return #expect(Bool(false)) }
+        find(LaneHead(5, "a"))
+        #expect(next() == .send([LaneHead(5, "a")]))
+    }
+
     // MARK: Holding back
 
     @Test(

@@ -10,12 +10,13 @@ import Testing
             .died(id: "a", error: ""),
             .paused(for: .zero), .offline(error: ""), .drained, .cleared(1), .revived(1), .discarded(1),
             .storeFailed(error: ""), .suspected(id: "a", claims: 2),
+            .cancelled(id: "a"),
         ].map(\.kind)
         #expect(
             kinds == [
                 "enqueued", "coalesced", "dropped", "attempted", "delivered", "failed", "died", "paused", "offline",
                 "drained", "cleared", "revived",
-                "discarded", "storeFailed", "suspected",
+                "discarded", "storeFailed", "suspected", "cancelled",
             ])
     }
 }

@@ -28,6 +28,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case pauseByHand(isHere: Bool, isEndless: Bool)
         /// A clearing begins; what is pending is removed once no flight is under way.
         case clear, remove
+        /// One that is pending is removed by hand, here.
+        case removeOne(Int64)
     }
 
     enum Answer: Hashable, CaseIterable {
@@ -73,6 +75,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case refusedElsewhere
         case anotherQueue
         case quotas
+        case removed
     }
 
     struct Item: Hashable {
@@ -123,6 +126,8 @@ private struct QueueInAWorld: ExplorableMachine {
         var goesOnAt: MonotonicInstant?
         var isStopped = false
         var isClearing = false
+        /// The lanes of those that were removed by hand.
+        var removed: [Int64: String] = [:]
 
         // The server.
         var inFlight: [Int: [Int64]] = [:]
@@ -199,7 +204,7 @@ private struct QueueInAWorld: ExplorableMachine {
                 machine.throttles, machine.outages,
                 machine.laneThrottles,
                 machine.claiming, machine.requests,
-                machine.unsettled.map(\.changes), machine.ended, machine.notes, machine.draws,
+                machine.unsettled.map(\.changes), machine.removed, machine.ended, machine.notes, machine.draws,
             ])
     }
 
@@ -240,6 +245,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case .unwell:
             world.action == .check ? refusals.map { .unwell($0) } + [.unwell(.failed), .unwell(.offline)] : []
         case .refusedElsewhere: world.isStopped ? [] : refusals.map { .elsewhere($0) }
+        case .removed: world.items.map { .removeOne($0.position) }
         case .quotas:
             ([nil] + world.inFlight.keys.sorted()).flatMap {
                 [.told(left: 0, request: $0), .told(left: 1, request: $0)]
@@ -294,7 +300,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case .otherUnlocks: world.lock = .free
         case .fail, .cancel, .otherLocks, .otherPauses, .pauseByHand, .resume, .stop, .restart, .clear, .unwell,
             .elsewhere,
-            .told:
+            .told, .removeOne:
             world.troubles -= 1
             try trouble(input)
         }
@@ -344,6 +350,13 @@ private struct QueueInAWorld: ExplorableMachine {
             expectSilence(after: answer)
             machine.rejected(failure, sentAt: now, at: now)
             try trigger()
+        case .removeOne(let position):
+            guard let item = item(position) else { break }
+            world.items.removeAll { $0.position == position }
+            world.removed[position] = item.lane
+            if world.failed.remove(position) != nil { world.maybeFailed.insert(position) }
+            machine.removed(item.head)
+            if !world.isStopped { try trigger() }
         case .told(let left, let request):
             let quota = ServerQuota(limit: 8, remaining: left, resetsAfter: .seconds(2))
             _ = machine.noted(quota, from: request, at: now)
@@ -453,6 +466,7 @@ private struct QueueInAWorld: ExplorableMachine {
             world.items[index].refusals += 1
         }
         if [.failed, .failedFor, .unwanted, .gone, .firstOnly].contains(answer) {
+            let refused = refused.subtracting(world.removed.keys)
             if world.isCancelled { world.maybeFailed.formUnion(refused) } else { world.failed.formUnion(refused) }
         }
         if [.failed, .abandoned, .firstOnly].contains(answer), !world.isCancelled {
@@ -633,11 +647,11 @@ private struct QueueInAWorld: ExplorableMachine {
     }
 
     private mutating func make(_ change: MutationChange) {
+        if case .acknowledged(let position) = change { world.unsettled.remove(position) }
         guard let index = world.items.firstIndex(where: { $0.position == change.position }) else { return }
         switch change {
-        case .acknowledged(let position):
+        case .acknowledged:
             world.items.remove(at: index)
-            world.unsettled.remove(position)
         case .answered:
             return
         case .failed:
@@ -657,7 +671,7 @@ private struct QueueInAWorld: ExplorableMachine {
         for request in requests {
             let positions = request.mutations.map(\.position)
             for mutation in request.mutations {
-                let busy = world.inFlight.values.joined().compactMap { item($0)?.lane }
+                let busy = world.inFlight.values.joined().compactMap { item($0)?.lane ?? world.removed[$0] }
                 try require(!busy.contains(mutation.entity), "two of lane \(mutation.entity) are in flight")
                 let first = world.items.first { $0.lane == mutation.entity }
                 try require(first?.position == mutation.position, "\(mutation.position) is sent out of order")

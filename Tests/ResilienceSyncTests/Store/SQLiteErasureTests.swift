@@ -29,6 +29,18 @@
             #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["z1"])
         }
 
+        @Test("after one was cancelled, the files hold nothing of it")
+        func cancelled() async throws {
+            let store = try SQLiteStore(path: path)
+            try await store.append([
+                Mutation("a1", payload: String(repeating: "SECRET", count: 1_000)), Mutation("b1"),
+            ])
+            #expect(try isSecretInFiles())
+            #expect(try await store.mutation("a1", cancelling: true) != nil)
+            #expect(try !isSecretInFiles())
+            #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["b1"])
+        }
+
         @Test("what is dead may stay: the file shrinks to little more than that")
         func onlyPending() async throws {
             let store = try SQLiteStore(path: path)

@@ -52,7 +52,8 @@ import Testing
             ignoresNegativeLimits, countsParking, clearsTheDead, losesRaces,
             findsTheDead, neverSeals, removesTooMuch, locksForAll, unlocksForAll, forgetsWhoLocked,
             keepsAllTheDead, neverTooOld, dropsSilently, neverOvertaken, revivesTheOvertaken,
-            revivesBeforeTheAttempted, countsRevivedForAttempted, dropsByTheClock, diesInTheFuture, forgetsFailures
+            revivesBeforeTheAttempted, countsRevivedForAttempted, dropsByTheClock, diesInTheFuture, forgetsFailures,
+            findsOnlyPending, findsStale, cancelsTheDead, cancelsNothing, cancelledOvertakesNothing
 
         var trial: String {
             switch self {
@@ -82,6 +83,8 @@ import Testing
             case .revivesBeforeTheAttempted, .countsRevivedForAttempted:
                 "what a later one was attempted behind counts for overtaken"
             case .dropsByTheClock, .diesInTheFuture: "who died last stays, whatever the clock says"
+            case .findsOnlyPending, .findsStale: "looking at one by its id"
+            case .cancelsTheDead, .cancelsNothing, .cancelledOvertakesNothing: "cancelling"
             case .findsTheDead: "entities with something pending"
             case .losesRaces: "many tasks at the same time"
             }
@@ -97,6 +100,8 @@ import Testing
             var died: [Int64: Date] = [:]
             var firstClaim: CheckedContinuation<Bool, Never>?
             var claims = 0
+            /// Dead mutations that a cancelled one does not overtake.
+            var kept: Set<Int64> = []
         }
 
         private let fault: Fault
@@ -296,9 +301,33 @@ import Testing
             inner.dead(after: position, limit: size(limit)).map { stored in
                 var stored = stored
                 if fault == .neverOvertaken { stored.isOvertaken = false }
+                if state.withLock({ $0.kept.contains(stored.position) }) { stored.isOvertaken = false }
                 if fault == .revivesBeforeTheAttempted, isBeforeAnAttempted(stored) { stored.isOvertaken = false }
                 return stored
             }
+        }
+
+        func mutation(_ id: String, cancelling: Bool) async throws -> StoredMutation? {
+            var found = inner.mutation(id, cancelling: false)
+            guard cancelling else {
+                if fault == .findsOnlyPending, found?.diedAt != nil { return nil }
+                if fault == .findsStale { found?.isOvertaken = false }
+                return found
+            }
+            switch fault {
+            case .cancelsTheDead:
+                if let found, inner.discard([found.position]) == 1 { return found }
+            case .cancelsNothing:
+                return found?.diedAt == nil ? found : nil
+            case .cancelledOvertakesNothing:
+                if let found, found.diedAt == nil, found.isAttempted {
+                    let dead = inner.dead(after: .min, limit: .max).filter { !$0.isOvertaken }
+                    state.withLock { $0.kept.formUnion(dead.map(\.position)) }
+                }
+            default:
+                break
+            }
+            return inner.mutation(id, cancelling: true)
         }
 
         private func isBeforeAnAttempted(_ stored: StoredMutation) -> Bool {

@@ -210,7 +210,7 @@ struct PostgreSQLSchema: Sendable {
     }
 
     /// If a later mutation of its lane is pending and attempted, the other side may have that one by now.
-    private var isOvertaken: String {
+    var isOvertaken: String {
         """
         (d.overtaken OR EXISTS (SELECT 1 FROM \(name("mutation")) later
         WHERE \(isIn("d.lane", "later", ">", "d.position")) AND later.state = 0 AND later.attempted))

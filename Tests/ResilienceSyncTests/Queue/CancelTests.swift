@@ -1,0 +1,181 @@
+import Foundation
+import Resilience
+import ResilienceSync
+import ResilienceTesting
+import Testing
+
+/// One mutation is looked at, or removed, by its id.
+@Suite(.timeLimit(.minutes(20))) struct CancelTests {
+    let fixture = Fixture()
+
+    private func kinds() -> [String] { fixture.events.map(\.kind) }
+
+    @Test("a mutation is found by its id while it is pending and while it is dead, and not after that")
+    func look() async throws {
+        fixture.server.enqueue(.refused(.gone))
+        let queue = fixture.queue()
+        try await queue.enqueue([Mutation("a1", payload: "one"), Mutation("b1")])
+        #expect(try await queue.pending().map(\.mutation.id) == ["a1", "b1"])
+        #expect(try await queue.pending(after: 1, limit: 1).map(\.mutation.id) == ["b1"])
+        let pending = try #require(try await queue.mutation("a1"))
+        #expect(pending.mutation == Mutation("a1", payload: "one") && pending.diedAt == nil && !pending.isAttempted)
+        try await queue.flush()
+        let dead = try #require(try await queue.mutation("a1"))
+        #expect(dead.diedAt != nil && dead.lastError == "410" && dead.position == pending.position)
+        #expect(try await queue.mutation("b1") == nil)
+        #expect(try await queue.cancel("a1") == nil, "it is dead")
+        #expect(try await queue.dead().map(\.mutation.id) == ["a1"])
+    }
+
+    @Test("one that waits is removed, told, and never sent; the next of its entity is")
+    func waiting() async throws {
+        let queue = fixture.queue()
+        try await queue.pause()
+        try await queue.enqueue([Mutation("a1", payload: "one"), Mutation("a2"), Mutation("b1")])
+        let cancelled = try await queue.cancel("a1")
+        #expect(cancelled?.mutation == Mutation("a1", payload: "one") && cancelled?.isAttempted == false)
+        #expect(try await queue.cancel("a1") == nil && queue.cancel("c1") == nil)
+        #expect(fixture.events.filter { $0.kind == "cancelled" } == [.cancelled(id: "a1")])
+        #expect(try await queue.status.pending == 2)
+        try await queue.resume()
+        #expect(try await queue.flush().end == .drained)
+        #expect(fixture.server.ids == ["a2", "b1"])
+    }
+
+    @Test(
+        "one in flight is removed: its failure changes nothing, and what comes under its id goes after its end",
+        arguments: [Refusal.gone, .unavailable, .abandoned, nil])
+    func inFlight(refusal: Refusal?) async throws {
+        fixture.server.hold()
+        fixture.server.enqueue(refusal.map { .refused($0) } ?? .ok)
+        let queue = fixture.queue(
+            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 3, maxFailures: 1, failureCounting: .always))
+        try await queue.enqueue(Mutation("a1", payload: "old"))
+        let drain = Task { try await queue.drain() }
+        await fixture.server.waitForCalls(1)
+        #expect(try await queue.cancel("a1")?.isAttempted == true)
+        try await queue.enqueue([Mutation("a1", payload: "new"), Mutation("b1")])
+        queue.trigger()
+        await fixture.server.waitForCalls(2)
+        #expect(fixture.server.ids == ["a1", "b1"])
+        fixture.server.release()
+        let report = try await drain.value
+        #expect(report.end == .drained && report.died == 0 && report.failed == 0)
+        #expect(fixture.server.inputs.last == Mutation("a1", payload: "new"))
+        #expect(Set(kinds()).isDisjoint(with: ["died", "failed"]))
+        #expect(fixture.events.filter { $0 == .delivered(id: "a1") }.count == (refusal == nil ? 2 : 1))
+        #expect(try await queue.status.dead == 0)
+    }
+
+    @Test("one that is held back after a failure holds back nothing once it is removed, without any wait")
+    func held() async throws {
+        fixture.server.enqueue(.refused(.unavailable))
+        let queue = fixture.queue()
+        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+        guard case .stalled = try await queue.flush().end else {
+            Issue.record("it is not held back")
+            return
+        }
+        let drain = Task { try await queue.drain() }
+        #expect(try await queue.cancel("a1")?.failures == 0)
+        #expect(try await drain.value.end == .drained)
+        #expect(fixture.server.ids == ["a1", "a2"])
+    }
+
+    @Test("if one behind it is removed, what is held back stays so")
+    func behindHeld() async throws {
+        fixture.server.enqueue(.refused(.unavailable))
+        let queue = fixture.queue()
+        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
+        try await queue.flush()
+        #expect(try await queue.cancel("a2") != nil)
+        guard case .stalled = try await queue.flush().end else {
+            Issue.record("it is not held back any more")
+            return
+        }
+        #expect(fixture.server.ids == ["a1"])
+        try await fixture.whileTimePasses { _ = try await queue.drain() }
+        #expect(fixture.server.ids == ["a1", "a1"])
+    }
+
+    @Test("the others of its batch are answered as if it were there")
+    func batch() async throws {
+        let gate = ScriptedOperation<[Mutation], Void>(fallback: .success(()))
+        gate.hold()
+        let queue = SyncQueue(
+            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
+            configuration: SyncQueueConfiguration(maxFailures: 1, failureCounting: .always),
+            observers: PolicyObservers(fixture.recorder), wallClock: fixture.wallClock,
+            handlers: [
+                .batch("create", upTo: 3) { mutations in
+                    try await gate(mutations)
+                    return mutations.map { $0.id == "b1" ? .success(()) : .failure(Refusal.gone) }
+                }
+            ])
+        try await queue.enqueue([Mutation("a1"), Mutation("b1"), Mutation("c1")])
+        let flush = Task { try await queue.flush() }
+        await gate.waitForCalls(1)
+        #expect(try await queue.cancel("a1")?.isAttempted == true)
+        gate.release()
+        let report = try await flush.value
+        #expect(report.delivered == 1 && report.died == 1 && report.end == .drained)
+        #expect(try await queue.dead().map(\.mutation.id) == ["c1"])
+    }
+
+    @Test("a queue that was full has room again")
+    func full() async throws {
+        let queue = fixture.queue(
+            MemoryStore(), nil, SyncQueueConfiguration(appending: AppendRules(maxCount: 2, maxBytes: 6)))
+        try await queue.pause()
+        try await queue.enqueue([Mutation("a1", payload: "123"), Mutation("b1", payload: "456")])
+        await #expect(throws: SyncQueueError.full(count: 3, bytes: 6)) { try await queue.enqueue(Mutation("c1")) }
+        try await queue.cancel("a1")
+        try await queue.enqueue(Mutation("c1", payload: "789"))
+        let status = try await queue.status
+        #expect(status.pending == 2 && status.bytes == 6)
+    }
+
+    @Test("one that another queue on the store removes is not waited for: the drain ends")
+    func elsewhere() async throws {
+        let store = MemoryStore()
+        let (one, other) = (fixture.queue(store), Fixture().queue(store))
+        fixture.server.enqueue(.refused(.unavailable))
+        try await one.enqueue([Mutation("a1")])
+        try await one.flush()
+        await other.stop()
+        #expect(try await other.cancel("a1") != nil, "a queue that was stopped can do it, too")
+        let report = try await fixture.whileTimePasses { try await one.drain() }
+        #expect(report.end == .drained && report.delivered == 0)
+        #expect(fixture.server.ids == ["a1"])
+    }
+
+    @Test(
+        "in flight, one that another queue removes has no effect on the store, whatever the answer",
+        arguments: [true, false])
+    func inFlightElsewhere(isRefused: Bool) async throws {
+        let store = MemoryStore()
+        let (one, other) = (fixture.queue(store), Fixture().queue(store))
+        await other.stop()
+        fixture.server.hold()
+        fixture.server.enqueue(isRefused ? .refused(.gone) : .ok)
+        try await one.enqueue(Mutation("a1"))
+        let drain = Task { try await one.drain() }
+        await fixture.server.waitForCalls(1)
+        #expect(try await other.cancel("a1")?.isAttempted == true)
+        try await other.enqueue(Mutation("a1", payload: "new"))
+        fixture.server.release()
+        #expect(try await drain.value.end == .drained)
+        #expect(fixture.server.inputs.last == Mutation("a1", payload: "new"))
+        #expect(store.totals() == QueueTotals())
+    }
+
+    @Test("a store that fails is told to the caller, and nothing is told to observers")
+    func failing() async throws {
+        let fails = Box<Bool>()
+        let queue = fixture.queue(HookedStore.failing(at: "mutation", while: fails))
+        try await queue.enqueue(Mutation("a1"))
+        fails.value = true
+        await #expect(throws: Refusal.self) { try await queue.cancel("a1") }
+        #expect(!kinds().contains("cancelled"))
+    }
+}
