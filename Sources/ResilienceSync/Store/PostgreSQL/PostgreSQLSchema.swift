@@ -199,7 +199,7 @@ struct PostgreSQLSchema: Sendable {
         return columns(of: row, entity: entity, attempted: attempted)
     }
 
-    private func columns(
+    func columns(
         of row: String, entity: String, overtaken: String? = nil, attempted: String? = nil
     ) -> String {
         """
