@@ -34,6 +34,7 @@ let package = Package(
         .library(name: "ResilienceFleet", targets: ["ResilienceFleet"]),
         .executable(name: "retry-storm", targets: ["RetryStorm"]),
         .executable(name: "resilient-gateway", targets: ["ResilientGateway"]),
+        .executable(name: "resilience-queue", targets: ["ResilienceQueue"]),
     ],
     traits: [
         .trait(name: "SQLite", description: "The sync queue's durable store, on GRDB (needs libsqlite3-dev on Linux)."),
@@ -49,6 +50,11 @@ let package = Package(
             name: "Demo",
             description: "The retry-storm executable: a real HTTP server, and the storm drained against it.",
             enabledTraits: ["SQLite"]
+        ),
+        .trait(
+            name: "QueueTool",
+            description: "The resilience-queue executable: looks at a queue in SQLite or PostgreSQL, and changes it.",
+            enabledTraits: ["SQLite", "PostgreSQL"]
         ),
         .trait(name: "StubServer", description: "The testing kit's HTTP server on loopback, on FlyingFox's sockets."),
         .trait(name: "HTTPTypes", description: "Verdicts of swift-http-types' responses, semantics of its requests."),
@@ -208,6 +214,13 @@ let package = Package(
                 .product("ArgumentParser", of: "swift-argument-parser", if: "Demo"),
             ]
         ),
+        .executableTarget(
+            name: "ResilienceQueue",
+            dependencies: [
+                "Resilience", "ResilienceSync",
+                .product("ArgumentParser", of: "swift-argument-parser", if: "QueueTool"),
+            ]
+        ),
         .executableTarget(name: "stress", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Stress"),
         .executableTarget(
             name: "crash", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting", "KilledProgram"],
@@ -335,6 +348,13 @@ let package = Package(
             name: "RetryStormTests",
             dependencies: [
                 "RetryStorm", "RetryStormInput", "Resilience", "ResilienceSync", "ResilienceTesting", "TestSupport",
+            ]),
+        .testTarget(
+            name: "ResilienceQueueTests",
+            dependencies: [
+                "ResilienceQueue", "Resilience", "ResilienceSync", "TestSupport", "PostgreSQLServer",
+                .product("GRDB", of: "GRDB.swift", if: "QueueTool"),
+                .product("ArgumentParser", of: "swift-argument-parser", if: "QueueTool"),
             ]),
         // What must hold of everything that reads outside data: for the tests, and for the fuzzers below.
         .target(

@@ -64,7 +64,7 @@ extension SyncQueue {
     }
 
     /// The end of the pause, even if it is known only from before a restart, or another queue was told of it.
-    func currentPause() async throws -> MonotonicInstant? {
+    package func currentPause() async throws -> MonotonicInstant? {
         try await readPause()
         let pausedUntil = pausedUntil
         // So that the end of the pause starts a flush.

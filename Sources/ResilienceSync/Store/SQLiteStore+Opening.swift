@@ -5,7 +5,7 @@
     /// Opening a file: one that is not a queue's is rejected before anything is written.
     extension SQLiteStore {
         /// "SwRQ"
-        private static let applicationID = 0x5377_5251
+        static let applicationID = 0x5377_5251
 
         /// Rejects a file that is not SQLite's: SQLite takes a file of less than a page for an empty one, and would
         /// overwrite it.

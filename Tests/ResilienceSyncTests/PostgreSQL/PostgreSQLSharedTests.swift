@@ -487,38 +487,43 @@
         func cancelledAtOnce() async throws {
             let stores = [try await worker(), try await worker(), try await worker()]
             for worker in stores { try await worker.lock() }
-            let (sent, cancelled) = (Locked<[String]>([]), Locked<[String]>([]))
             let ids = (0..<120).map { "\(["a", "b", "c", "d"][$0 % 4])\($0)" }
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { for id in ids { try await self.append([id], to: stores[0]) } }
+            // What was claimed, and what was cancelled before.
+            var gone = try await withThrowingTaskGroup(of: [String].self) { group in
+                group.addTask {
+                    for id in ids { try await self.append([id], to: stores[0]) }
+                    return []
+                }
                 for worker in stores {
                     group.addTask {
+                        var sent: [String] = []
                         for _ in 0..<60 {
                             let heads = try await worker.heads()
                             let claimed = try await worker.apply(claiming: heads)
-                            sent.withLock { $0 += claimed }
+                            sent += claimed
                             _ = try await worker.apply(
                                 heads.filter { claimed.contains($0.id) }.map { .acknowledged($0.position) })
                         }
+                        return sent
                     }
                 }
                 group.addTask {
+                    var cancelled: [String] = []
                     for id in ids + ids {
-                        if let one = try await stores[1].store.mutation(id, cancelling: true), !one.isAttempted {
-                            cancelled.withLock { $0.append(id) }
-                        }
+                        let one = try await stores[1].store.mutation(id, cancelling: true)
+                        if let one, !one.isAttempted { cancelled.append(id) }
                     }
+                    return cancelled
                 }
-                try await group.waitForAll()
+                return try await group.reduce(into: []) { $0 += $1 }
             }
-            var left: [String] = []
             for worker in stores { await worker.store.unlock(for: worker.id) }
             try await stores[0].lock()
             while case let heads = try await stores[0].heads(), !heads.isEmpty {
-                left += try await stores[0].apply(claiming: heads)
+                gone += try await stores[0].apply(claiming: heads)
                 _ = try await stores[0].apply(heads.map { .acknowledged($0.position) })
             }
-            #expect((sent.withLock { $0 } + cancelled.withLock { $0 } + left).sorted() == ids.sorted())
+            #expect(gone.sorted() == ids.sorted())
             #expect(try await stores[0].store.totals() == QueueTotals())
         }
 

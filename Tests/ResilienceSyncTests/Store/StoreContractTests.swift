@@ -321,7 +321,9 @@ import Testing
                 return found?.diedAt == nil ? found : nil
             case .cancelledOvertakesNothing:
                 if let found, found.diedAt == nil, found.isAttempted {
-                    let dead = inner.dead(after: .min, limit: .max).filter { !$0.isOvertaken }
+                    let dead = inner.dead(after: .min, limit: .max).filter {
+                        $0.mutation.entity == found.mutation.entity
+                    }
                     state.withLock { $0.kept.formUnion(dead.map(\.position)) }
                 }
             default:

@@ -165,7 +165,7 @@ extension PostgreSQLStore {
         }
     }
 
-    func tell(in session: some StatementSession) async throws {
+    package func tell(in session: some StatementSession) async throws {
         do {
             try await session.run("SELECT 1::int8 FROM pg_notify($1::text, '')", [.text(name.channel)])
         } catch let error as StatementError {

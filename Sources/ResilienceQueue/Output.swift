@@ -1,0 +1,145 @@
+#if QueueTool
+    import Foundation
+    import Resilience
+    import ResilienceSync
+
+    /// Where the output goes; a test reads it.
+    enum Output {
+        @TaskLocal static var write: @Sendable (String) -> Void = { Swift.print($0) }
+    }
+
+    func print(_ text: String) { Output.write(text) }
+
+    /// A text without what a terminal would obey, or would not show: such characters are written as in Swift's texts.
+    func escaped(_ text: String, upTo limit: Int = .max) -> String {
+        var shown = ""
+        for scalar in text.unicodeScalars.prefix(limit) {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .unassigned, .privateUse, .surrogate:
+                shown += scalar == "\n" ? "\\n" : "\\u{\(String(scalar.value, radix: 16))}"
+            default:
+                shown += scalar == "\\" ? "\\\\" : "\(scalar)"
+            }
+        }
+        return text.unicodeScalars.count > limit ? shown + "…" : shown
+    }
+
+    /// What is shown of a mutation. The names of these fields, and what they mean, stay as they are.
+    struct Row: Encodable {
+        let position: Int64
+        let id: String
+        let entity: String
+        let kind: String
+        let operation: String?
+        let idempotencyKey: String
+        let createdAt: String
+        let queuedAt: String
+        /// `pending` or `dead`.
+        let state: String
+        let isAttempted: Bool
+        let failures: Int
+        let claims: Int
+        let lastError: String?
+        let diedAt: String?
+        let isOvertaken: Bool
+        let payloadBytes: Int
+        let payload: Data?
+
+        init(_ stored: StoredMutation, withPayload: Bool) {
+            let mutation = stored.mutation
+            (position, id, entity, kind) = (stored.position, mutation.id, mutation.entity, mutation.kind)
+            (operation, idempotencyKey) = (mutation.operation?.rawValue, mutation.idempotencyKey)
+            (createdAt, queuedAt) = (Self.text(mutation.createdAt), Self.text(stored.queuedAt))
+            state = stored.diedAt == nil ? "pending" : "dead"
+            (isAttempted, failures, claims) = (stored.isAttempted, stored.failures, stored.claims)
+            (lastError, diedAt) = (stored.lastError, stored.diedAt.map(Self.text))
+            isOvertaken = stored.isOvertaken
+            (payloadBytes, payload) = (mutation.payload.count, withPayload ? mutation.payload : nil)
+        }
+
+        /// A store may hold any date, but not each can be written as one.
+        static func text(_ date: Date) -> String {
+            let seconds = date.timeIntervalSinceReferenceDate
+            return abs(seconds) < 1e11 ? date.formatted(.iso8601) : "\(seconds) s since 2001-01-01"
+        }
+
+        var json: String { get throws { try encoded(self) } }
+
+        private var status: String {
+            if state == "dead" { return isOvertaken ? "dead, overtaken" : "dead" }
+            return claims > 0 ? "sent, no answer" : isAttempted ? "attempted" : "waiting"
+        }
+
+        static let header = line(["POSITION", "QUEUED", "FAILURES", "STATE", "KIND", "ENTITY", "ID", "LAST ERROR"])
+
+        var line: String {
+            Self.line([
+                "\(position)", queuedAt, "\(failures)", status, escaped(kind, upTo: 20), escaped(entity, upTo: 40),
+                escaped(id), escaped(lastError ?? "", upTo: 60),
+            ])
+        }
+
+        private static func line(_ columns: [String]) -> String {
+            let widths = [8, 20, 8, 15, 12, 16, 36, 0]
+            let cells = zip(columns, widths).map { $0 + String(repeating: " ", count: max(0, $1 - $0.count)) }
+            return String(cells.joined(separator: "  ").reversed().drop { $0 == " " }.reversed())
+        }
+
+        var text: String {
+            var lines = [
+                ("position", "\(position)"), ("id", id), ("entity", entity), ("kind", kind),
+                ("operation", operation ?? "none"), ("idempotency key", idempotencyKey), ("created", createdAt),
+                ("queued", queuedAt), ("state", status), ("failures", "\(failures)"), ("claims", "\(claims)"),
+                ("died", diedAt ?? "no"), ("last error", lastError ?? "none"), ("payload", "\(payloadBytes) bytes"),
+            ]
+            if let payload {
+                lines.append(("", String(validating: payload, as: UTF8.self) ?? payload.base64EncodedString()))
+            }
+            return lines.map { name, value in
+                "\(name)\(String(repeating: " ", count: 17 - name.count))\(escaped(value))"
+            }.joined(separator: "\n")
+        }
+    }
+
+    /// What the queue holds, and whether it is paused.
+    struct Totals: Encodable {
+        let pending: Int
+        let pendingBytes: Int
+        let dead: Int
+        let deadBytes: Int
+        let oldestAgeSeconds: Double?
+        let isPausedByHand: Bool
+        /// How long the pause still lasts; nil if there is none, or it has no end.
+        let pausedForSeconds: Double?
+
+        init(_ queue: SyncQueue) async throws {
+            let pausedUntil = try await queue.currentPause()
+            let status = try await queue.status
+            (pending, pendingBytes) = (status.pending, status.bytes)
+            (dead, deadBytes) = (status.dead, status.deadBytes)
+            oldestAgeSeconds = status.oldestAge.map { $0 / .seconds(1) }
+            isPausedByHand = status.isPausedByHand
+            pausedForSeconds = pausedUntil.flatMap {
+                $0 < .distantFuture ? queue.pipeline.timeBase.now.duration(to: $0) / .seconds(1) : nil
+            }
+        }
+
+        var json: String { get throws { try encoded(self) } }
+
+        var text: String {
+            var text = "\(pending) pending (\(pendingBytes) bytes), \(dead) dead (\(deadBytes) bytes)"
+            if let oldestAgeSeconds { text += "; the oldest is \(Duration.seconds(oldestAgeSeconds).text) old" }
+            if isPausedByHand || pausedForSeconds != nil {
+                text += "; paused\(isPausedByHand ? " by hand" : "")"
+                text += pausedForSeconds.map { " for \(Duration.seconds($0).text)" } ?? ", until it is resumed"
+            }
+            return text
+        }
+    }
+
+    private func encoded(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+#endif

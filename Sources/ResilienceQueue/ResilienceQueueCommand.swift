@@ -1,0 +1,202 @@
+#if QueueTool
+    import ArgumentParser
+    import Foundation
+    import Resilience
+    import ResilienceSync
+
+    @main
+    struct ResilienceQueueCommand: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "resilience-queue",
+            abstract: "Looks at a durable queue, and changes it, also while programs send from it.",
+            discussion: """
+                A queue is named by the path of its SQLite file, also a program's own database that holds one, or by a \
+                URL postgresql://… of its database. Give the password in PGPASSWORD or ~/.pgpass: others see the arguments \
+                of a process. Nothing is sent, made or migrated.
+
+                Exit status: 0 done; 1 not done, or not all of it; 64 wrong arguments.
+                """,
+            subcommands: [
+                List.self, Show.self, Retry.self, Discard.self, Cancel.self, Pause.self, Resume.self, Salvage.self,
+            ])
+
+        static func main() async {
+            do {
+                let command = try parseAsRoot()
+                guard var command = command as? any AsyncParsableCommand else { throw CleanExit.helpRequest() }
+                try await command.run()
+            } catch let error where Self.exitCode(for: error) == .failure {
+                var message = error is ExitCode ? "" : "resilience-queue: \(escaped("\(error)"))\n"
+                if message.contains("malformed") { message += "Try resilience-queue salvage FILE NEWFILE.\n" }
+                FileHandle.standardError.write(Data(message.utf8))
+                exit(withError: ExitCode.failure)
+            } catch {
+                exit(withError: error)
+            }
+        }
+
+        struct List: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(abstract: "Lists pending or dead mutations, and totals.")
+            @OptionGroup var place: QueuePlace
+            @Flag(help: "List those that are dead.") var dead = false
+            @Option(help: "The most mutations to list.") var limit = 100
+            @Option(help: "List only mutations at higher positions.") var after = Int64.min
+            @Flag(help: "Print one JSON object.") var json = false
+
+            func run() async throws {
+                let queue = try await place.open().queue
+                var (position, left, isFirst) = (after, limit, true)
+                print(json ? "{\"mutations\": [" : Row.header)
+                while left > 0 {
+                    let most = min(left, 1_000)
+                    let page =
+                        try await dead
+                        ? queue.dead(after: position, limit: most) : queue.pending(after: position, limit: most)
+                    guard let last = page.last, last.position > position else { break }
+                    for stored in page {
+                        let row = Row(stored, withPayload: false)
+                        print(json ? "\(isFirst ? "" : ", ")\(try row.json)" : row.line)
+                        isFirst = false
+                    }
+                    (position, left) = (last.position, left - page.count)
+                }
+                let totals = try await Totals(queue)
+                print(json ? "], \"totals\": \(try totals.json)}" : "\n\(totals.text)")
+            }
+        }
+
+        struct Show: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(abstract: "Shows one mutation, pending or dead.")
+            @OptionGroup var place: QueuePlace
+            @OptionGroup var naming: Naming
+            @Argument(help: "The mutation's id.") var id: String
+            @Flag(help: "Print one JSON object.") var json = false
+            @Flag(help: "Also its payload: as text, or as Base64 if it is none; in JSON always as Base64.")
+            var payload = false
+
+            func validate() throws { try naming.check([id]) }
+
+            func run() async throws {
+                let queue = try await place.open().queue
+                guard let stored = try await naming.mutation(id, in: queue) else {
+                    throw Failure("\(id) is not in the queue.")
+                }
+                let row = Row(stored, withPayload: payload)
+                print(json ? try row.json : row.text)
+            }
+        }
+
+        struct Cancel: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(
+                abstract: "Removes pending mutations.",
+                discussion:
+                    "One that is in flight may have its effect all the same. After \"--\", an id may begin with a dash."
+            )
+            @OptionGroup var place: QueuePlace
+            @OptionGroup var naming: Naming
+            @Argument(help: "The ids of the mutations.") var ids: [String]
+
+            func validate() throws { try naming.check(ids) }
+
+            func run() async throws {
+                let open = try await place.open()
+                var isDone = true
+                for id in ids {
+                    let name = try await naming.isPosition ? naming.mutation(id, in: open.queue)?.mutation.id : id
+                    let cancelled = if let name { try await open.queue.cancel(name) } else { StoredMutation?.none }
+                    isDone = isDone && cancelled != nil
+                    let remark = cancelled.map {
+                        $0.isAttempted ? "cancelled; it may have been sent" : "cancelled, never sent"
+                    }
+                    print("\(escaped(id)): \(remark ?? "not pending")")
+                }
+                await open.tellWorkers()
+                if !isDone { throw ExitCode.failure }
+            }
+        }
+
+        struct Retry: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(abstract: "Makes dead mutations pending again.")
+            @OptionGroup var place: QueuePlace
+            @OptionGroup var choice: DeadChoice
+            @Flag(
+                help: """
+                    Also those behind which a later mutation of their entity was sent: they may overwrite newer state.
+                    """)
+            var evenOvertaken = false
+
+            func run() async throws {
+                let open = try await place.open()
+                let count = try await open.queue.retryDead(choice.chosen, evenOvertaken: evenOvertaken)
+                await open.tellWorkers()
+                try choice.tell("\(count) pending again", count)
+            }
+        }
+
+        struct Discard: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(abstract: "Removes dead mutations for good.")
+            @OptionGroup var place: QueuePlace
+            @OptionGroup var choice: DeadChoice
+
+            func run() async throws {
+                let open = try await place.open()
+                let count = try await open.queue.discardDead(choice.chosen)
+                await open.tellWorkers()
+                try choice.tell("\(count) discarded", count)
+            }
+        }
+
+        struct Pause: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(abstract: "Has all workers send nothing more.")
+            @OptionGroup var place: QueuePlace
+            @Option(name: .customLong("for"), help: "For how long: 90s, 10m, 2h or 1d. Until resume, if not given.")
+            var length: Length?
+
+            func run() async throws {
+                let open = try await place.open()
+                try await open.queue.pause(for: length?.duration)
+                await open.tellWorkers()
+                print(length.map { "paused for \($0.text)" } ?? "paused, until it is resumed")
+            }
+        }
+
+        struct Resume: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(abstract: "Ends a pause, also one that a server asked for.")
+            @OptionGroup var place: QueuePlace
+
+            func run() async throws {
+                let open = try await place.open()
+                try await open.queue.resume()
+                await open.tellWorkers()
+                print("resumed")
+            }
+        }
+
+        struct Salvage: AsyncParsableCommand {
+            static let configuration = CommandConfiguration(
+                abstract: "Copies what can be read of a damaged SQLite file into a new one.",
+                discussion: "Stop every program that sends from the damaged file before.")
+            @Argument(help: "The damaged file, which is left as it is.") var file: String
+            @Argument(help: "The path of the new file. There must be none yet.") var newFile: String
+
+            func run() async throws {
+                let salvaged = try SQLiteStore.salvage(file, into: newFile)
+                print(
+                    "\(salvaged.pending) pending, \(salvaged.dead) dead; missing: "
+                        + (salvaged.missing.map { "\($0)" } ?? "unknown, the damaged file's counts can't be read"))
+            }
+        }
+    }
+#else
+    import Foundation
+
+    @main
+    enum ResilienceQueueCommand {
+        static func main() {
+            FileHandle.standardError.write(
+                Data("resilience-queue needs the QueueTool trait: swift run --traits QueueTool resilience-queue\n".utf8)
+            )
+            exit(1)
+        }
+    }
+#endif

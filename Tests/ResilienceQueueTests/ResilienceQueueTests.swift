@@ -1,0 +1,274 @@
+#if QueueTool
+    import ArgumentParser
+    import Foundation
+    import GRDB
+    import PostgreSQLServer
+    import Resilience
+    import ResilienceSync
+    import TestSupport
+    import Testing
+
+    @testable import ResilienceQueue
+
+    /// Runs commands of the tool in this process, on a file or a database.
+    @Suite(.timeLimit(.minutes(20))) struct ResilienceQueueTests {
+        private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tool-\(UUID().uuidString)")
+
+        init() throws { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+
+        private func path(_ name: String = "queue.sqlite") -> String { folder.appendingPathComponent(name).path }
+
+        /// What a command prints.
+        private func run(_ arguments: String...) async throws -> String { try await run(arguments) }
+
+        private func run(_ arguments: [String]) async throws -> String {
+            let printed = Locked<[String]>([])
+            try await Output.$write.withValue({ line in printed.withLock { $0.append(line) } }) {
+                var command = try #require(
+                    try ResilienceQueueCommand.parseAsRoot(arguments) as? any AsyncParsableCommand)
+                try await command.run()
+            }
+            return printed.withLock { $0.joined(separator: "\n") }
+        }
+
+        private func exitCode(_ arguments: String...) async -> Int32 {
+            do {
+                _ = try await run(arguments)
+                return 0
+            } catch { return ResilienceQueueCommand.exitCode(for: error).rawValue }
+        }
+
+        private func mutation(_ id: String, payload: String = "SECRET") -> Mutation {
+            Mutation(
+                id: id, entity: String(id.prefix(1)), kind: "create", payload: Data(payload.utf8),
+                idempotencyKey: "key",
+                createdAt: Date(timeIntervalSince1970: 1_700_000_000))
+        }
+
+        /// Two pending ones, of which the first was attempted, and two dead ones.
+        private func fill(_ store: some MutationStore) async throws {
+            let now = Date()
+            _ = try await store.append(
+                ["a1", "b1", "c1", "d1"].map { mutation($0) }, under: AppendRules(coalescing: .off), at: now)
+            _ = try await store.apply(
+                [3, 4].map { .died($0, error: "410\u{1B}[2J\nGone", rest: .skip) }, claiming: [1],
+                keeping: DeadLimits(),
+                at: now)
+        }
+
+        private func filled() async throws -> SQLiteStore {
+            let store = try SQLiteStore(path: path())
+            try await fill(store)
+            return store
+        }
+
+        private struct Listed: Decodable {
+            struct One: Decodable {
+                let position: Int64
+                let id, state: String
+                let isAttempted: Bool
+                let lastError: String?
+                let payload: Data?
+                let payloadBytes: Int
+            }
+            struct Totals: Decodable {
+                let pending, dead: Int
+                let isPausedByHand: Bool
+                let pausedForSeconds: Double?
+            }
+            let mutations: [One]
+            let totals: Totals
+        }
+
+        private func list(_ arguments: String...) async throws -> Listed {
+            try JSONDecoder().decode(Listed.self, from: Data(try await run(["list", "--json"] + arguments).utf8))
+        }
+
+        @Test("a list has what is pending, or dead, without payloads, and a terminal obeys nothing in it")
+        func list() async throws {
+            let store = try await filled()
+            let text = try await run("list", path())
+            #expect(text.contains("a1") && text.contains("sent, no answer") && text.contains("waiting"))
+            #expect(text.contains("2 pending (12 bytes), 2 dead (12 bytes)"))
+            let dead = try await run("list", path(), "--dead")
+            #expect(dead.contains("410\\u{1b}[2J\\nGone") && !dead.contains("\u{1B}") && !dead.contains("a1"))
+            #expect(!(text + dead).contains("SECRET"))
+            let listed = try await list(path(), "--dead", "--after", "3")
+            #expect(listed.mutations.map(\.position) == [4] && listed.mutations[0].state == "dead")
+            #expect(listed.mutations[0].payload == nil && listed.mutations[0].payloadBytes == 6)
+            #expect(try await list(path(), "--limit", "1").mutations.map(\.id) == ["a1"])
+            #expect(try await list(path(), "--limit=-1").mutations.isEmpty)
+            #expect(listed.totals.pending == 2 && listed.totals.dead == 2 && !listed.totals.isPausedByHand)
+            _ = store
+        }
+
+        @Test("more than a page is listed, each once")
+        func pages() async throws {
+            let store = try SQLiteStore(path: path())
+            _ = try await store.append(
+                (0..<2_500).map { mutation("\($0)", payload: "") }, under: AppendRules(coalescing: .off), at: Date())
+            #expect(try await list(path(), "--limit", "2400").mutations.map(\.id) == (0..<2_400).map { "\($0)" })
+        }
+
+        @Test("one is shown by its id or position, its payload only if asked for; one that is not there is an error")
+        func show() async throws {
+            let store = try await filled()
+            _ = try await store.append([mutation("x\u{0}\n")], under: AppendRules(), at: Date())
+            let shown = try await run("show", path(), "a1")
+            #expect(shown.contains("6 bytes") && shown.contains("key") && !shown.contains("SECRET"))
+            #expect(try await run("show", path(), "c1", "--payload").contains("SECRET"))
+            #expect(try await run("show", path(), "--at", "5").contains("x\\u{0}\\n"))
+            #expect(await exitCode("show", path(), "e1") == 1)
+            #expect(await exitCode("show", path(), "--at", "9") == 1)
+            #expect(await exitCode("show", path(), "--at", "a1") == 64)
+        }
+
+        @Test("dead ones are retried or discarded by their positions, or all; nobody does it by accident")
+        func dead() async throws {
+            let store = try await filled()
+            for command in ["retry", "discard"] {
+                #expect(await exitCode(command, path()) == 64)
+                #expect(await exitCode(command, path(), "3", "--all") == 64)
+                #expect(await exitCode(command, path(), "x") == 64)
+                #expect(await exitCode(command, path(), "1") == 1, "it is not dead")
+            }
+            #expect(try await store.totals().dead == 2)
+            #expect(try await run("retry", path(), "3") == "1 pending again")
+            #expect(try await store.mutation("c1", cancelling: false)?.diedAt == nil)
+            #expect(try await run("discard", path(), "--all") == "1 discarded")
+            #expect(try await run("discard", path(), "--all") == "0 discarded")
+            #expect(try await store.totals().pending == 3)
+        }
+
+        @Test("what is overtaken is retried only if that is said")
+        func overtaken() async throws {
+            let store = try await filled()
+            _ = try await store.append([mutation("c2")], under: AppendRules(), at: Date())
+            _ = try await store.apply([.acknowledged(5)], claiming: [], keeping: DeadLimits(), at: Date())
+            #expect(try await run("list", path(), "--dead").contains("dead, overtaken"))
+            #expect(await exitCode("retry", path(), "3") == 1)
+            #expect(try await run("retry", path(), "3", "--even-overtaken") == "1 pending again")
+        }
+
+        @Test("pending ones are cancelled by their ids, also those that look like options")
+        func cancel() async throws {
+            let store = try await filled()
+            _ = try await store.append([mutation("--all"), mutation("y\n")], under: AppendRules(), at: Date())
+            #expect(
+                try await run("cancel", path(), "a1", "--", "--all")
+                    == "a1: cancelled; it may have been sent\n--all: cancelled, never sent")
+            #expect(try await run("cancel", path(), "--at", "6") == "6: cancelled, never sent")
+            #expect(await exitCode("cancel", path(), "c1") == 1, "it is dead")
+            #expect(await exitCode("cancel", path()) == 64)
+            #expect(await exitCode("cancel", path(), "zz", "b1") == 1, "the other one is cancelled all the same")
+            #expect(try await store.totals().pending == 0)
+        }
+
+        @Test("a pause holds the program's queue, and ends it, too")
+        func pause() async throws {
+            let store = try await filled()
+            let queue = SyncQueue(store: store, pipeline: Pipeline("test") {}) { _ in }
+            #expect(try await run("pause", path()) == "paused, until it is resumed")
+            #expect(try await queue.flush().requests == 0)
+            #expect(try await list(path()).totals.isPausedByHand)
+            #expect(try await run("list", path()).hasSuffix("; paused by hand, until it is resumed"))
+            #expect(try await run("pause", path(), "--for", "10m") == "paused for 10m")
+            let left = try #require(try await list(path()).totals.pausedForSeconds)
+            #expect(left > 500 && left <= 600)
+            for length in ["", "m", "10", "0s", "-1s", "nanm", "1e99d", "infd"] {
+                #expect(await exitCode("pause", path(), "--for=\(length)") == 64, "\(length)")
+            }
+            #expect(try await run("resume", path()) == "resumed")
+            #expect(try await queue.flush().end == .drained)
+            #expect(try await list(path()).totals.pending == 0)
+        }
+
+        @Test(
+            "what is no queue of this version is left as it is, and no file is made",
+            arguments: ["list", "pause", "resume"])
+        func noQueue(command: String) async throws {
+            #expect(await exitCode(command, path("none.sqlite")) == 1)
+            #expect(!FileManager.default.fileExists(atPath: path("none.sqlite")))
+            for content in ["", "hello, this is no database at all"] {
+                try Data(content.utf8).write(to: URL(filePath: path("other")))
+                #expect(await exitCode(command, path("other")) == 1)
+                #expect(FileManager.default.contents(atPath: path("other")) == Data(content.utf8))
+            }
+            #expect(await exitCode(command, folder.path) == 1)
+            #expect(await exitCode(command, "") == 1)
+            #expect(await exitCode(command, ":memory:") == 1)
+        }
+
+        @Test(
+            "a file of another version is told as that, and not migrated", arguments: [(3, "earlier"), (99, "newer")])
+        func otherVersion(version: Int, word: String) async throws {
+            _ = try await filled()
+            let database = try DatabaseQueue(path: path())
+            try await database.write { db in
+                try db.execute(
+                    sql: "UPDATE resilience_setting SET value = '\(version)' WHERE name = 'resilience_schema'")
+            }
+            let before = FileManager.default.contents(atPath: path())
+            do {
+                _ = try await run("list", path())
+                Issue.record("it is read")
+            } catch { #expect("\(error)".contains(word)) }
+            #expect(FileManager.default.contents(atPath: path()) == before)
+        }
+
+        @Test("the program's own database is used as it is")
+        func ownDatabase() async throws {
+            let database = try DatabaseQueue(path: path())
+            try await database.write { try $0.execute(sql: "CREATE TABLE note (id INTEGER PRIMARY KEY)") }
+            await #expect(throws: SyncQueueError.self) { try await run("list", path()) }
+            try await fill(try SQLiteStore(in: database))
+            #expect(try await list(path()).mutations.map(\.id) == ["a1", "b1"])
+            #expect(try await run("discard", path(), "--all") == "2 discarded")
+        }
+
+        @Test("what can be read of a file is copied into a new one, and nowhere else")
+        func salvage() async throws {
+            _ = try await filled()
+            #expect(try await run("salvage", path(), path("new")) == "2 pending, 2 dead; missing: 0")
+            #expect(try await list(path("new")).mutations.map(\.id) == ["a1", "b1"])
+            #expect(await exitCode("salvage", path(), path("new")) == 1)
+            #expect(await exitCode("salvage", path("none"), path("newer")) == 1)
+            #expect(!FileManager.default.fileExists(atPath: path("none")))
+        }
+
+        @Test(
+            "in PostgreSQL, beside a worker that has the lanes: all commands, and no lease is taken", .postgreSQLServer)
+        func postgreSQL() async throws {
+            let server = try PostgreSQLServer()
+            let socket = try #require(server.connection.split(separator: " ").first?.dropFirst("host=".count))
+            let url = "postgresql://resilience@/postgres?host=\(socket)"
+            let engine = try PostgreSQLEngine(server.connection)
+            await #expect(throws: SyncQueueError.self) { try await run("list", url) }
+            #expect(try await engine.run("SELECT 1::int8 FROM pg_namespace WHERE nspname = 'resilience'").isEmpty)
+            let store = try await PostgreSQLStore(engine, sending: .shared)
+            try await fill(store)
+            let id = UUID()
+            #expect(try await store.lock(for: id) == .taken)
+            #expect(try await store.heads(after: .min, limit: 9).count == 2)
+            #expect(try await list(url).mutations.map(\.id) == ["a1", "b1"])
+            #expect(try await run("retry", url, "3") == "1 pending again")
+            #expect(try await run("discard", url, "--all") == "1 discarded")
+            #expect(try await run("cancel", url, "b1") == "b1: cancelled, never sent")
+            #expect(try await run("show", url, "a1", "--payload").contains("SECRET"))
+            #expect(try await run("pause", url) == "paused, until it is resumed")
+            #expect(try await store.apply([], claiming: [1], keeping: DeadLimits(), at: Date()).hasOtherPause)
+            #expect(try await run("resume", url) == "resumed")
+            #expect(try await engine.run("SELECT count(*)::int8 FROM resilience.sync_worker") == [[.integer(1)]])
+            await #expect(throws: SyncQueueError.self) { try await run("list", url, "--queue", "other") }
+            do { _ = try await run("list", "postgresql://u:hunter2@127.0.0.1:1/x") } catch {
+                #expect(!"\(error)".contains("hunter2"))
+            }
+        }
+    }
+
+    extension Trait where Self == ConditionTrait {
+        fileprivate static var postgreSQLServer: Self {
+            .enabled(if: PostgreSQLServer.isInstalled, Comment(rawValue: PostgreSQLServer.missing))
+        }
+    }
+#endif
