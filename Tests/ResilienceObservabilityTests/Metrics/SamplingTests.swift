@@ -149,6 +149,7 @@
             try await queue.enqueue(
                 Mutation(entity: "e", kind: "create", payload: Data(), createdAt: date.withLock { $0 }))
             date.withLock { $0 += 30 }
+            clock.advance(by: .seconds(30))
             let metrics = ResilienceMetrics(factory: backend)
             metrics.watch(queue)
             await metrics.sample()

@@ -325,12 +325,20 @@
         @Test("a server that stands still: an error within the deadline, and the connection is not used again")
         func standstill() async throws {
             let engine = try TestDatabase.engine(connections: 1, deadline: .seconds(2))
-            let pid = try #require(try await engine.run("SELECT pg_backend_pid()::int8", []).first?.first?.integer)
-            kill(pid_t(pid), SIGSTOP)
-            let error = await #expect(throws: StatementError.self) { try await engine.run("SELECT 1::int8", []) }
+            let stopped = Locked<pid_t?>(nil)
+            // In a transaction, whose connection is not closed for being idle.
+            let error = await #expect(throws: StatementError.self) {
+                try await engine.transaction { session in
+                    let pid = try #require(
+                        try await session.run("SELECT pg_backend_pid()::int8", []).first?.first?.integer)
+                    stopped.withLock { $0 = pid_t(pid) }
+                    kill(pid_t(pid), SIGSTOP)
+                    try await session.run("SELECT 1::int8", [])
+                }
+            }
             #expect(error?.isOutcomeUnknown == true)
             #expect(try await engine.run("SELECT 2::int8", []) == [[.integer(2)]])
-            kill(pid_t(pid), SIGCONT)
+            if let pid = stopped.withLock({ $0 }) { kill(pid, SIGCONT) }
         }
 
         @Test("a statement that takes too long ends, on the server, too")

@@ -32,7 +32,7 @@ import Testing
         } reopening: { store in
             fault == .forgetsSettings ? FaultyStore(fault, keeping: store) : store
         }
-        .check(steps: 5_000, tasks: 1)
+        .check(steps: fault == .countsRevivedForAttempted ? 20_000 : 5_000, tasks: 1)
         #expect(report.violations.contains { $0.trial == "a random walk beside a model" })
     }
 
