@@ -79,9 +79,10 @@
                     INSERT OR IGNORE INTO \(name) (\(columns.joined(separator: ", ")))
                     VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))
                     """)
+            let move = try new.makeStatement(sql: "UPDATE OR IGNORE \(name) SET position = ? WHERE position = ?")
             var from: Int64? = 0
             while let start = from {
-                from = try copyRows(from: start, insert)
+                from = try copyRows(from: start, insert, move)
             }
             for setting in (try? Row.fetchAll(db, sql: "SELECT name, value FROM resilience_setting")) ?? [] {
                 try new.execute(
@@ -98,20 +99,24 @@
 
         /// Copies until there are no more rows, or one that can't be read.
         /// - Returns: From where to go on.
-        private func copyRows(from start: Int64, _ insert: Statement) throws -> Int64? {
-            var next = start
+        private func copyRows(from start: Int64, _ insert: Statement, _ move: Statement) throws -> Int64? {
+            var (least, next) = (start, start)
             var rows: RowCursor?
             while true {
                 let found: (position: Int64, values: [DatabaseValue])?
                 do {
                     let open = try rows ?? self.rows(from: start)
                     rows = open
-                    found = try row(of: open, from: next)
+                    found = try row(of: open, from: least)
                 } catch let error as DatabaseError where Self.isDamage(error) {
                     return try firstReadable(after: next)
                 }
                 guard let found else { return nil }
-                next = found.position + 1
+                if least < found.position, found.position < next {
+                    // It was the position of the row before that was damaged: it belongs between those around it.
+                    try move.execute(arguments: [least, next - 1])
+                }
+                (least, next) = (min(next, found.position + 1), found.position + 1)
                 try insert.execute(arguments: StatementArguments(found.values))
             }
         }

@@ -278,6 +278,39 @@
             follower.cancel()
         }
 
+        @Test("whoever follows the store sends promptly while a statement of its process waits for a lock")
+        func followsDuringSlowStatement() async throws {
+            let fixture = Fixture()
+            let queue = fixture.queue(try await database.store(sending: .shared))
+            let follower = Task { await queue.followStore() }
+            let one = try await worker()
+            try await append(["a1"], to: one)
+            await fixture.server.waitForCalls(1)
+            let (database, other) = (database, try TestDatabase.engine())
+            let lock = Int64.random(in: 0...Int64.max)
+            let waiting = Locked<Task<Void, any Error>?>(nil)
+            try await other.transaction { session in
+                try await session.run("SELECT 1::int8 FROM pg_advisory_xact_lock($1)", [.integer(lock)])
+                // It may run on the connection that listens, which is told of nothing meanwhile.
+                let task = Task {
+                    _ = try await database.run("SELECT 1::int8 FROM pg_advisory_lock($1)", [.integer(lock)])
+                }
+                waiting.withLock { $0 = task }
+                while try await other.run(
+                    "SELECT 1::int8 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = $1",
+                    [.integer(lock & 0xFFFF_FFFF)]
+                ).isEmpty { await Task.yield() }
+                let store = try await PostgreSQLStore(
+                    other, schema: database.schema, queue: "sync", sending: .shared, lease: .seconds(30),
+                    lanesAtOnce: 16, pollInterval: .seconds(3_600), tellsOthers: true, migrates: true,
+                    timeBase: SystemTimeBase.shared)
+                _ = try await store.append([Mutation("b1")], under: AppendRules(), at: Date())
+                await fixture.server.waitForCalls(2)
+            }
+            try await waiting.withLock { $0 }?.value
+            follower.cancel()
+        }
+
         /// Lets something begin that waits for the lane of `a`, and something else happen before it can go on.
         private func whileLaneIsHeld<R: Sendable>(
             by worker: Worker, _ function: String, _ wait: @escaping @Sendable () async throws -> R,

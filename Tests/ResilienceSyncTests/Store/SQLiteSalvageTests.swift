@@ -84,6 +84,29 @@
             #expect(total <= 2)
         }
 
+        @Test("a position that is damaged hides no row behind it, and its row keeps its place")
+        func damagedPosition() async throws {
+            try await fill()
+            var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+            // The cells of position 150 in leaves of tables: a size and a position, in two bytes each.
+            var cells: [Int] = []
+            for page in stride(from: 4_096, to: bytes.count, by: 4_096) where bytes[page] == 13 {
+                for index in 0..<Int(bytes[page + 4]) {
+                    let pointer = page + 8 + 2 * index
+                    let cell = page + Int(bytes[pointer]) * 256 + Int(bytes[pointer + 1])
+                    if bytes[cell + 2] == 0x81, bytes[cell + 3] == 22 { cells.append(cell) }
+                }
+            }
+            let cell = try #require(cells.first)
+            #expect(cells.count == 1)
+            bytes[cell + 2] = 0xC1
+            try bytes.write(to: URL(fileURLWithPath: path))
+            let salvaged = try SQLiteStore.salvage(path, into: newPath)
+            #expect((salvaged.pending, salvaged.dead, salvaged.missing) == (198, 2, 0))
+            let positions = try await all(SQLiteStore(path: newPath)).map(\.position).sorted()
+            #expect(positions == Array(1...200))
+        }
+
         @Test("a file that is cut off yields its beginning")
         func cutOff() async throws {
             try await fill()

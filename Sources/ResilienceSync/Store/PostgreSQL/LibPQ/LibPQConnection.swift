@@ -16,6 +16,9 @@
         private let secrets: [String]
         /// Whether a transaction is at `READ COMMITTED` if it does not say so.
         private var isReadCommitted = true
+        /// Called every half second while a statement runs: the server tells nothing until it has ended.
+        var onSlowAnswer: (() -> Void)?
+        static let slice = Duration.milliseconds(500)
         /// Whether it may be within a transaction that nobody ends.
         private var isSpoilt = false
 
@@ -180,7 +183,12 @@
 
         private func nextResult(until deadline: MonotonicInstant) throws(StatementError) -> OpaquePointer? {
             while PQisBusy(connection) == 1 {
-                guard wait(for: Int16(POLLIN), until: deadline) else { throw late }
+                let slice = onSlowAnswer == nil ? deadline : min(deadline, SystemTimeBase.shared.now + Self.slice)
+                guard wait(for: Int16(POLLIN), until: slice) else {
+                    guard slice < deadline else { throw late }
+                    onSlowAnswer?()
+                    continue
+                }
                 guard PQconsumeInput(connection) == 1 else {
                     throw failure("The connection was lost.", isOutcomeUnknown: true)
                 }

@@ -168,7 +168,6 @@
 
         /// A half-open connection looks like a quiet queue, so it is asked now and then.
         private static let pingInterval = Duration.seconds(60)
-        private static let slice = Duration.milliseconds(500)
 
         private let settings: LibPQSettings
         private let statement: String
@@ -225,6 +224,7 @@
             do throws(StatementError) {
                 let connection = try LibPQConnection(settings, until: base.now + settings.deadline)
                 _ = try connection.run(statement, [], until: base.now + settings.deadline)
+                connection.onSlowAnswer = { continuation.yield() }
                 use.withLock { $0 = .isFree }
                 // What happened before it listened is seen by whoever looks now.
                 continuation.yield()
@@ -239,7 +239,9 @@
                 }
                 var ping = base.now + Self.pingInterval
                 while !isDone {
-                    guard let found = connection.waitForNotifications(until: min(ping, base.now + Self.slice), bell)
+                    guard
+                        let found = connection.waitForNotifications(
+                            until: min(ping, base.now + LibPQConnection.slice), bell)
                     else { return }
                     if found { continuation.yield() }
                     if try answer(on: connection) { ping = base.now + Self.pingInterval }
