@@ -182,18 +182,8 @@ extension PostgreSQLStore {
         }
         let timer = Timer(timeBase: timeBase, interval: pollInterval) { hint.yield() }
         timer.start()
-        let looker = Task { [weak self, timeBase] in
-            var inVain = 0
-            for await _ in hints {
-                guard await self?.hasNews() ?? false else {
-                    inVain += 1
-                    // Others are faster: each of them need not look ten times a second.
-                    if inVain > 2 { try? await timeBase.sleep(for: .milliseconds(Int64.random(in: 100...300))) }
-                    continue
-                }
-                inVain = 0
-                continuation.yield()
-            }
+        let looker = Task { [weak self] in
+            for await _ in hints where await self?.hasNews() ?? false { continuation.yield() }
         }
         continuation.onTermination = { _ in
             listener?.cancel()
@@ -206,6 +196,9 @@ extension PostgreSQLStore {
     /// Whether a queue that looks now finds something: a lane that nobody has, one whose head is not known, or another pause.
     /// One statement, since all queues hear of each mutation, and one of them sends it.
     private func hasNews() async -> Bool {
+        func lease() -> MonotonicInstant? { state.withLock { $0.holder == nil ? $0.leaseEnd : nil } }
+        // A queue that sends is told in any case: a lane that it has just taken is free again if it ends without sending.
+        guard let before = lease() else { return true }
         let rows = try? await engine.run(
             """
             SELECT (EXISTS (SELECT 1 FROM (SELECT l.worker FROM \(name("lane")) l WHERE l.head IS NOT NULL
@@ -214,7 +207,7 @@ extension PostgreSQLStore {
             OR EXISTS (SELECT 1 FROM \(name("late"))))::int4::int8, \(schema.pauses)
             """, [])
         // Whoever looks is told what is wrong with the server.
-        guard let row = rows?.first, row.count == 2, row[0] == .integer(0) else { return true }
+        guard let row = rows?.first, row.count == 2, row[0] == .integer(0), lease() == before else { return true }
         return row[1] != state.withLock { Self.text(of: $0.knownPauses) }
     }
 
