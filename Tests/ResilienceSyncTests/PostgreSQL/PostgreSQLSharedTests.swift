@@ -299,7 +299,7 @@
                 while try await other.run(
                     "SELECT 1::int8 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = $1",
                     [.integer(lock & 0xFFFF_FFFF)]
-                ).isEmpty { await Task.yield() }
+                ).isEmpty {}
                 let store = try await PostgreSQLStore(
                     other, schema: database.schema, queue: "sync", sending: .shared, lease: .seconds(30),
                     lanesAtOnce: 16, pollInterval: .seconds(3_600), tellsOthers: true, migrates: true,
