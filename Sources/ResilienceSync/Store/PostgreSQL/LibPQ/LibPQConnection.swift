@@ -208,7 +208,7 @@
                 guard PQconsumeInput(connection) == 1 else { return nil }
                 found = takeNotifications()
             }
-            return PQstatus(connection) == CONNECTION_OK ? found : nil
+            return isOpen ? found : nil
         }
 
         private func takeNotifications() -> Bool {

@@ -85,7 +85,7 @@
                     switch requests.next(until: connection == nil ? .distantFuture : .now() + Self.longestIdle) {
                     case nil:
                         // A transaction may wait for its next statement.
-                        if connection?.isIdle != false { connection = nil }
+                        if connection?.isIdle == true { connection = nil }
                         continue
                     case .run(let statement, let values, let place, let deadline, let continuation):
                         let result = Self.run(
