@@ -114,9 +114,7 @@
         /// Creates the tables in the program's own database, or checks that they are the queue's.
         static func open(in db: Database, path: String) throws {
             guard try db.tableExists("resilience_setting") else { return try create(db) }
-            let setting = try String.fetchOne(
-                db, sql: "SELECT value FROM resilience_setting WHERE name = ?", arguments: [versionSetting])
-            guard let version = setting.flatMap({ Int($0) }) else {
+            guard let version = try version(in: db) else {
                 throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
             }
             try checkReader(db, of: version, path: path)
@@ -124,11 +122,15 @@
             try check(db, version: max(version, Self.version), path: path)
         }
 
+        /// The version that the tables carry; nil if it can't be read.
+        static func version(in db: Database) throws -> Int? {
+            try SQLiteTable(db: db).setting(versionSetting).flatMap { Int($0) }
+        }
+
         /// Checks that this version can use the tables of another.
         static func checkReader(_ db: Database, of version: Int, path: String) throws {
             guard version > Self.version else { return }
-            let oldest = try? String.fetchOne(
-                db, sql: "SELECT value FROM resilience_setting WHERE name = ?", arguments: [OldestReader.setting])
+            let oldest = try? SQLiteTable(db: db).setting(OldestReader.setting)
             guard OldestReader.admits(Self.version, oldest) else {
                 throw SyncQueueError.newerSchema(path: path, version: version)
             }

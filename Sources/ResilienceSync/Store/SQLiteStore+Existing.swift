@@ -38,10 +38,7 @@
 
         /// The version of a queue's tables; nil if there are none.
         private static func version(of db: Database) throws -> Int? {
-            if try db.tableExists("resilience_setting") {
-                let sql = "SELECT value FROM resilience_setting WHERE name = ?"
-                return try String.fetchOne(db, sql: sql, arguments: [SQLiteSchema.versionSetting]).flatMap { Int($0) }
-            }
+            if try db.tableExists("resilience_setting") { return try SQLiteSchema.version(in: db) }
             let isOwn = try Int.fetchOne(db, sql: "PRAGMA application_id") == applicationID
             return isOwn ? try Int.fetchOne(db, sql: "PRAGMA user_version") : nil
         }
