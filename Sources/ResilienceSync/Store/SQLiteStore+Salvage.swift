@@ -23,13 +23,15 @@
         ///
         /// - Parameters:
         ///   - path: The damaged file, or the program's own database that holds a queue.
-        ///   - newPath: The path of the new file. There must be no file yet.
+        ///   - newPath: The path of the new file. There must be no file yet, and no journal of one (`-wal`).
         /// - Returns: What the new file holds, and what is missing.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if there is a file at `newPath`, or if not even the tables'
         ///   definitions can be read; ``SyncQueueError/storeFailed(path:reason:)``. There is no new file then.
         public static func salvage(_ path: String, into newPath: String) throws -> Salvaged {
-            guard !FileManager.default.fileExists(atPath: newPath) else {
-                throw SyncQueueError.unreadable(path: newPath, reason: "There is a file already.")
+            // SQLite removes what another file of this name has left in its journal.
+            for file in ["", "-wal", "-journal"].map({ newPath + $0 })
+            where FileManager.default.fileExists(atPath: file) {
+                throw SyncQueueError.unreadable(path: file, reason: "There is a file already.")
             }
             var configuration = Configuration()
             configuration.readonly = true

@@ -84,6 +84,14 @@
             #expect(total <= 2)
         }
 
+        @Test("nothing is salvaged to where another file has left its journal", arguments: ["-wal", "-journal"])
+        func journal(suffix: String) async throws {
+            try await fill()
+            try Data("left".utf8).write(to: URL(fileURLWithPath: newPath + suffix))
+            #expect(throws: SyncQueueError.self) { try SQLiteStore.salvage(path, into: newPath) }
+            #expect(FileManager.default.contents(atPath: newPath + suffix) == Data("left".utf8))
+        }
+
         @Test("a position that is damaged hides no row behind it, and its row keeps its place")
         func damagedPosition() async throws {
             try await fill()
