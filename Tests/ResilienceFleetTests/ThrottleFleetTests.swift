@@ -251,6 +251,35 @@
             }
         }
 
+        @Test(
+            "nobody is told of more than the limit, whatever lies at hand or goes unlimited",
+            arguments: FleetFallback.allCases)
+        func quotaIsBounded(fallback: FleetFallback) throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let limit = ThrottleLimit.fixedWindow(20, per: .seconds(3_600))
+                let throttles = (0..<2).map { _ in Throttle("t", limit: limit, in: world.fleet(), whenAway: fallback) }
+                for _ in 0..<3 {
+                    for throttle in throttles { try await throttle.run { () async throws in } }
+                    #expect(throws: WouldWait.self) { while true { _ = try throttles[0].acquire() } }
+                    try await clock.sleep(for: .milliseconds(50))
+                    throttles[1].reset()
+                    try await clock.sleep(for: .milliseconds(10))
+                    // What the other has at hand is beside what is left of a limit of which nothing is used.
+                    try await throttles[0].run { () async throws in }
+                    try await clock.sleep(for: .milliseconds(10))
+                    for throttle in throttles { #expect(throttle.quota?.remaining ?? 0 <= 20) }
+                }
+                world.isUp.withLock { $0 = false }
+                for _ in 0..<30 {
+                    try? await throttles[0].run { () async throws in }
+                    #expect(throttles[0].quota?.remaining ?? 0 <= 20)
+                    try await clock.sleep(for: .milliseconds(50))
+                }
+            }
+        }
+
         @Test("what is at hand for permits by hand is the other's a few leases later, and what is left is told rightly")
         func byHandAndOthers() throws {
             let world = try FleetWorld()
