@@ -39,7 +39,7 @@
             configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
             do {
                 return try DatabaseQueue(path: path, configuration: configuration).unsafeRead { db in
-                    let damaged = try DamagedTable(db)
+                    var damaged = try DamagedTable(db)
                     do {
                         let store = try SQLiteStore(path: newPath, check: .none)
                         defer { try? store.close() }
@@ -65,7 +65,7 @@
         private let db: Database
         private let name = SQLiteSchema.mutations
         /// Which mutations are heads of their lanes is found out anew.
-        private let columns: [String]
+        private var columns: [String]
 
         init(_ db: Database) throws {
             self.db = db
@@ -75,7 +75,10 @@
             }
         }
 
-        func copy(into new: Database) throws -> SQLiteStore.Salvaged {
+        mutating func copy(into new: Database) throws -> SQLiteStore.Salvaged {
+            // A later version may have added some.
+            let known = try String.fetchSet(new, sql: "SELECT name FROM pragma_table_info('\(name)')")
+            columns.removeAll { !known.contains($0) }
             let insert = try new.makeStatement(
                 sql: """
                     INSERT OR IGNORE INTO \(name) (\(columns.joined(separator: ", ")))
