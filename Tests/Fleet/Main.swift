@@ -7,7 +7,7 @@
     /// Shows a fleet at work: processes that keep one limit together, on a server of their own, in real time.
     ///
     ///     swift run --traits Redis fleet limit 60 8       # seconds, processes
-    ///     swift run --traits Redis fleet limit 60 64 16   # the same, with 16 of them cut off from the server after a while
+    ///     swift run --traits Redis fleet limit 60 64 16   # and 16 of them are cut off after a while
     ///     swift run --traits Redis fleet outage 6         # seconds of each outage
     ///
     /// `limit` compares what all processes let through with the limit. `outage` kills the server, stops it, and cuts
@@ -48,7 +48,8 @@
                 return end(
                     64,
                     """
-                    usage: fleet limit [seconds, 1 to 3600; 60] [processes, 1 to 100; 8] [of them cut off; 0] [lease in ms, 20 to 60000; 100]
+                    usage: fleet limit [seconds, 1 to 3600; 60] [processes, 1 to 100; 8] [of them cut off; 0] \
+                    [lease in ms, 20 to 60000; 100]
                            fleet outage [seconds, 2 to 600; 6] [localShare] [open] [closed]
                     options: --busy, --skip-if-missing
                     """)
