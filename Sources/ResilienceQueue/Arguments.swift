@@ -47,7 +47,7 @@
                     return changed
                 }
                 if total / 10_000 > (total - step) / 10_000 {
-                    FileHandle.standardError.write(Data("\(total) so far\n".utf8))
+                    tell("\(total) so far\n")
                 }
             }
             queue = SyncQueue(

@@ -10,6 +10,26 @@
 
     func print(_ text: String) { Output.write(text) }
 
+    /// Tells the user, who may have closed the way to him.
+    func tell(_ text: String, on stream: FileHandle = .standardError) {
+        try? stream.write(contentsOf: Data(text.utf8))
+    }
+
+    /// A text without addresses that were among the arguments: they may hold a password, whatever they were taken for.
+    func withoutAddresses(_ text: String, _ arguments: [String]) -> String {
+        var text = text
+        for argument in arguments {
+            for start in ["://", "password"] {
+                guard let found = argument.range(of: start) else { continue }
+                let address = String(argument[found.lowerBound...])
+                for shown in [address, escaped(address)] {
+                    text = text.replacingOccurrences(of: shown, with: "\(start)…")
+                }
+            }
+        }
+        return text
+    }
+
     /// A text without what a terminal would obey, or would not show: such characters are written as in Swift's texts.
     func escaped(_ text: String, upTo limit: Int = .max) -> String {
         var shown = ""

@@ -21,18 +21,29 @@
             ])
 
         static func main() async {
+            // What is printed must not go to a file or a server that has the number of a stream that was closed.
+            while (0...2).contains(open("/dev/null", O_RDWR)) {}
             do {
                 let command = try parseAsRoot()
                 guard var command = command as? any AsyncParsableCommand else { throw CleanExit.helpRequest() }
                 try await command.run()
-            } catch let error where Self.exitCode(for: error) == .failure {
-                var message = error is ExitCode ? "" : "resilience-queue: \(escaped("\(error)"))\n"
-                if message.contains("malformed") { message += "Try resilience-queue salvage FILE NEWFILE.\n" }
-                FileHandle.standardError.write(Data(message.utf8))
-                exit(withError: ExitCode.failure)
+                guard fflush(nil) == 0 else { throw Failure("The output can't be written.") }
             } catch {
-                exit(withError: error)
+                let code = Self.exitCode(for: error)
+                if code == .success { exit(withError: error) }
+                tell(remark(on: error, Array(CommandLine.arguments.dropFirst())))
+                exit(withError: code)
             }
+        }
+
+        /// What the user is told of an error.
+        static func remark(on error: any Error, _ arguments: [String]) -> String {
+            if error is ExitCode { return "" }
+            guard exitCode(for: error) == .failure else {
+                return withoutAddresses(fullMessage(for: error), arguments) + "\n"
+            }
+            let message = "resilience-queue: \(escaped(withoutAddresses("\(error)", arguments)))\n"
+            return message + (message.contains("malformed") ? "Try resilience-queue salvage FILE NEWFILE.\n" : "")
         }
 
         struct List: AsyncParsableCommand {
@@ -175,7 +186,10 @@
         struct Salvage: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
                 abstract: "Copies what can be read of a damaged SQLite file into a new one.",
-                discussion: "Stop every program that sends from the damaged file before.")
+                discussion: """
+                    Stop every program that sends from the damaged file before. From a disk that can only be read, copy it and \
+                    the files beside it first.
+                    """)
             @Argument(help: "The damaged file, which is left as it is.") var file: String
             @Argument(help: "The path of the new file. There must be none yet.") var newFile: String
 
@@ -184,6 +198,7 @@
                 print(
                     "\(salvaged.pending) pending, \(salvaged.dead) dead; missing: "
                         + (salvaged.missing.map { "\($0)" } ?? "unknown, the damaged file's counts can't be read"))
+                if salvaged.missing != 0 { throw ExitCode.failure }
             }
         }
     }

@@ -8,12 +8,15 @@
         private let programs: [(process: Process, output: Pipe)]
 
         /// Starts them. They begin together, when all of them should have started.
-        init(_ plan: Plan, for length: Duration) throws {
+        /// - Parameter link: The way to the server for some of them, and for how many; nil if all have the plan's.
+        init(_ plan: Plan, for length: Duration, through link: (link: Link, members: Int)? = nil) throws {
             self.plan = plan
             self.plan.begin = SystemTimeBase.shared.now + .seconds(1) + .milliseconds(100) * plan.members
             self.plan.end = self.plan.begin + length
-            let text = String(decoding: try JSONEncoder().encode(self.plan), as: UTF8.self)
-            programs = try (0..<plan.members).map { _ in
+            var own = self.plan
+            programs = try (0..<plan.members).map { index in
+                own.address = link.flatMap { index < $0.members ? .port($0.link.port) : nil } ?? plan.address
+                let text = String(decoding: try JSONEncoder().encode(own), as: UTF8.self)
                 let (process, output) = (Process(), Pipe())
                 process.executableURL = URL(filePath: CommandLine.arguments[0])
                 process.arguments = ["member", text]
@@ -59,16 +62,35 @@
             records.map { $0.slots[slots].reduce(0) { $0 + $1.admitted } }
         }
 
+        /// How many calls may go in each slot: those of the limit, and the parts of the members that count by themselves
+        /// then, which have a part of the burst each time that they begin to.
+        func allowed(in slots: Range<Int>) -> (calls: [Double], away: Double) {
+            let part = Double(Plan.rate) * (Record.slot / .seconds(1)) / Double(plan.members)
+            var (calls, away) = ([Double](repeating: part * Double(plan.members), count: slots.count), 0)
+            for record in records {
+                let ends = record.turns.dropFirst().map(\.time) + [plan.end]
+                for (turn, end) in zip(record.turns, ends) where turn.isAway {
+                    let time = self.slots(turn.time, end + Record.slot).clamped(to: slots)
+                    guard let first = time.first else { continue }
+                    for slot in time { calls[slot - slots.lowerBound] += part }
+                    calls[first - slots.lowerBound] += Double(max(1, Plan.burst / plan.members))
+                    away += time.count
+                }
+            }
+            return (calls, Double(away) / Double(max(1, slots.count)))
+        }
+
         func total(in slots: Range<Int>) -> Int { admitted(in: slots).reduce(0, +) }
 
         /// By how many calls, at most, any stretch of time had more than its limit and the burst. Below 0 if none had.
-        func overshoot(in slots: Range<Int>) -> Int {
+        /// - Parameter allowed: How many calls may go in each slot; nil for the limit alone.
+        func overshoot(in slots: Range<Int>, allowed: [Double]? = nil) -> Int {
             let perSlot = Double(Plan.rate) * (Record.slot / .seconds(1))
             var (excess, worst) = (0.0, -Double.infinity)
             for slot in slots {
                 let went = Double(records.reduce(0) { $0 + $1.slots[slot].admitted })
                 // The stretch that ends here, and has the most.
-                excess = max(excess, 0) + went - perSlot
+                excess = max(excess, 0) + went - (allowed?[slot - slots.lowerBound] ?? perSlot)
                 worst = max(worst, excess)
             }
             return Int(worst.rounded(.up)) - Plan.burst
@@ -85,7 +107,7 @@
                     let first = max(0, slot - time / Record.slot.microseconds - 1)
                     let end = min(record.slots.count, slot + 2)
                     let late = record.slots[first..<end].reduce(0) { max($0, $1.late) }
-                    (longest, over) = (max(longest, time), max(over, time - late - Plan.budget.microseconds))
+                    (longest, over) = (max(longest, time), max(over, time - late - plan.budget.microseconds))
                 }
             }
             return (.microseconds(longest), .microseconds(over))

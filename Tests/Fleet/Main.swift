@@ -7,6 +7,7 @@
     /// Shows a fleet at work: processes that keep one limit together, on a server of their own, in real time.
     ///
     ///     swift run --traits Redis fleet limit 60 8       # seconds, processes
+    ///     swift run --traits Redis fleet limit 60 64 16   # and 16 of them are cut off after a while
     ///     swift run --traits Redis fleet outage 6         # seconds of each outage
     ///
     /// `limit` compares what all processes let through with the limit. `outage` kills the server, stops it, and cuts
@@ -30,11 +31,15 @@
             let words = arguments.drop { Int($0) != nil }
             let numbers = arguments.prefix(arguments.count - words.count).compactMap { Int($0) }
             let fallbacks = words.compactMap { FleetFallback(rawValue: $0) }
+            let members = numbers.dropFirst().first ?? 8
+            let cut = numbers.dropFirst(2).first ?? 0
+            let lease = numbers.dropFirst(3).first ?? 100
             let isUnderstood =
                 switch trial {
                 case "limit":
-                    words.isEmpty && numbers.count <= 2 && (1...3_600).contains(numbers.first ?? 60)
-                        && (1...50).contains(numbers.dropFirst().first ?? 8)
+                    words.isEmpty && numbers.count <= 4 && (1...3_600).contains(numbers.first ?? 60)
+                        && (1...100).contains(members) && (0...members).contains(cut)
+                        && (20...60_000).contains(lease)
                 case "outage":
                     fallbacks.count == words.count && numbers.count <= 1 && (2...600).contains(numbers.first ?? 6)
                 default: false
@@ -43,7 +48,8 @@
                 return end(
                     64,
                     """
-                    usage: fleet limit [seconds, 1 to 3600; 60] [processes, 1 to 50; 8]
+                    usage: fleet limit [seconds, 1 to 3600; 60] [processes, 1 to 100; 8] [of them cut off; 0] \
+                    [lease in ms, 20 to 60000; 100]
                            fleet outage [seconds, 2 to 600; 6] [localShare] [open] [closed]
                     options: --busy, --skip-if-missing
                     """)
@@ -55,7 +61,8 @@
             let problems =
                 if trial == "limit" {
                     try await LimitTrial(
-                        seconds: numbers.first ?? 60, members: numbers.dropFirst().first ?? 8, bounds: bounds
+                        seconds: numbers.first ?? 60, members: members, cut: cut, lease: .milliseconds(lease),
+                        bounds: bounds
                     ).run()
                 } else {
                     try await OutageTrial(seconds: numbers.first ?? 6, bounds: bounds).run(

@@ -38,8 +38,8 @@
             self.recorder = recorder
             let engine =
                 switch plan.address {
-                case .socket(let path): RedisEngine(unixSocket: path, timeout: Plan.engineLimit)
-                case .port(let port): RedisEngine(port: port, timeout: Plan.engineLimit)
+                case .socket(let path): RedisEngine(unixSocket: path, timeout: plan.engineLimit)
+                case .port(let port): RedisEngine(port: port, timeout: plan.engineLimit)
                 }
             let observers = PolicyObservers { event in
                 guard let detail = event.detail as? Fleet.Event else { return }
@@ -47,8 +47,8 @@
                 recorder.record.withLock { $0.turns.append(Record.Turn(isAway: isAway, time: event.time)) }
             }
             let fleet = Fleet(
-                "trial", engine: Counted(engine: engine, recorder: recorder), leaseTime: Plan.lease,
-                engineLimit: Plan.engineLimit, observers: observers)
+                "trial", engine: Counted(engine: engine, recorder: recorder), leaseTime: plan.lease,
+                engineLimit: plan.engineLimit, observers: observers)
             throttle = Throttle(
                 "shared", limit: .perSecond(Plan.rate, burst: Plan.burst), in: fleet, whenAway: plan.fallback)
         }

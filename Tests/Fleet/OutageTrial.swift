@@ -25,7 +25,7 @@
             print(
                 """
                 8 processes, \(Plan.rate) calls per second, burst \(Plan.burst); the engine is away for \(seconds) s; \
-                budget of a call \(Plan.budget.text)
+                budget of a call \(Plan(address: .port(0)).budget.text)
                 per second: calls admitted before, during and after the outage (from when all are back)
                 over: the most calls beyond the limit and its burst in any stretch of time
                 back: from when the engine is back until the last process has noticed
@@ -118,8 +118,11 @@
             if longest.over > bounds.slack { problems.append("a call of \(longest.time.text)") }
             switch fallback {
             case .localShare:
+                // Each member's part of the burst, a full bucket of the engine when it is back, and, until the last
+                // member has noticed that, the parts of those that have not.
+                let mostOver = 2 * Plan.burst + plan.leased + slotful + Int(rate * 7 / 8 * 1.35)
                 if Double(during) < rate * 0.9 { problems.append("only \(during) calls per second during the outage") }
-                if overshoot > Self.mostOver { problems.append("\(overshoot) calls too many") }
+                if overshoot > mostOver { problems.append("\(overshoot) calls too many") }
             case .open:
                 if Double(during) < rate * Double(Plan.demand) * 0.7 {
                     problems.append("only \(during) calls per second during the outage")
@@ -127,7 +130,7 @@
             case .closed:
                 if during > 0 { problems.append("\(during) calls per second during the outage") }
                 // A server that has forgotten hands out a burst anew.
-                let most = (outage == .killed ? Plan.burst : 0) + Plan.leased + slotful
+                let most = (outage == .killed ? Plan.burst : 0) + plan.leased + slotful
                 if overshoot > most { problems.append("\(overshoot) calls too many") }
             }
             print(
@@ -137,10 +140,5 @@
                 ].map { $0.0 + String(repeating: " ", count: max(0, $0.1 - $0.0.count)) }.joined())
             return problems
         }
-
-        /// With `localShare`, what may go beyond the limit in one outage: each member's part of the burst, a full bucket
-        /// of the engine when it is back, and, until the last member has noticed that, the parts of those that have not.
-        private static let mostOver =
-            Plan.burst + Plan.burst + Plan.leased + slotful + Int(Double(Plan.rate) * 7 / 8 * 1.35)
     }
 #endif

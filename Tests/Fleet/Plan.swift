@@ -12,6 +12,7 @@
         var address: Address
         var members = 8
         var fallback = FleetFallback.localShare
+        var lease = Duration.milliseconds(100)
         /// Callers in each member; all of them together call three times as often as the limit allows.
         var callers = 4
         /// From when to when it calls, on the machine's monotonic clock, which all processes share.
@@ -22,12 +23,11 @@
         static let (rate, burst) = (1_000, 100)
         /// Calls per second that the members want, as a multiple of the limit.
         static let demand = 3
-        static let engineLimit = Duration.milliseconds(50)
-        static let lease = Duration.milliseconds(100)
         /// The calls of one lease: what was handed out before a stretch of time may be used in it.
-        static var leased: Int { Int(Double(rate) * (lease / .seconds(1))) }
+        var leased: Int { Int(Double(Self.rate) * (lease / .seconds(1))) }
+        var engineLimit: Duration { lease / 2 }
         /// How long a call may take whose `maxWait` is 0: a question to the engine that is in flight, and its own.
-        static let budget = engineLimit * 2 + .milliseconds(10)
+        var budget: Duration { engineLimit * 2 + .milliseconds(10) }
 
         /// The mean time from one call of a caller to its next.
         var pause: Duration { .seconds(1) * (callers * members) / (Self.rate * Self.demand) }

@@ -198,12 +198,20 @@
             }
         }
 
-        @Test("of permits by hand, one a second, only the first is missed, and when nobody calls any more nobody asks")
-        func byHand() throws {
+        @Test(
+            "of permits by hand, one a second, only the first is missed, and when nobody calls any more nobody asks",
+            arguments: [
+                ThrottleLimit.perSecond(100, burst: 10), .fixedWindow(100, per: .seconds(3_600)),
+                .fixedWindow(1, per: .seconds(1)), .slidingWindow(100, per: .seconds(3_600)),
+                .slidingWindow(100, per: .seconds(60)), .slidingWindow(5, per: .seconds(1)),
+            ])
+        func byHand(limit: ThrottleLimit) throws {
             let world = try FleetWorld()
             let clock = world.clock
             try clock.run { () async throws in
-                let throttle = Throttle("t", limit: .perSecond(100, burst: 10), in: world.fleet())
+                let throttle = Throttle("t", limit: limit, in: world.fleet())
+                // At no time at which what is at hand ends, and is asked for anew.
+                try await clock.sleep(for: .milliseconds(347))
                 for _ in 0..<2 {
                     var missed: [Int] = []
                     for second in 0..<10 {
@@ -240,6 +248,59 @@
                 }
                 try await clock.sleep(for: .seconds(2))
                 #expect(throttles[1].quota?.remaining == nil)
+            }
+        }
+
+        @Test(
+            "nobody is told of more than the limit, whatever lies at hand or goes unlimited",
+            arguments: FleetFallback.allCases)
+        func quotaIsBounded(fallback: FleetFallback) throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let limit = ThrottleLimit.fixedWindow(20, per: .seconds(3_600))
+                let throttles = (0..<2).map { _ in Throttle("t", limit: limit, in: world.fleet(), whenAway: fallback) }
+                for _ in 0..<3 {
+                    for throttle in throttles { try await throttle.run { () async throws in } }
+                    #expect(throws: WouldWait.self) { while true { _ = try throttles[0].acquire() } }
+                    try await clock.sleep(for: .milliseconds(50))
+                    throttles[1].reset()
+                    try await clock.sleep(for: .milliseconds(10))
+                    // What the other has at hand is beside what is left of a limit of which nothing is used.
+                    try await throttles[0].run { () async throws in }
+                    try await clock.sleep(for: .milliseconds(10))
+                    for throttle in throttles { #expect(throttle.quota?.remaining ?? 0 <= 20) }
+                }
+                world.isUp.withLock { $0 = false }
+                for _ in 0..<30 {
+                    try? await throttles[0].run { () async throws in }
+                    #expect(throttles[0].quota?.remaining ?? 0 <= 20)
+                    try await clock.sleep(for: .milliseconds(50))
+                }
+            }
+        }
+
+        @Test("what is at hand for permits by hand is the other's a few leases later, and what is left is told rightly")
+        func byHandAndOthers() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                for (name, limit) in [
+                    ("fixed", ThrottleLimit.fixedWindow(3, per: .seconds(36_000))),
+                    ("sliding", .slidingWindow(3, per: .seconds(36_000))),
+                ] {
+                    let throttles = (0..<2).map { _ in Throttle(name, limit: limit, in: world.fleet()) }
+                    #expect(throws: WouldWait.self) { _ = try throttles[0].acquire() }
+                    try await clock.sleep(for: .milliseconds(10))
+                    #expect(throttles[0].quota?.remaining == 3)
+                    for _ in 0..<2 { try await throttles[1].run { () async throws in } }
+                    await #expect(throws: ThrottleExceeded.self) { try await throttles[1].run { () async throws in } }
+                    try await clock.sleep(for: .seconds(3))
+                    try await throttles[1].run { () async throws in }
+                    #expect(throws: WouldWait.self) { _ = try throttles[0].acquire() }
+                    try await clock.sleep(for: .milliseconds(10))
+                    #expect(throttles[0].quota?.remaining == 0)
+                }
             }
         }
 

@@ -216,6 +216,43 @@
             #expect(FileManager.default.contents(atPath: path()) == before)
         }
 
+        @Test("no remark shows an address that was given, with its password, wherever it stands among the arguments")
+        func noAddress() async throws {
+            _ = try await filled()
+            let url = "postgresql://bob:hunt\\er2@127.0.0.1:1/app"
+            for arguments in [
+                ["list", url], ["list", "Postgresql://bob:hunt\\er2@h/db"], ["list", "host=h password=hunt\\er2"],
+                ["list", path(), url], [url], ["retry", "3", url], ["retry", path(), url], ["show", path(), url],
+                ["show", path(), "--at", url], ["pause", path(), "--for=\(url)"], ["list", path(), "--limit", url],
+                ["salvage", url, path("new")], ["salvage", path(), url], ["salvage", path(), path("new"), url],
+            ] {
+                do {
+                    _ = try await run(arguments)
+                    Issue.record("\(arguments)")
+                } catch {
+                    let remark = ResilienceQueueCommand.remark(on: error, arguments)
+                    #expect(!remark.contains("hunt") && remark.count > 10, "\(arguments)")
+                }
+            }
+        }
+
+        @Test("what can't be told ends no command")
+        func deaf() throws {
+            try Data().write(to: URL(filePath: path("deaf")))
+            tell("10000 so far\n", on: try #require(FileHandle(forReadingAtPath: path("deaf"))))
+        }
+
+        @Test("a list waits for nobody who writes")
+        func lockedFile() async throws {
+            _ = try await filled()
+            var configuration = Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let database = try DatabaseQueue(path: path(), configuration: configuration)
+            try await database.writeWithoutTransaction { try $0.beginTransaction(.immediate) }
+            #expect(try await list(path()).mutations.map(\.id) == ["a1", "b1"])
+            try await database.writeWithoutTransaction { try $0.rollback() }
+        }
+
         @Test("the program's own database is used as it is")
         func ownDatabase() async throws {
             let database = try DatabaseQueue(path: path())
@@ -234,6 +271,12 @@
             #expect(await exitCode("salvage", path(), path("new")) == 1)
             #expect(await exitCode("salvage", path("none"), path("newer")) == 1)
             #expect(!FileManager.default.fileExists(atPath: path("none")))
+            // The root of the table.
+            var damaged = try #require(FileManager.default.contents(atPath: path("new")))
+            damaged.replaceSubrange(4_096..<8_192, with: Data(count: 4_096))
+            try damaged.write(to: URL(filePath: path("damaged")))
+            #expect(await exitCode("salvage", path("damaged"), path("newest")) == 1)
+            #expect(try await list(path("newest")).totals.pending == 0)
         }
 
         @Test(

@@ -18,7 +18,7 @@ extension Throttle {
         return limit.inWholeSeconds.map { calls, window in
             ServerQuota(
                 name: name, limit: calls,
-                remaining: status.isAllowed ? (left > 0 ? left : nil) : 0,
+                remaining: status.isAllowed ? (left > 0 ? min(left, calls) : nil) : 0,
                 resetsAfter: status.isAllowed ? nil : status.timeUntilNext, window: window)
         }
     }

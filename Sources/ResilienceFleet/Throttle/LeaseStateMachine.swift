@@ -34,7 +34,8 @@ struct LeaseStateMachine: Sendable, Equatable {
     /// The cost of calls per nanosecond, over about the time of a lease.
     private var use = 0.0
     private var learned: MonotonicInstant?
-    /// Until when a permit is kept for calls that come seldom, and can't wait for one: each makes it later.
+    /// Until when a permit is kept for calls that come seldom, and can't wait for one: each makes it later. One that ends
+    /// before that is asked for anew.
     private var keptUntil = MonotonicInstant.distantPast
     /// No questions for more before this.
     private(set) var next = MonotonicInstant.distantPast
@@ -97,9 +98,10 @@ struct LeaseStateMachine: Sendable, Equatable {
         let used = Int(Int64(saturating: perLease.rounded(.up)))
         let isUsed = report.taken > 0 || report.missed > 0
         if report.missed > 0 || report.taken > 0 && now < keptUntil { keptUntil = now + lease * 20 }
-        if report.waiting > report.left || isUsed && (perLease >= 1 || now < keptUntil) && report.left <= used / 2 {
+        let isShort = report.waiting > report.left || isUsed && perLease >= 1 && report.left <= used / 2
+        if isShort || report.left == 0 && now < keptUntil {
             guard next <= now else { return .rest(until: next) }
-            ask.wanted = max(1, max(report.waiting, used) - report.left)
+            ask.wanted = isShort ? max(1, max(report.waiting, used) - report.left) : 1
             return send(ask)
         }
         if report.left > 0 { return .rest(until: MonotonicInstant(nanoseconds: report.lotEnds)) }
@@ -128,12 +130,15 @@ struct LeaseStateMachine: Sendable, Equatable {
         (grant.count, grant.mark) = (answer.granted, answer.mark)
         // A rate's lots end only so that what is left is not kept from others. A lot that has ended when it comes would let
         // nobody go.
-        grant.ends = (answer.mark == 0 ? now : ask.time) + answer.valid
+        let (isRate, begins) = (answer.mark == 0, answer.mark == 0 ? now : ask.time)
+        grant.ends = begins + min(answer.valid, lease)
         grant.low = Int(Int64(saturating: use * length / 2))
         (grant.free, grant.freeUntil) = (answer.free, now + lease * 10)
         grant.holds = answer.holds
-        // A rate's permit that seldom calls are to find at hand. What a window hands out ends with the engine's lease.
-        if answer.mark == 0, use * length < 2, now < keptUntil { (grant.ends, grant.low) = (keptUntil, 1) }
+        // A permit that seldom calls are to find at hand. What a window hands out ends for good.
+        if use * length < 2, now < keptUntil {
+            (grant.ends, grant.low) = (isRate ? keptUntil : min(keptUntil, begins + answer.valid), 1)
+        }
         next = .distantPast
         look = now + lease * 5
         defer { epoch = answer.epoch }
@@ -152,7 +157,7 @@ struct LeaseStateMachine: Sendable, Equatable {
                 next = now + min(max(answer.wait, shortest), lease * 10)
                 grant.next = now + max(answer.wait, shortest)
                 // A call that costs more than a lot waits for several.
-                if answer.mark == 0 { grant.ends = max(grant.ends, next + lease * 2) }
+                if isRate { grant.ends = max(grant.ends, next + lease * 2) }
             }
         case .held:
             grant.gate = .held(until: now + answer.wait)

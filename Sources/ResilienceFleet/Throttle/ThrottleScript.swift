@@ -19,7 +19,7 @@
 ///   has opened last, for the ramp.
 extension EngineScript {
     static let throttle = EngineScript(
-        name: "throttle", sha1: "54492503093a81828a604ff344b89b313cbbbea7",
+        name: "throttle", sha1: "48d4ec354fbb4169e93bde0164b7bb8de00feddd",
         source: """
             local key, me, kind = KEYS[1], ARGV[1], ARGV[2]
             local calls, period, burst = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -58,12 +58,13 @@ extension EngineScript {
                 level = math.min(capacity, level + (flowed(now) - flowed(past)) / interval)
             elseif kind == 'fixed' then
                 lot = (math.floor(now / period) + 1) * period
-                valid = math.min(lease, lot - now)
-                leaves = lot - now
+                valid = lot - now
+                leaves = valid
                 if s.lot ~= lot then level = capacity end
                 if returned_lot ~= lot then returned = 0 end
             elseif kind == 'sliding' then
                 lot = math.floor(now / width)
+                valid = (lot + 1) * width + lease - now
                 local slices = {}
                 for i = lot - math.ceil((period + lease) / width), lot do slices[#slices + 1] = 'w:' .. string.format('%.0f', i) end
                 local used = redis.call('HMGET', key, unpack(slices))

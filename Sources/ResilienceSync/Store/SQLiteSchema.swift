@@ -122,6 +122,11 @@
             try check(db, version: max(version, Self.version), path: path)
         }
 
+        /// Whether there are tables that need not be migrated.
+        static func isThere(in db: Database) throws -> Bool {
+            try db.tableExists("resilience_setting") && version(in: db).map { $0 >= Self.version } ?? false
+        }
+
         /// The version that the tables carry; nil if it can't be read.
         static func version(in db: Database) throws -> Int? {
             try SQLiteTable(db: db).setting(versionSetting).flatMap { Int($0) }

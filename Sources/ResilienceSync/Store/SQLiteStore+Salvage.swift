@@ -23,13 +23,15 @@
         ///
         /// - Parameters:
         ///   - path: The damaged file, or the program's own database that holds a queue.
-        ///   - newPath: The path of the new file. There must be no file yet.
+        ///   - newPath: The path of the new file. There must be no file yet, and no journal of one (`-wal`).
         /// - Returns: What the new file holds, and what is missing.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if there is a file at `newPath`, or if not even the tables'
         ///   definitions can be read; ``SyncQueueError/storeFailed(path:reason:)``. There is no new file then.
         public static func salvage(_ path: String, into newPath: String) throws -> Salvaged {
-            guard !FileManager.default.fileExists(atPath: newPath) else {
-                throw SyncQueueError.unreadable(path: newPath, reason: "There is a file already.")
+            // SQLite removes what another file of this name has left in its journal.
+            for file in ["", "-wal", "-journal"].map({ newPath + $0 })
+            where FileManager.default.fileExists(atPath: file) {
+                throw SyncQueueError.unreadable(path: file, reason: "There is a file already.")
             }
             var configuration = Configuration()
             configuration.readonly = true
@@ -37,7 +39,7 @@
             configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
             do {
                 return try DatabaseQueue(path: path, configuration: configuration).unsafeRead { db in
-                    let damaged = try DamagedTable(db)
+                    var damaged = try DamagedTable(db)
                     do {
                         let store = try SQLiteStore(path: newPath, check: .none)
                         defer { try? store.close() }
@@ -63,7 +65,7 @@
         private let db: Database
         private let name = SQLiteSchema.mutations
         /// Which mutations are heads of their lanes is found out anew.
-        private let columns: [String]
+        private var columns: [String]
 
         init(_ db: Database) throws {
             self.db = db
@@ -73,7 +75,10 @@
             }
         }
 
-        func copy(into new: Database) throws -> SQLiteStore.Salvaged {
+        mutating func copy(into new: Database) throws -> SQLiteStore.Salvaged {
+            // A later version may have added some.
+            let known = try String.fetchSet(new, sql: "SELECT name FROM pragma_table_info('\(name)')")
+            columns.removeAll { !known.contains($0) }
             let insert = try new.makeStatement(
                 sql: """
                     INSERT OR IGNORE INTO \(name) (\(columns.joined(separator: ", ")))

@@ -133,7 +133,11 @@
             do {
                 (connection, file) = try database.writeWithoutTransaction { [path] db in
                     try Self.checkUsable(db, path: path)
-                    try db.isolated { try SQLiteSchema.open(in: db, path: path) }
+                    // Nothing is written if all is there: that waits for nobody who writes.
+                    try db.inTransaction(SQLiteSchema.isThere(in: db) ? .deferred : .immediate) {
+                        try SQLiteSchema.open(in: db, path: path)
+                        return .commit
+                    }
                     return (ObjectIdentifier(db), try Self.file(of: db))
                 }
                 sender = SenderFile(

@@ -84,6 +84,24 @@
             #expect(total <= 2)
         }
 
+        @Test("what a later version has added does not hinder a salvage")
+        func laterVersion() async throws {
+            try await fill()
+            try await DatabaseQueue(path: path).write { db in
+                try db.execute(sql: "ALTER TABLE resilience_mutation ADD COLUMN later TEXT NOT NULL DEFAULT ''")
+            }
+            let salvaged = try SQLiteStore.salvage(path, into: newPath)
+            #expect((salvaged.pending, salvaged.dead, salvaged.missing) == (198, 2, 0))
+        }
+
+        @Test("nothing is salvaged to where another file has left its journal", arguments: ["-wal", "-journal"])
+        func journal(suffix: String) async throws {
+            try await fill()
+            try Data("left".utf8).write(to: URL(fileURLWithPath: newPath + suffix))
+            #expect(throws: SyncQueueError.self) { try SQLiteStore.salvage(path, into: newPath) }
+            #expect(FileManager.default.contents(atPath: newPath + suffix) == Data("left".utf8))
+        }
+
         @Test("a position that is damaged hides no row behind it, and its row keeps its place")
         func damagedPosition() async throws {
             try await fill()
