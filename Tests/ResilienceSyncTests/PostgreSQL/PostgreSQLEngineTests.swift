@@ -239,7 +239,7 @@
         func textInsteadOfBytes() throws {
             var row: [StatementValue] = [
                 .integer(2), .integer(7), .exactly("a1"), .exactly("a"), .exactly("k"), .integer(0), .exactly("key"),
-                .real(0), .real(0), .integer(0), .integer(0), .null, .null, .integer(0), .integer(0),
+                .real(0), .real(0), .integer(0), .integer(0), .null, .null, .integer(0), .integer(0), .null,
                 .bytes(Data([1])),
             ]
             #expect(try PostgreSQLRow(row, path: "p").stored.mutation.id == "a1")
