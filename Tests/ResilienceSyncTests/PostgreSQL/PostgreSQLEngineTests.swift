@@ -243,7 +243,7 @@
                 .bytes(Data([1])),
             ]
             #expect(try PostgreSQLRow(row, path: "p").stored.mutation.id == "a1")
-            for column in [2, 3, 4, 6, 11, 15] {
+            for column in [2, 3, 4, 6, 11, 16] {
                 let before = row[column]
                 row[column] = .text("secret")
                 let error = #expect(throws: SyncQueueError.self) { try PostgreSQLRow(row, path: "p").stored }
