@@ -54,6 +54,7 @@
         let idempotencyKey: String
         let createdAt: String
         let queuedAt: String
+        let notBefore: String?
         /// `pending` or `dead`.
         let state: String
         let isAttempted: Bool
@@ -70,6 +71,7 @@
             (position, id, entity, kind) = (stored.position, mutation.id, mutation.entity, mutation.kind)
             (operation, idempotencyKey) = (mutation.operation?.rawValue, mutation.idempotencyKey)
             (createdAt, queuedAt) = (Self.text(mutation.createdAt), Self.text(stored.queuedAt))
+            notBefore = mutation.notBefore.map(Self.text)
             state = stored.diedAt == nil ? "pending" : "dead"
             (isAttempted, failures, claims) = (stored.isAttempted, stored.failures, stored.claims)
             (lastError, diedAt) = (stored.lastError, stored.diedAt.map(Self.text))
@@ -87,6 +89,7 @@
 
         private var status: String {
             if state == "dead" { return isOvertaken ? "dead, overtaken" : "dead" }
+            if notBefore != nil { return "not due" }
             return claims > 0 ? "sent, no answer" : isAttempted ? "attempted" : "waiting"
         }
 
@@ -109,7 +112,8 @@
             var lines = [
                 ("position", "\(position)"), ("id", id), ("entity", entity), ("kind", kind),
                 ("operation", operation ?? "none"), ("idempotency key", idempotencyKey), ("created", createdAt),
-                ("queued", queuedAt), ("state", status), ("failures", "\(failures)"), ("claims", "\(claims)"),
+                ("queued", queuedAt), ("not before", notBefore ?? "no date"), ("state", status),
+                ("failures", "\(failures)"), ("claims", "\(claims)"),
                 ("died", diedAt ?? "no"), ("last error", lastError ?? "none"), ("payload", "\(payloadBytes) bytes"),
             ]
             if let payload {
@@ -128,6 +132,8 @@
         let dead: Int
         let deadBytes: Int
         let oldestAgeSeconds: Double?
+        /// The earliest date for which a pending mutation waits.
+        let nextDue: String?
         let isPausedByHand: Bool
         /// How long the pause still lasts; nil if there is none, or it has no end.
         let pausedForSeconds: Double?
@@ -138,6 +144,7 @@
             (pending, pendingBytes) = (status.pending, status.bytes)
             (dead, deadBytes) = (status.dead, status.deadBytes)
             oldestAgeSeconds = status.oldestAge.map { $0 / .seconds(1) }
+            nextDue = status.nextDue.map(Row.text)
             isPausedByHand = status.isPausedByHand
             pausedForSeconds = pausedUntil.flatMap {
                 $0 < .distantFuture ? queue.pipeline.timeBase.now.duration(to: $0) / .seconds(1) : nil
@@ -149,6 +156,7 @@
         var text: String {
             var text = "\(pending) pending (\(pendingBytes) bytes), \(dead) dead (\(deadBytes) bytes)"
             if let oldestAgeSeconds { text += "; the oldest is \(Duration.seconds(oldestAgeSeconds).text) old" }
+            if let nextDue { text += "; the next date is \(nextDue)" }
             if isPausedByHand || pausedForSeconds != nil {
                 text += "; paused\(isPausedByHand ? " by hand" : "")"
                 text += pausedForSeconds.map { " for \(Duration.seconds($0).text)" } ?? ", until it is resumed"

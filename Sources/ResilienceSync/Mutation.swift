@@ -27,6 +27,9 @@ public struct Mutation: Sendable, Hashable, Codable {
     public let idempotencyKey: String
     /// When the mutation was made, by the wall clock.
     public let createdAt: Date
+    /// The date before which it is not sent, by the wall clock or the store's; nil once that has come and the queue has looked,
+    /// or if it was never delayed. What was enqueued after it for its entity waits, too. A dead mutation has none.
+    public package(set) var notBefore: Date?
     /// How many attempts to send it had failed before it was enqueued, in another queue for example; 0 once it is stored,
     /// and ``StoredMutation/failures`` has them.
     public private(set) var earlierFailures: Int
@@ -41,6 +44,9 @@ public struct Mutation: Sendable, Hashable, Codable {
     ///   - payload: The content to send; empty by default, as for a delete.
     ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
     ///   - createdAt: When it was made, by the wall clock; now by default.
+    ///   - notBefore: The date before which it is not sent; nil, the default, or a date that is past, for no delay. Its age
+    ///     counts from then. Whatever is enqueued after it for its entity waits for that, too, since mutations of one entity
+    ///     keep their order.
     ///   - earlierFailures: How many attempts to send it have failed in the queue that it comes from; 0 or more, checked
     ///     when the mutation is enqueued; 0 by default. They count towards ``SyncQueueConfiguration/maxFailures``; at least
     ///     one more attempt is made. Above 0, the other side may have seen it: nothing is coalesced with it, so give the
@@ -48,7 +54,8 @@ public struct Mutation: Sendable, Hashable, Codable {
     public init(
         id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil,
         payload: Data = Data(),
-        idempotencyKey: String = UUID().uuidString, createdAt: Date = Date(), earlierFailures: Int = 0
+        idempotencyKey: String = UUID().uuidString, createdAt: Date = Date(), notBefore: Date? = nil,
+        earlierFailures: Int = 0
     ) {
         self.id = id
         self.entity = entity
@@ -57,6 +64,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         self.payload = payload
         self.idempotencyKey = idempotencyKey
         self.createdAt = createdAt
+        self.notBefore = notBefore
         self.earlierFailures = earlierFailures
     }
 
@@ -70,6 +78,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         idempotencyKey = try container.decode(String.self, forKey: .idempotencyKey)
         createdAt = try container.decode(Date.self, forKey: .createdAt)
         // Left out by whoever wrote it before there was such a thing.
+        notBefore = try container.decodeIfPresent(Date.self, forKey: .notBefore)
         earlierFailures = try container.decodeIfPresent(Int.self, forKey: .earlierFailures) ?? 0
     }
 
@@ -77,6 +86,13 @@ public struct Mutation: Sendable, Hashable, Codable {
     var asStored: Mutation {
         var mutation = self
         mutation.earlierFailures = 0
+        return mutation
+    }
+
+    /// The mutation without a date that has come, or that is no number.
+    package func waiting(at date: Date) -> Mutation {
+        var mutation = self
+        mutation.notBefore = notBefore.flatMap { $0 > date ? $0 : nil }
         return mutation
     }
 }
@@ -87,7 +103,8 @@ public struct StoredMutation: Sendable, Hashable {
     public let position: Int64
     /// The mutation itself, as it is after any coalescing.
     public var mutation: Mutation
-    /// Since when it is in the queue as it is now, by the wall clock; the age limit counts from here.
+    /// Since when it is in the queue as it is now, by the wall clock, or the date before which it was not to be sent; the age
+    /// limit counts from here.
     public var queuedAt: Date
     /// Whether it may have been sent before. If so, nothing is coalesced into it.
     public var isAttempted: Bool
@@ -131,6 +148,12 @@ public struct StoredMutation: Sendable, Hashable {
         self.diedAt = diedAt
         self.isOvertaken = isOvertaken
         self.claims = claims
+    }
+
+    /// It may be sent from now on.
+    package mutating func becomeDue() {
+        queuedAt = max(queuedAt, mutation.notBefore ?? queuedAt)
+        mutation.notBefore = nil
     }
 
     /// A mutation that is new in a store.

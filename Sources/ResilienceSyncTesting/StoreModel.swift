@@ -50,15 +50,24 @@ struct StoreModel {
         var heads: [LaneHead] = []
         for stored in pending where !seen.contains(stored.mutation.entity) {
             seen.append(stored.mutation.entity)
-            heads.append(LaneHead(stored))
+            if stored.mutation.notBefore == nil { heads.append(LaneHead(stored)) }
         }
         return heads
+    }
+
+    private var nextDue: Date? { pending.compactMap(\.mutation.notBefore).min() }
+
+    mutating func heads(at date: Date) -> LaneHeads {
+        for index in rows.indices where rows[index].stored.mutation.notBefore.map({ $0 <= date }) == true {
+            rows[index].stored.becomeDue()
+        }
+        return LaneHeads(heads, nextDue: nextDue)
     }
 
     var totals: QueueTotals {
         QueueTotals(
             pending: pending.count, bytes: bytes, dead: dead.count, deadBytes: deadBytes,
-            oldest: pending.first?.queuedAt)
+            oldest: pending.first?.queuedAt, nextDue: nextDue)
     }
 
     mutating func append(_ mutations: [Mutation], _ rules: AppendRules, _ date: Date) throws -> AppendResult {
@@ -66,7 +75,7 @@ struct StoreModel {
         var after = self
         var appended = AppendResult()
         var touched: [Int64] = []
-        for mutation in mutations {
+        for mutation in mutations.map({ $0.waiting(at: date) }) {
             if taken.contains(mutation.id) {
                 appended.duplicates.append(mutation.id)
                 continue
@@ -156,6 +165,7 @@ struct StoreModel {
         rows[index].death = deaths
         rows[index].stored.lastError = error
         rows[index].stored.diedAt = date
+        rows[index].stored.mutation.notBefore = nil
     }
 
     private mutating func dropDead(beyond limits: DeadLimits, _ date: Date) -> [String] {
@@ -224,9 +234,10 @@ struct StoreModel {
     mutating func seal() { sealed = lastPosition }
 
     mutating func removePending(_ positions: [Int64]) -> Int {
-        let before = rows.count
+        let gone = rows.filter { $0.state == .pending && $0.isAmong(positions) }
         rows.removeAll { $0.state == .pending && $0.isAmong(positions) }
-        return before - rows.count
+        for row in gone where row.stored.isAttempted { overtake(row.stored) }
+        return gone.count
     }
 
     private func pendingIndex(_ position: Int64) -> Int? {

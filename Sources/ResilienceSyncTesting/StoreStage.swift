@@ -73,7 +73,9 @@ final class StoreStage<Store: MutationStore>: Sendable {
         try await everything { try await store.dead(after: $0, limit: 1_000) }
     }
 
-    func heads() async throws -> [LaneHead] { try await store.heads(after: .min, limit: 1_000) }
+    func heads(at date: Date? = nil) async throws -> [LaneHead] {
+        try await store.heads(after: .min, limit: 1_000, at: date ?? now).heads
+    }
 
     /// The position of a pending mutation, by its id.
     func position(of id: String) async throws -> Int64 {
@@ -93,8 +95,8 @@ final class StoreStage<Store: MutationStore>: Sendable {
         require(found == ids, "\(problem): dead are \(found) instead of \(ids)")
     }
 
-    func requireHeads(_ ids: [String], _ problem: String) async throws {
-        let found = try await heads().map(\.id)
+    func requireHeads(_ ids: [String], at date: Date? = nil, _ problem: String) async throws {
+        let found = try await heads(at: date).map(\.id)
         require(found == ids, "\(problem): the heads are \(found) instead of \(ids)")
     }
 
@@ -121,11 +123,12 @@ struct StoreContractFailure: Error, CustomStringConvertible {
 extension Mutation {
     /// A mutation whose entity is its id without the number: "a1" and "a2" are two of "a".
     static func trial(
-        _ id: String, _ operation: Operation? = nil, kind: String = "kind", payload: String = "", key: String? = nil
+        _ id: String, _ operation: Operation? = nil, kind: String = "kind", payload: String = "", key: String? = nil,
+        notBefore: Date? = nil
     ) -> Mutation {
         Mutation(
             id: id, entity: String(id.prefix { !$0.isNumber }), kind: kind, operation: operation,
             payload: Data(payload.utf8), idempotencyKey: key ?? "key of \(id)",
-            createdAt: Date(timeIntervalSince1970: 1_700_000_000))
+            createdAt: Date(timeIntervalSince1970: 1_700_000_000), notBefore: notBefore)
     }
 }

@@ -421,6 +421,20 @@ extension StoreTrial {
                 try await stage.append([.trial("c3")])
                 try await stage.requireHeads(["a2"], "a lane stays blocked")
             },
+            StoreTrial("clearing overtakes as cancelling does") { stage in
+                try await stage.append(["a1", "a2", "a3", "b1", "b2", "c1", "c2"].map { .trial($0) })
+                let positions = try await stage.pending().map(\.position)
+                try await stage.apply(
+                    [positions[0], positions[2], positions[3], positions[5]].map {
+                        .died($0, error: "x", rest: .skip)
+                    }, claiming: [positions[1], positions[4]])
+                _ = try await stage.store.removePending()
+                try await stage.reopen()
+                let overtaken = try await stage.dead().map(\.isOvertaken)
+                stage.require(
+                    overtaken == [true, false, true, false],
+                    "before, behind and beside what may have been sent, and before what was not: \(overtaken)")
+            },
             StoreTrial("clearing") { stage in
                 try await stage.append(["a1", "a2", "b1", "c1"].map { .trial($0) })
                 try await stage.apply([.died(try await stage.position(of: "a1"), error: "x", rest: .block)])

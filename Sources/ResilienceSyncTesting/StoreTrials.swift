@@ -17,7 +17,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
     }
 
     static func all(steps: Int, tasks: Int, seed: UInt64) -> [StoreTrial] {
-        contents + lanes + coalescing + limits + afterDeath + [
+        contents + lanes + waiting + coalescing + limits + afterDeath + [
             StoreTrial("many tasks at the same time") { try await $0.crowd(tasks: tasks) },
             StoreTrial("a random walk beside a model") { stage in
                 var walk = StoreWalk(stage, seed: seed)
@@ -104,7 +104,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 let store = stage.store
                 let page = try await store.pending(after: positions[1], limit: 2).map(\.position)
                 stage.require(page == Array(positions[2...3]), "a page after a position is not the next ones")
-                let heads = try await store.heads(after: positions[1], limit: 2).map(\.position)
+                let heads = try await store.heads(after: positions[1], limit: 2, at: stage.now).heads.map(\.position)
                 stage.require(heads == Array(positions[2...3]), "a page of heads is not the next ones")
                 for end in [positions[4], .max] {
                     let page = try await store.pending(after: end, limit: 2)
@@ -121,7 +121,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     let counts = [
                         try await stage.store.pending(after: .min, limit: limit).count,
                         try await stage.store.dead(after: .min, limit: limit).count,
-                        try await stage.store.heads(after: .min, limit: limit).count,
+                        try await stage.store.heads(after: .min, limit: limit, at: stage.now).heads.count,
                     ]
                     let expected = limit > 0 ? [1, 1, 1] : [0, 0, 0]
                     stage.require(counts == expected, "with the limit \(limit) pages hold \(counts)")

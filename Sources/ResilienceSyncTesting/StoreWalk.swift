@@ -91,6 +91,7 @@ struct StoreWalk<Store: MutationStore> {
             entity: ["a", "b", "c", "a\0"].randomElement(using: &random) ?? "a",
             kind: Bool.random(using: &random) ? "k" : "l", operation: operations.randomElement(using: &random) ?? nil,
             payload: Data(payload.utf8), idempotencyKey: "key \(nextID)", createdAt: date,
+            notBefore: chance(4) ? date + TimeInterval(Int.random(in: -2...9, using: &random)) : nil,
             earlierFailures: Int.random(in: 0..<10, using: &random) == 0 ? Int.random(in: 1...6, using: &random) : 0)
     }
 
@@ -205,23 +206,28 @@ struct StoreWalk<Store: MutationStore> {
         func compare<Element: Equatable>(_ found: [Element], _ expected: [Element], _ what: String) -> String? {
             found == expected ? nil : "\(what) are \(found) instead of \(expected)"
         }
+        // For a position that the model has and the store never gave, the highest lower one that it gave.
+        let after = positions[start] ?? positions.filter { $0.key < start }.map(\.value).max() ?? .min
+        let store = stage.store
+        // Before all else, since it changes what has become due.
+        let found = try await store.heads(after: after, limit: limit, at: date)
+        let due = model.heads(at: date)
         let pending = model.pending.filter { $0.position > start }.prefix(limit).map(translated)
         let dead = model.dead.filter { $0.position > start }.prefix(limit).map(translated)
-        let heads = model.heads.filter { $0.position > start }.prefix(limit).map { head in
+        let heads = due.heads.filter { $0.position > start }.prefix(limit).map { head in
             LaneHead(
                 position: theirs(head.position), id: head.id, entity: head.entity, kind: head.kind,
                 queuedAt: head.queuedAt, failures: head.failures, bytes: head.bytes,
                 claims: head.claims)
         }
-        // For a position that the model has and the store never gave, the highest lower one that it gave.
-        let after = positions[start] ?? positions.filter { $0.key < start }.map(\.value).max() ?? .min
-        let store = stage.store
         if let problem = compare(try await store.pending(after: after, limit: limit), pending, "pending") {
             return problem
         }
         if let problem = compare(try await store.dead(after: after, limit: limit), dead, "dead") { return problem }
-        if let problem = compare(try await store.heads(after: after, limit: limit), heads, "the heads") {
-            return problem
+        if let problem = compare(found.heads, heads, "the heads") { return problem }
+        if found.nextDue != due.nextDue {
+            return
+                "the next is due \(found.nextDue.map { "\($0)" } ?? "never"), not \(due.nextDue.map { "\($0)" } ?? "never")"
         }
         for (found, expected, what) in [
             (try await store.pendingPositions(), model.pending, "pending"),

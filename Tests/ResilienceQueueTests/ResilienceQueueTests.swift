@@ -102,6 +102,23 @@
             _ = store
         }
 
+        @Test("a date before which one is not sent is shown, and when the next is due")
+        func notBefore() async throws {
+            let store = try SQLiteStore(path: path())
+            let date = Date(timeIntervalSince1970: 4_000_000_000)
+            _ = try await store.append(
+                [
+                    Mutation(id: "a1", entity: "a", kind: "create", notBefore: date),
+                    Mutation(id: "b1", entity: "b", kind: "create", notBefore: .init(timeIntervalSince1970: .infinity)),
+                ], under: AppendRules(), at: Date())
+            let text = try await run("list", path())
+            #expect(text.contains("not due") && text.contains("the next date is 2096-10-02T07:06:40Z"))
+            #expect(try await run("show", path(), "a1").contains("not before       2096-10-02T07:06:40Z"))
+            #expect(try await run("show", path(), "b1").contains("inf s since 2001"))
+            #expect(try await run("list", path(), "--json").contains(#""notBefore":"2096-10-02T07:06:40Z""#))
+            _ = store
+        }
+
         @Test("more than a page is listed, each once")
         func pages() async throws {
             let store = try SQLiteStore(path: path())

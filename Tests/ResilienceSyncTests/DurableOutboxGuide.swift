@@ -95,6 +95,21 @@
             #expect(try await queue.mutation("rename-7") == nil)
         }
 
+        @Test("the guide's mutation with a date")
+        func notBefore() async throws {
+            let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline {}) { _ in }
+            let payload = Data()
+            let reminder = Mutation(
+                entity: "note-9", kind: "remind", payload: payload, notBefore: Date() + 3_600)
+            try await queue.enqueue(reminder)
+            queue.trigger()
+            guard case .waiting = try await queue.flush().end else {
+                Issue.record("it does not wait")
+                return
+            }
+            await queue.stop()
+        }
+
         @Test("the guide's handler tells its queue what the server has left")
         func quotas() async throws {
             let (api, clock, store) = (api, ManualClock(), MemoryStore())

@@ -203,7 +203,7 @@ struct HookedStore: MutationStore {
         try await hook(.before(name))
         let result = try await body()
         let rows =
-            (result as? [StoredMutation])?.count ?? (result as? [LaneHead])?.count
+            (result as? [StoredMutation])?.count ?? (result as? LaneHeads)?.heads.count
             ?? (result as? ApplyResult)?.claimed.count
         try await hook(.after(name, rows: rows ?? 0))
         return result
@@ -212,8 +212,8 @@ struct HookedStore: MutationStore {
     func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> AppendResult {
         try await hooked("append") { try await inner.append(mutations, under: rules, at: date) }
     }
-    func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
-        try await hooked("heads") { try await inner.heads(after: position, limit: limit) }
+    func heads(after position: Int64, limit: Int, at date: Date) async throws -> LaneHeads {
+        try await hooked("heads") { try await inner.heads(after: position, limit: limit, at: date) }
     }
     func pendingEntities(among entities: [String]) async throws -> [String] {
         try await inner.pendingEntities(among: entities)

@@ -1,6 +1,12 @@
 public import Resilience
 public import ResilienceSync
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// What a sync queue told about itself, as a part of a ``HealthReport``.
 public struct QueueHealth: Sendable, Hashable, Codable {
     /// The queue's status; nil if its store failed, or did not answer in time.
@@ -22,6 +28,7 @@ public struct QueueHealth: Sendable, Hashable, Codable {
             isPausedByHand: status.isPausedByHand,
             // JSON has no infinity, and a report must always be written.
             rate: status.rate.flatMap { $0.isFinite ? $0 : nil }, oldestAge: status.oldestAge,
+            nextDue: status.nextDue.flatMap { $0.timeIntervalSinceReferenceDate.isFinite ? $0 : nil },
             estimatedTimeLeft: status.estimatedTimeLeft)
         pausedFor = status.pausedUntil.map { now.duration(to: $0) }.flatMap { $0 > .zero ? $0 : nil }
         problem = nil

@@ -172,7 +172,7 @@ public final class SyncPass: Sendable {
             let flush = try await queue.flush()
             report.flush = flush
             switch flush.end {
-            case .drained, .blocked, .stalled:
+            case .drained, .blocked, .stalled, .waiting:
                 try await pull(&report)
             case .paused, .offline, .lockedOut, .cancelled:
                 try Task.checkCancellation()

@@ -11,6 +11,10 @@ public struct FlushReport: Sendable {
         /// Nothing may be sent before this instant; the queue continues by itself then.
         /// `MonotonicInstant.distantFuture` if it was paused by hand, without an end.
         case paused(until: MonotonicInstant)
+        /// What is pending waits for a date (``Mutation/notBefore``), or behind what does, or behind dead mutations. The queue
+        /// continues by itself at the earliest date; `MonotonicInstant.distantFuture` if that is too far away to be
+        /// reckoned.
+        case waiting(until: MonotonicInstant)
         /// What is pending has failed and waits to be tried again, or so many entities have failed that others were not
         /// tried. The queue tries again by itself at this instant.
         case stalled(retryAt: MonotonicInstant)
@@ -24,8 +28,10 @@ public struct FlushReport: Sendable {
         /// When the queue continues by itself; nil if it waits for a trigger.
         var goesOnAt: MonotonicInstant? {
             switch self {
-            case .paused(until: .distantFuture): nil
-            case .paused(let instant), .stalled(let instant), .offline(let instant), .lockedOut(let instant): instant
+            case .paused(until: .distantFuture), .waiting(until: .distantFuture): nil
+            case .paused(let instant), .waiting(let instant), .stalled(let instant), .offline(let instant),
+                .lockedOut(let instant):
+                instant
             case .drained, .blocked, .cancelled: nil
             }
         }

@@ -57,6 +57,8 @@ struct LanesStateMachine: Sendable, Hashable {
     private(set) var busy: Set<String> = []
     /// The lanes that are held back, and until when.
     private(set) var held: [String: MonotonicInstant] = [:]
+    /// When a mutation that waits for its date may be sent, as the store said last.
+    private(set) var nextDue: MonotonicInstant?
     /// For lanes that are busy or held: the first position where a head was seen that could not be sent. An older one
     /// may have been revived before the one in flight.
     private var seen: [String: Int64] = [:]
@@ -121,7 +123,7 @@ struct LanesStateMachine: Sendable, Hashable {
     /// - Parameter pace: Whether another request may go.
     mutating func next(at now: MonotonicInstant, pace: SendPace.Answer, rules: Rules) -> Step {
         release(at: now)
-        let due = held.values.min() ?? .distantFuture
+        let due = min(held.values.min() ?? .distantFuture, nextDue ?? .distantFuture)
         if alone != nil { return .wait(until: due) }
         if patience <= 0, !suspects.isEmpty { return sendAlone(pace, due: due) }
         if held.count >= (fruitless < pageSize ? mostHeld : pageSize) {
@@ -284,7 +286,9 @@ struct LanesStateMachine: Sendable, Hashable {
     }
 
     /// Receives the page that ``Step/look(after:)`` asked for: in order, empty at the end.
-    mutating func found(_ page: [LaneHead]) {
+    /// - Parameter nextDue: When the next mutation that waits for its date may be sent; nil if there is none.
+    mutating func found(_ page: [LaneHead], nextDue: MonotonicInstant? = nil) {
+        self.nextDue = nextDue
         let index = min(asked, walks.count - 1)
         asked = 0
         let end = walks[index].end
@@ -391,6 +395,10 @@ struct LanesStateMachine: Sendable, Hashable {
         for (lane, until) in held where until <= now {
             held[lane] = nil
             appear(at: seen.removeValue(forKey: lane) ?? .min)
+        }
+        if let nextDue, nextDue <= now {
+            self.nextDue = nil
+            appear(at: .min)
         }
     }
 }

@@ -128,14 +128,16 @@ extension Mutation {
     ///   - value: The value to send.
     ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
     ///   - createdAt: When it was made, by the wall clock; now by default.
+    ///   - notBefore: The date before which it is not sent; nil, the default, for none.
     /// - Throws: What the encoder throws.
     public init(
         id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil,
-        encoding value: some Encodable, idempotencyKey: String = UUID().uuidString, createdAt: Date = Date()
+        encoding value: some Encodable, idempotencyKey: String = UUID().uuidString, createdAt: Date = Date(),
+        notBefore: Date? = nil
     ) throws {
         self.init(
             id: id, entity: entity, kind: kind, operation: operation, payload: try JSONEncoder().encode(value),
-            idempotencyKey: idempotencyKey, createdAt: createdAt)
+            idempotencyKey: idempotencyKey, createdAt: createdAt, notBefore: notBefore)
     }
 
     /// Decodes the value that the mutation carries as JSON.

@@ -5,7 +5,8 @@ extension SyncQueue {
     /// Removes everything that is pending now.
     ///
     /// It cancels what is in flight and waits for its end, removes all pending mutations, ends a pause and resets the
-    /// pipeline's circuit breakers. Nothing of what was pending is sent again, whatever answer arrives late. No flush
+    /// pipeline's circuit breakers. Nothing of what was pending is sent again, whatever answer arrives late. Dead mutations before what may have
+    /// been sent are ``StoredMutation/isOvertaken``. No flush
     /// begins meanwhile. One begins afterwards, for the mutations that were enqueued since the call; none of these is
     /// removed.
     ///

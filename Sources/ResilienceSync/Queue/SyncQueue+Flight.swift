@@ -71,10 +71,8 @@ extension SyncQueue {
                     let delay = delay(of: backoff, beforeRetry: retry)
                     change { $0.machine.drawn(delay, at: $1) }
                 case .look(let position):
-                    let page = try await uncancelled {
-                        try await self.store.heads(after: position, limit: self.configuration.pageSize)
-                    }
-                    change { state, _ in state.machine.found(page) }
+                    let (found, dueIn) = try await heads(after: position, limit: configuration.pageSize)
+                    change { $0.machine.found(found, dueIn: dueIn, at: $1) }
                 case .apply(let changes, let positions):
                     let limits = deadLimits
                     let applied = try await uncancelled {
@@ -93,17 +91,17 @@ extension SyncQueue {
                 case .check:
                     await checkHealth()
                 case .countPending:
-                    let (pending, heads, others) = try await uncancelled {
-                        if try await self.store.othersHaveHeads() { return (0, 0, true) }
+                    let (pending, heads, dueIn, others) = try await uncancelled { () -> (Int, Int, Duration?, Bool) in
+                        if try await self.store.othersHaveHeads() { return (0, 0, nil, true) }
                         let pending = try await self.store.totals().pending
-                        guard pending > 0 else { return (0, 0, false) }
+                        guard pending > 0 else { return (0, 0, nil, false) }
                         // Dead mutations may block lanes whatever this queue's rule is.
-                        let heads = try await self.store.heads(after: .min, limit: 1).count
+                        let (heads, dueIn) = try await self.heads(after: .min, limit: 1)
                         // Another may have been given what has come since.
-                        return (pending, heads, try await self.store.othersHaveHeads())
+                        return (pending, heads.count, dueIn, try await self.store.othersHaveHeads())
                     }
                     change { state, now in
-                        state.machine.counted(pending: pending, heads: heads, others: others, at: now)
+                        state.machine.counted(pending: pending, heads: heads, others: others, dueIn: dueIn, at: now)
                     }
                 case .wait(let instant):
                     await wait(waker, until: instant)
@@ -123,6 +121,13 @@ extension SyncQueue {
                 change { $0.machine.storeFailed("\(error)", at: $1) }
             }
         }
+    }
+
+    /// - Returns: Also how long the next mutation that waits for its date still waits; nil if there is none.
+    private func heads(after position: Int64, limit: Int) async throws -> ([LaneHead], dueIn: Duration?) {
+        let date = dueDate
+        let found = try await uncancelled { try await self.store.heads(after: position, limit: limit, at: date) }
+        return (found.heads, found.nextDue.map { $0.time(since: date) })
     }
 
     /// - Returns: The action, and what to wait with if it is a wait.

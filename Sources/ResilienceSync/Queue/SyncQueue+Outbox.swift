@@ -30,8 +30,7 @@
                 throw SyncQueueError.unreadable(path: "\(type(of: store))", reason: "It is no SQLiteStore.")
             }
             guard !mutations.isEmpty else { return AppendResult() }
-            try Self.check(mutations)
-            state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
+            try prepare(mutations)
             let commit = Commit(queue: self)
             db.add(transactionObserver: commit, extent: .nextTransaction)
             defer { commit.endAppending() }

@@ -124,6 +124,8 @@ public final class SyncQueue: Sendable {
     private let wallClock: @Sendable () -> Date
     /// What the wall clock showed when the queue was made, or when it was last found to be behind that: set back.
     private let reading: Locked<(date: Date, instant: MonotonicInstant)>
+    /// How far it had jumped ahead when a mutation with a date was enqueued last: the date was named by that clock.
+    private let believedJump = Locked(Duration.zero)
     let handlers: [String?: SyncHandler]
     let state: Locked<State>
 
@@ -220,6 +222,13 @@ public final class SyncQueue: Sendable {
         return (date, date.time(since: steady))
     }
 
+    /// What is not to be sent before this date may be sent. As ages, it does not count a jump ahead, except one after which
+    /// somebody has named a date.
+    var dueDate: Date {
+        let (date, jump) = dateAndJump
+        return date.earlier(by: max(.zero, jump - believedJump.withLock { $0 }))
+    }
+
     // MARK: Filling
 
     /// Stores a mutation, which is durable when this returns. It does not send it: ``trigger()`` or ``flush()`` does.
@@ -247,15 +256,18 @@ public final class SyncQueue: Sendable {
     @discardableResult
     public func enqueue(_ mutations: [Mutation]) async throws -> AppendResult {
         guard !mutations.isEmpty else { return AppendResult() }
-        try Self.check(mutations)
-        state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
+        try prepare(mutations)
         let appended = try await store.append(mutations, under: configuration.appending, at: date)
         tell(appended)
         return appended
     }
 
-    static func check(_ mutations: [Mutation]) throws(SyncQueueError) {
+    /// Checks mutations before they are enqueued.
+    func prepare(_ mutations: [Mutation]) throws(SyncQueueError) {
         for mutation in mutations {
+            guard mutation.notBefore?.timeIntervalSinceReferenceDate.isNaN != true else {
+                throw .invalid(id: mutation.id, reason: "its date is no number.")
+            }
             guard !mutation.id.isEmpty else { throw .invalid(id: "", reason: "its id is empty.") }
             guard mutation.earlierFailures >= 0 else {
                 throw .invalid(id: mutation.id, reason: "it has \(mutation.earlierFailures) earlier failures.")
@@ -266,6 +278,11 @@ public final class SyncQueue: Sendable {
                     reason: "its idempotency key has \(mutation.idempotencyKey.count) characters, not 1 to 255.")
             }
         }
+        if mutations.contains(where: { $0.notBefore != nil }) {
+            let jump = dateAndJump.jump
+            believedJump.withLock { $0 = jump }
+        }
+        state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
     }
 
     func tell(_ appended: AppendResult) {
@@ -319,8 +336,8 @@ public final class SyncQueue: Sendable {
         }
     }
 
-    /// Flushes until nothing is pending. It waits while the queue waits for the end of pauses and tries again what
-    /// failed.
+    /// Flushes until nothing is pending. It waits while the queue waits for the end of pauses and for dates, and tries again
+    /// what failed.
     ///
     /// It may never return, if one mutation always fails: see ``FailureCounting``. It returns early, with
     /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached, and with

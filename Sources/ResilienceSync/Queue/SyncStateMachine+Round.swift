@@ -202,9 +202,17 @@ extension SyncStateMachine {
         pauseToTell = nil
     }
 
-    mutating func found(_ page: [LaneHead]) {
+    /// - Parameter dueIn: How long the next mutation that waits for its date still waits; nil if there is none.
+    mutating func found(_ page: [LaneHead], dueIn: Duration? = nil, at now: MonotonicInstant = .distantPast) {
         // A mutation that has failed goes alone, even if its failures do not count.
-        lanes.found(page.map { $0.withFailures(atLeast: witnesses.failures(of: $0.position)) })
+        lanes.found(
+            page.map { $0.withFailures(atLeast: witnesses.failures(of: $0.position)) },
+            nextDue: dueIn.map { Self.due(in: $0, at: now) })
+    }
+
+    /// One that is due and no head has been left for the next look by the store, because others are, or it is locked.
+    private static func due(in wait: Duration, at now: MonotonicInstant) -> MonotonicInstant {
+        now + (wait > .zero ? max(wait, shortestWait) : lockRetry)
     }
 
     /// Called when the store has applied all that was unsettled.
@@ -258,10 +266,18 @@ extension SyncStateMachine {
         lanes.cameToNothing(request.mutations)
     }
 
-    /// Called with the counts: if mutations are pending and there is no head, they wait behind what blocks their lanes.
-    /// - Parameter others: Whether there are heads that other queues have.
-    mutating func counted(pending: Int, heads: Int, others: Bool = false, at now: MonotonicInstant = .distantPast) {
+    /// Called with the counts: if mutations are pending and there is no head, they wait for their date, or behind what blocks
+    /// their lanes.
+    /// - Parameters:
+    ///   - others: Whether there are heads that other queues have.
+    ///   - dueIn: As for ``found(_:dueIn:at:)``.
+    mutating func counted(
+        pending: Int, heads: Int, others: Bool = false, dueIn: Duration? = nil, at now: MonotonicInstant = .distantPast
+    ) {
         if others { return phase = .ending(.lockedOut(retryAt: now + Self.lockRetry)) }
+        // It has become one since the last look.
+        if heads > 0, lanes.nextDue != nil { return lanes.revived() }
+        if pending > 0, heads == 0, let dueIn { return phase = .ending(.waiting(until: Self.due(in: dueIn, at: now))) }
         phase = .ending(pending > 0 && heads == 0 ? .blocked : .drained)
     }
 

@@ -37,13 +37,13 @@ struct SyncStateMachine: Sendable, Equatable {
         case keepPause(Duration?)
         /// Ask a backoff for its delay → ``drawn(_:at:)``
         case draw(Backoffs, retry: Int)
-        /// Read the next page of heads → ``found(_:)``
+        /// Read the next page of heads → ``found(_:dueIn:at:)``
         case look(after: Int64)
         /// Make these changes and claim these mutations, in one transaction → ``applied(_:at:)``
         case apply([MutationChange], claiming: [Int64])
         /// Check the other side's health → ``checked(_:sentAt:at:)``
         case check
-        /// Count what is pending, and the heads of lanes → ``counted(pending:heads:)``
+        /// Count what is pending, and the heads of lanes → ``counted(pending:heads:others:dueIn:at:)``
         case countPending
         /// Wait until this instant, or another input, then ask again.
         case wait(until: MonotonicInstant)

@@ -1,9 +1,9 @@
 public import Resilience
 
 #if canImport(FoundationEssentials)
-    import FoundationEssentials
+    public import FoundationEssentials
 #else
-    import Foundation
+    public import Foundation
 #endif
 
 /// The state of a ``SyncQueue``, for a user interface.
@@ -32,7 +32,9 @@ public struct SyncStatus: Sendable, Hashable, Codable {
     public let rate: Double?
     /// How long the first pending mutation has been in the queue; nil if none is pending.
     public let oldestAge: Duration?
-    /// The estimated time until nothing is pending, by the rate, or else by what this flush has delivered so far; nil
+    /// The earliest date for which a pending mutation waits (``Mutation/notBefore``); nil if none does.
+    public let nextDue: Date?
+    /// The estimated time until nothing is pending, as if none waited for a date, by the rate, or else by what this flush has delivered so far; nil
     /// if neither is known. What is left of a quota counts as sent as fast as before.
     public let estimatedTimeLeft: Duration?
 
@@ -48,11 +50,12 @@ public struct SyncStatus: Sendable, Hashable, Codable {
     ///   - isPausedByHand: Whether the queue is paused by hand.
     ///   - rate: The rate that was found, in requests per second; nil if none was.
     ///   - oldestAge: How long the first pending mutation has been in the queue; nil if none is pending.
+    ///   - nextDue: The earliest date for which a pending mutation waits; nil if none does.
     ///   - estimatedTimeLeft: The estimated time until nothing is pending; nil if unknown.
     public init(
         pending: Int, bytes: Int = 0, dead: Int = 0, deadBytes: Int = 0, inFlight: Int = 0, isFlushing: Bool = false,
         pausedUntil: MonotonicInstant? = nil, isPausedByHand: Bool = false, rate: Double? = nil,
-        oldestAge: Duration? = nil, estimatedTimeLeft: Duration? = nil
+        oldestAge: Duration? = nil, nextDue: Date? = nil, estimatedTimeLeft: Duration? = nil
     ) {
         self.pending = pending
         self.bytes = bytes
@@ -64,11 +67,12 @@ public struct SyncStatus: Sendable, Hashable, Codable {
         self.isPausedByHand = isPausedByHand
         self.rate = rate
         self.oldestAge = oldestAge
+        self.nextDue = nextDue
         self.estimatedTimeLeft = estimatedTimeLeft
     }
 
     private enum CodingKeys: String, CodingKey {
-        case pending, bytes, dead, deadBytes, inFlight, isFlushing, isPausedByHand, rate
+        case pending, bytes, dead, deadBytes, inFlight, isFlushing, isPausedByHand, rate, nextDue
         case pausedUntil = "pausedUntilNanoseconds"
         case oldestAge = "oldestAgeSeconds"
         case estimatedTimeLeft = "estimatedTimeLeftSeconds"
@@ -93,7 +97,7 @@ extension SyncQueue {
                     inFlight: state.machine.inFlight, isFlushing: state.flight != nil,
                     pausedUntil: pausedUntil.flatMap { $0 < .distantFuture ? $0 : nil },
                     isPausedByHand: state.machine.pausedByHand(at: now) != nil, rate: state.machine.pace.rate,
-                    oldestAge: totals.oldest.map { date.earlier(by: jump).time(since: $0) },
+                    oldestAge: totals.oldest.map { date.earlier(by: jump).time(since: $0) }, nextDue: totals.nextDue,
                     estimatedTimeLeft: Self.timeLeft(
                         for: totals.pending, state.machine, pausedUntil: pausedUntil, at: now))
             }

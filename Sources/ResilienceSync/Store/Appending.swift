@@ -31,7 +31,7 @@ extension AppendingTable {
         }
         let before = try rules.hasLimits ? pendingCountAndBytes() : nil
         var ours: Set<Int64> = []
-        for mutation in fresh {
+        for mutation in fresh.map({ $0.waiting(at: date) }) {
             let last = try rules.coalescing.mayMerge(mutation) ? last(of: mutation.entity) : nil
             let outcome: Coalescing.Outcome =
                 if let last, !last.isAttempted { rules.coalescing.combine(last.mutation, mutation) } else { .apart }

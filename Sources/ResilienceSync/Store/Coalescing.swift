@@ -14,7 +14,8 @@
 /// | delete | delete | one delete |
 /// | create | delete | nothing |
 ///
-/// Any other pair stays apart, and so does a mutation without an ``Mutation/operation``. Mutations of different kinds
+/// Any other pair stays apart, and so does a mutation without an ``Mutation/operation``, or one with a later
+/// ``Mutation/notBefore`` than the mutation before it. Mutations of different kinds
 /// stay apart, too: the later one may not say everything that the earlier one did. A merged mutation keeps the earlier
 /// one's place and id. It carries the later one's idempotency key, unless the merge changed nothing about the earlier
 /// one.
@@ -70,6 +71,7 @@ public struct Coalescing: Sendable {
     public func combine(_ earlier: Mutation, _ later: Mutation) -> Outcome {
         guard let payload, earlier.entity == later.entity, let first = earlier.operation, let second = later.operation
         else { return .apart }
+        guard later.notBefore ?? .distantPast <= earlier.notBefore ?? .distantPast else { return .apart }
         guard earlier.kind == later.kind || acrossKinds && (first, second) != (.update, .update) else { return .apart }
         switch (first, second) {
         case (.create, .delete):
@@ -93,6 +95,6 @@ extension Mutation {
         if kind == self.kind, operation == self.operation, payload == self.payload { return self }
         return Mutation(
             id: id, entity: entity, kind: kind, operation: operation, payload: payload,
-            idempotencyKey: later.idempotencyKey, createdAt: createdAt)
+            idempotencyKey: later.idempotencyKey, createdAt: createdAt, notBefore: notBefore)
     }
 }

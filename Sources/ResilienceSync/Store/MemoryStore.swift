@@ -25,9 +25,11 @@ public final class MemoryStore: MutationStore {
         try state.withLock { try $0.table.atomically { try $0.append(mutations, under: rules, at: date) } }
     }
 
-    public func heads(after position: Int64, limit: Int) -> [LaneHead] {
+    public func heads(after position: Int64, limit: Int, at date: Date) -> LaneHeads {
         state.withLock { state in
-            state.table.page(state.table.heads.page(after: position, limit: limit)).map(LaneHead.init)
+            state.table.becomeDue(at: date)
+            let page = state.table.page(state.table.heads.page(after: position, limit: limit))
+            return LaneHeads(page.map { LaneHead($0) }, nextDue: state.table.nextDue)
         }
     }
 
@@ -59,8 +61,7 @@ public final class MemoryStore: MutationStore {
             let found = state.table.mutation(id)
             guard cancelling else { return found }
             guard let found, state.table.pending(found.position) != nil else { return nil }
-            state.table.put(nil, at: found.position)
-            if found.isAttempted { state.table.overtake(found.mutation.entity, before: found.position) }
+            state.table.cancel(found)
             return found
         }
     }
@@ -105,8 +106,8 @@ public final class MemoryStore: MutationStore {
 
     public func removePending(_ positions: [Int64]) -> Int {
         state.withLock { state in
-            let pending = positions.filter { state.table.pending($0) != nil }
-            for position in pending { state.table.put(nil, at: position) }
+            let pending = positions.compactMap { state.table.pending($0)?.stored }
+            for stored in pending { state.table.cancel(stored) }
             return pending.count
         }
     }
@@ -123,6 +124,12 @@ public final class MemoryStore: MutationStore {
 }
 
 extension MemoryTable {
+    /// Removes a pending mutation, which the other side may have if it was attempted.
+    fileprivate mutating func cancel(_ stored: StoredMutation) {
+        put(nil, at: stored.position)
+        if stored.isAttempted { overtake(stored.mutation.entity, before: stored.position) }
+    }
+
     fileprivate mutating func make(_ change: MutationChange, at date: Date) {
         guard var entry = pending(change.position) else { return }
         switch change {
@@ -149,6 +156,7 @@ extension MemoryTable {
     private mutating func park(_ entry: Entry, error: String, as status: Status, at date: Date) {
         var entry = entry
         entry.status = status
+        entry.stored.mutation.notBefore = nil
         (entry.stored.lastError, entry.stored.diedAt, entry.death) = (error, date, nextDeath())
         put(entry, at: entry.stored.position)
     }

@@ -14,6 +14,7 @@ struct MemoryTable: Equatable {
         /// The number of its death, while it is dead: of two mutations, the one that died first has the lower number.
         var death: Int64 = 0
 
+        fileprivate var dueAt: Date? { status == .pending ? stored.mutation.notBefore : nil }
         var isFresh: Bool { status == .pending && !stored.isAttempted }
         fileprivate var isAttempted: Bool { status == .pending && stored.isAttempted }
         fileprivate var canBeOvertaken: Bool { status != .pending && !stored.isOvertaken }
@@ -37,6 +38,8 @@ struct MemoryTable: Equatable {
     private(set) var fresh = SortedPositions()
     private(set) var heads = SortedPositions()
     private(set) var dead = SortedPositions()
+    /// The pending mutations that are not to be sent before a date.
+    private var waiting: [Int64: Date] = [:]
     /// The numbers of deaths: of the mutations that block no lane, and of those that block theirs.
     private var deaths = SortedPositions()
     private var blockersDeaths = SortedPositions()
@@ -131,7 +134,17 @@ struct MemoryTable: Equatable {
     var totals: QueueTotals {
         QueueTotals(
             pending: pendingCount, bytes: bytes, dead: entries.count - pendingCount, deadBytes: deadBytes,
-            oldest: pending.first.flatMap { entries[$0] }?.stored.queuedAt)
+            oldest: pending.first.flatMap { entries[$0] }?.stored.queuedAt, nextDue: nextDue)
+    }
+
+    var nextDue: Date? { waiting.values.min() }
+
+    mutating func becomeDue(at date: Date) {
+        for position in waiting.filter({ $0.value <= date }).keys {
+            guard var entry = entries[position] else { continue }
+            entry.stored.becomeDue()
+            put(entry, at: position)
+        }
     }
 
     /// Puts an entry at a position; nil removes it. Every change is made here.
@@ -167,13 +180,16 @@ struct MemoryTable: Equatable {
         pending.update(position, from: wasPending, to: isPending)
         fresh.update(position, from: old?.isFresh == true, to: entry?.isFresh == true)
         dead.update(position, from: wasDead, to: isDead)
+        if old?.dueAt != entry?.dueAt { waiting[position] = entry?.dueAt }
 
         let wasAttempted = old?.isAttempted == true
         let isAttempted = entry?.isAttempted == true
         let couldBeOvertaken = old?.canBeOvertaken == true
         let canBeOvertaken = entry?.canBeOvertaken == true
         let blockers = (entry?.status == .blocking ? 1 : 0) - (old?.status == .blocking ? 1 : 0)
-        if wasPending == isPending, wasAttempted == isAttempted, couldBeOvertaken == canBeOvertaken, blockers == 0 {
+        if wasPending == isPending, wasAttempted == isAttempted, couldBeOvertaken == canBeOvertaken, blockers == 0,
+            old?.dueAt == entry?.dueAt
+        {
             return
         }
 
@@ -184,7 +200,7 @@ struct MemoryTable: Equatable {
         lane.attempted.update(position, from: wasAttempted, to: isAttempted)
         lane.notOvertaken.update(position, from: couldBeOvertaken, to: canBeOvertaken)
         lane.blockers += blockers
-        let head = lane.blockers == 0 ? lane.pending.first : nil
+        let head = lane.blockers == 0 ? lane.pending.first.flatMap { waiting[$0] == nil ? $0 : nil } : nil
         if head != lane.head {
             if let old = lane.head { heads.remove(old) }
             if let head { heads.insert(head) }

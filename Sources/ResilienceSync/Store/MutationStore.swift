@@ -10,7 +10,7 @@ import Resilience
 ///
 /// Mutations of one entity form its *lane*. A mutation is either pending or dead; a dead one is not sent again until it
 /// is retried. A lane is blocked while it holds a dead mutation that died with ``LaneRule/block``. The *head* of a lane
-/// that is not blocked is its first pending mutation.
+/// that is not blocked is its first pending mutation, if that has no ``Mutation/notBefore``, or none any more.
 ///
 /// Several queues may share a store, in one process or in several; the one that has the sending lock sends. Every
 /// method may be called on any task, several at once, and takes effect completely or not at all. Texts are compared by
@@ -32,14 +32,19 @@ public protocol MutationStore: Sendable {
     /// - Throws: ``SyncQueueError/full(count:bytes:)`` if the limits don't allow them.
     func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> AppendResult
 
-    /// Returns the next heads of lanes after a position, in order.
+    /// Returns the next heads of lanes after a position, in order, and when the next mutation is due.
+    ///
+    /// Before that, mutations whose ``Mutation/notBefore`` has come have none any more, and their
+    /// ``StoredMutation/queuedAt`` is that date, if it is later. If very many are due at once, some may be left for the next
+    /// call.
     ///
     /// - Parameters:
     ///   - position: Only heads at higher positions are returned; `Int64.min` for the first page.
     ///   - limit: The most heads to return.
+    ///   - date: Now, by the wall clock.
     /// - Returns: The heads.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
-    func heads(after position: Int64, limit: Int) async throws -> [LaneHead]
+    func heads(after position: Int64, limit: Int, at date: Date) async throws -> LaneHeads
 
     /// Returns the entities that have pending mutations.
     ///
@@ -144,6 +149,8 @@ public protocol MutationStore: Sendable {
 
     /// Removes pending mutations.
     ///
+    /// If one was attempted, the other side may have it: earlier dead mutations of its lane are overtaken.
+    ///
     /// - Parameter positions: The mutations to remove, of which a queue passes at most 1 000. Positions that are not pending
     ///   are passed over.
     /// - Returns: The number removed.
@@ -190,7 +197,7 @@ public protocol MutationStore: Sendable {
 
     /// Whether several queues may send what is in the store at the same time, each other lanes; false by default.
     ///
-    /// Then ``heads(after:limit:)`` returns only lanes that no other queue has, and reserves them;
+    /// Then ``heads(after:limit:at:)`` returns only lanes that no other queue has, and reserves them;
     /// ``apply(_:claiming:keeping:at:)`` claims nothing while a pause is stored that this queue does not know of, and
     /// says so, as other stores may; and ``lock(for:)`` denies only a second queue on the same value of the store.
     var isShared: Bool { get }
@@ -263,6 +270,11 @@ extension MutationStore {
         try await apply(changes, claiming: positions, keeping: DeadLimits(), at: date).claimed
     }
 
+    /// Without the heads whose time has come since.
+    package func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
+        try await heads(after: position, limit: limit, at: .distantPast).heads
+    }
+
     /// Revives overtaken ones, too.
     package func revive(_ positions: [Int64], at date: Date) async throws -> Int {
         try await revive(positions, evenOvertaken: true, at: date)
@@ -275,6 +287,27 @@ extension MutationStore {
 
     /// Removes all dead mutations, in one transaction.
     package func discardAll() async throws -> Int { try await discard(deadPositions()) }
+}
+
+/// The result of ``MutationStore/heads(after:limit:at:)``.
+public struct LaneHeads: Sendable, Hashable {
+    /// The heads, in order.
+    public var heads: [LaneHead]
+    /// The earliest ``Mutation/notBefore`` of all pending mutations; nil if none has one.
+    public var nextDue: Date?
+
+    /// Creates a result.
+    ///
+    /// - Parameters:
+    ///   - heads: The heads, in order.
+    ///   - nextDue: The earliest date of a pending mutation; nil, the default, if none has one.
+    public init(_ heads: [LaneHead] = [], nextDue: Date? = nil) {
+        self.heads = heads
+        self.nextDue = nextDue
+    }
+
+    /// The most mutations that the package's stores make due in one transaction.
+    static let dueAtOnce = 1_000
 }
 
 /// The first pending mutation of a lane, without its payload, which may change until the mutation is claimed.
@@ -554,6 +587,8 @@ public struct QueueTotals: Sendable, Hashable {
     public var deadBytes: Int
     /// Since when the first pending mutation is in the queue; nil if none is pending.
     public var oldest: Date?
+    /// The earliest ``Mutation/notBefore`` of all pending mutations; nil if none has one.
+    public var nextDue: Date?
 
     /// Creates totals; by default all are zero.
     ///
@@ -563,12 +598,16 @@ public struct QueueTotals: Sendable, Hashable {
     ///   - dead: The number of dead mutations.
     ///   - deadBytes: The bytes of dead payloads.
     ///   - oldest: Since when the first pending mutation is in the queue.
-    public init(pending: Int = 0, bytes: Int = 0, dead: Int = 0, deadBytes: Int = 0, oldest: Date? = nil) {
+    ///   - nextDue: The earliest date of a pending mutation.
+    public init(
+        pending: Int = 0, bytes: Int = 0, dead: Int = 0, deadBytes: Int = 0, oldest: Date? = nil, nextDue: Date? = nil
+    ) {
         self.pending = pending
         self.bytes = bytes
         self.dead = dead
         self.deadBytes = deadBytes
         self.oldest = oldest
+        self.nextDue = nextDue
     }
 }
 

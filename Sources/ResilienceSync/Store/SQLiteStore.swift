@@ -249,8 +249,13 @@
             }
         }
 
-        public func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
-            try await read { try $0.heads(after: position, limit: limit) }
+        public func heads(after position: Int64, limit: Int, at date: Date) async throws -> LaneHeads {
+            let found = try await read { try $0.heads(after: position, limit: limit) }
+            guard let due = found.nextDue, due <= date else { return found }
+            return try await write { table in
+                try table.becomeDue(at: date)
+                return try table.heads(after: position, limit: limit)
+            }
         }
 
         public func pendingEntities(among entities: [String]) async throws -> [String] {

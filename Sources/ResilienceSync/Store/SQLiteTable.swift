@@ -11,7 +11,7 @@
             case last = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted OR
                 position <= (SELECT CAST(value AS INTEGER) FROM resilience_setting WHERE name = 'sealedThrough') AS attempted,
-                failures, last_error, died_at, overtaken, claims, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
+                failures, last_error, died_at, overtaken, claims, not_before, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
                 ORDER BY position DESC LIMIT 1
                 """
             case hasPending = """
@@ -23,9 +23,10 @@
                 """
             case insert = """
                 INSERT INTO resilience_mutation
-                (id, entity, kind, operation, idempotency_key, created_at, queued_at, payload, attempted, failures, state, head)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 > 0, ?9, 0,
-                NOT EXISTS (SELECT 1 FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?2 AND state = 0)
+                (id, entity, kind, operation, idempotency_key, created_at, queued_at, payload, attempted, failures, not_before,
+                state, head)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 > 0, ?9, ?10, 0,
+                ?10 IS NULL AND NOT EXISTS (SELECT 1 FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?2 AND state = 0)
                 AND NOT EXISTS
                 (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?2 AND state = 2))
                 """
@@ -33,7 +34,7 @@
                 UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ?, queued_at = ?
                 WHERE position = ?
                 """
-            case pendingEntity = "SELECT entity FROM resilience_mutation WHERE position = ? AND state = 0"
+            case pendingEntity = "SELECT entity, attempted FROM resilience_mutation WHERE position = ? AND state = 0"
             /// If a later mutation of its lane is pending and attempted, the other side may have that one by now.
             case deadEntity = """
                 SELECT entity, overtaken OR EXISTS
@@ -72,12 +73,12 @@
                 """
             case answer = "UPDATE resilience_mutation SET claims = 0 WHERE position = ? AND state = 0"
             case park = """
-                UPDATE resilience_mutation SET state = ?, head = 0, last_error = ?, died_at = ?, death = ?
+                UPDATE resilience_mutation SET state = ?, head = 0, not_before = NULL, last_error = ?, died_at = ?, death = ?
                 WHERE position = ?
                 """
             case killRest = """
                 UPDATE resilience_mutation INDEXED BY resilience_lane
-                SET state = 1, last_error = ?, died_at = ?, death = ?
+                SET state = 1, not_before = NULL, last_error = ?, died_at = ?, death = ?
                 WHERE entity = ? AND state = 0 AND position > ?
                 """
             case revive = """
@@ -90,19 +91,30 @@
                 """
             case claimed = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, claims, payload FROM resilience_mutation WHERE position = ? AND head = 1
+                last_error, died_at, overtaken, claims, not_before, payload FROM resilience_mutation WHERE position = ? AND head = 1
                 """
             /// The first pending mutation of a lane is not a head until ``settle`` makes it one.
             case behead = """
                 UPDATE resilience_mutation SET head = 0 WHERE head = 1 AND position =
                 (SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0)
                 """
-            /// The first pending mutation of a lane is its head if and only if nothing blocks the lane.
+            /// The first pending mutation of a lane is its head if and only if it waits for no date and nothing blocks the lane.
             case settle = """
                 UPDATE resilience_mutation SET head = 1 - head WHERE position =
                 (SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?1 AND state = 0)
-                AND head = EXISTS
-                (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?1 AND state = 2)
+                AND head = (not_before IS NOT NULL OR EXISTS
+                (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?1 AND state = 2))
+                """
+            case due = """
+                SELECT position, entity FROM resilience_mutation INDEXED BY resilience_waiting
+                WHERE not_before <= ? ORDER BY not_before LIMIT ?
+                """
+            case becomeDue = """
+                UPDATE resilience_mutation SET queued_at = MAX(queued_at, not_before), not_before = NULL WHERE position = ?
+                """
+            case nextDue = """
+                SELECT not_before FROM resilience_mutation INDEXED BY resilience_waiting WHERE not_before IS NOT NULL
+                ORDER BY not_before LIMIT 1
                 """
             case heads = """
                 SELECT position, id, entity, kind, queued_at, failures, claims, length(payload) AS bytes
@@ -111,7 +123,7 @@
                 """
             case pending = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, claims, payload FROM resilience_mutation INDEXED BY resilience_pending
+                last_error, died_at, overtaken, claims, not_before, payload FROM resilience_mutation INDEXED BY resilience_pending
                 WHERE state = 0 AND position > ? ORDER BY position LIMIT ?
                 """
             case dead = """
@@ -119,7 +131,7 @@
                 last_error, died_at, overtaken OR EXISTS
                 (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
                 WHERE later.entity = dead.entity AND later.position > dead.position AND later.state = 0
-                AND later.attempted = 1) AS overtaken, claims, payload
+                AND later.attempted = 1) AS overtaken, claims, not_before, payload
                 FROM resilience_mutation AS dead INDEXED BY resilience_dead
                 WHERE state > 0 AND position > ? ORDER BY position LIMIT ?
                 """
@@ -128,7 +140,7 @@
                 last_error, died_at, overtaken OR state > 0 AND EXISTS
                 (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
                 WHERE later.entity = found.entity AND later.position > found.position AND later.state = 0
-                AND later.attempted = 1) AS overtaken, claims, payload, state
+                AND later.attempted = 1) AS overtaken, claims, not_before, payload, state
                 FROM resilience_mutation AS found WHERE id = ?
                 """
             case pendingPositions = """
@@ -172,8 +184,19 @@
         /// Seconds since 2001: with the epoch 1970 the last bit would be lost.
         static func column(_ date: Date) -> Double { date.timeIntervalSinceReferenceDate }
 
-        func heads(after position: Int64, limit: Int) throws -> [LaneHead] {
-            try Row.fetchAll(statement(.heads), arguments: [position, max(0, limit)]).map(LaneHead.init(row:))
+        func heads(after position: Int64, limit: Int) throws -> LaneHeads {
+            let heads = try Row.fetchAll(statement(.heads), arguments: [position, max(0, limit)])
+            return LaneHeads(heads.map(LaneHead.init(row:)), nextDue: try nextDue())
+        }
+
+        private func nextDue() throws -> Date? { try row(.nextDue)?.optionalDate("not_before") }
+
+        func becomeDue(at date: Date) throws {
+            let due = try Row.fetchAll(statement(.due), arguments: [Self.column(date), LaneHeads.dueAtOnce])
+            for row in due {
+                try execute(.becomeDue, [row["position"] as DatabaseValue])
+                try execute(.settle, [row["entity"] as DatabaseValue])
+            }
         }
 
         func pendingEntities(among entities: [String]) throws -> [String] {
@@ -288,8 +311,10 @@
             var entities: Set<DatabaseValue> = []
             var count = 0
             for position in positions {
-                guard let entity = try entity(ofPending: position) else { continue }
+                guard let row = try row(.pendingEntity, [position]) else { continue }
+                let entity: DatabaseValue = row["entity"]
                 try execute(.delete, [position])
+                if row.integer("attempted") != 0 { try execute(.overtake, [entity, position]) }
                 entities.insert(entity)
                 count += 1
             }
@@ -303,7 +328,8 @@
             guard let counts = try row(.counts) else { return QueueTotals() }
             return QueueTotals(
                 pending: counts.integer("pending"), bytes: counts.integer("bytes"), dead: counts.integer("dead"),
-                deadBytes: counts.integer("dead_bytes"), oldest: oldest.map(Date.init(timeIntervalSinceReferenceDate:)))
+                deadBytes: counts.integer("dead_bytes"), oldest: oldest.map(Date.init(timeIntervalSinceReferenceDate:)),
+                nextDue: try nextDue())
         }
 
         func setting(_ name: String) throws -> String? { try row(.setting, [Self.column(name)])?.text("value") }
@@ -339,7 +365,7 @@
                     Self.column(mutation.id), Self.column(mutation.entity), Self.column(mutation.kind),
                     mutation.operation?.rawValue, Self.column(mutation.idempotencyKey),
                     Self.column(mutation.createdAt), Self.column(date), mutation.payload,
-                    Int64(mutation.earlierFailures),
+                    Int64(mutation.earlierFailures), mutation.notBefore.map { Self.column($0) },
                 ])
             return db.lastInsertedRowID
         }
@@ -395,7 +421,7 @@
     extension StoredMutation {
         package static let columns = [
             "position", "id", "entity", "kind", "operation", "idempotency_key", "created_at", "queued_at", "attempted",
-            "failures", "last_error", "died_at", "overtaken", "claims", "payload",
+            "failures", "last_error", "died_at", "overtaken", "claims", "not_before", "payload",
         ]
 
         /// Reads a row with these columns.
@@ -404,7 +430,8 @@
                 id: row.text("id") ?? "", entity: row.text("entity") ?? "", kind: row.text("kind") ?? "",
                 operation: row.text("operation").flatMap(Mutation.Operation.init(rawValue:)),
                 payload: Data.fromDatabaseValue(row["payload"]) ?? Data(),
-                idempotencyKey: row.text("idempotency_key") ?? "", createdAt: row.date("created_at"))
+                idempotencyKey: row.text("idempotency_key") ?? "", createdAt: row.date("created_at"),
+                notBefore: row.optionalDate("not_before"))
             self.init(
                 position: Int64.fromDatabaseValue(row["position"]) ?? 0, mutation: mutation,
                 queuedAt: row.date("queued_at"), isAttempted: row.integer("attempted") != 0,

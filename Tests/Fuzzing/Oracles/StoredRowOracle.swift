@@ -10,7 +10,7 @@
         package static func check(_ input: [UInt8]) throws -> Bool {
             var rest = input[...]
             // The order of the corpus: later columns last.
-            let added = ["died_at", "overtaken", "claims"]
+            let added = ["died_at", "overtaken", "claims", "not_before"]
             let names = StoredMutation.columns.filter { !added.contains($0) } + added
             let values = names.map { _ in Value(&rest) }
             let read = try row(of: values, names: names).map(StoredMutation.init(row:))
@@ -32,6 +32,9 @@
             try expect(
                 read.queuedAt.timeIntervalSinceReferenceDate == value["queued_at"]?.number ?? 0, "queued_at: \(read)")
             try expect(read.diedAt?.timeIntervalSinceReferenceDate == value["died_at"]?.number, "died_at: \(read)")
+            try expect(
+                read.mutation.notBefore?.timeIntervalSinceReferenceDate == value["not_before"]?.number,
+                "not_before: \(read)")
             try expect(read.isOvertaken == ((value["overtaken"]?.integer ?? 0) != 0), "overtaken: \(read)")
             try expect(read.isAttempted == ((value["attempted"]?.integer ?? 0) != 0), "attempted: \(read)")
             try expect(
@@ -136,6 +139,7 @@
                 case ("position", .integer), ("failures", .integer), ("claims", .integer), ("attempted", .integer),
                     ("overtaken", .integer),
                     ("created_at", .real), ("queued_at", .real), ("died_at", .real), ("died_at", .null),
+                    ("not_before", .real), ("not_before", .null),
                     ("last_error", .null), ("operation", .null), ("payload", .blob):
                     true
                 case ("id", _), ("entity", _), ("kind", _), ("idempotency_key", _), ("last_error", _),

@@ -56,8 +56,8 @@ final class TotalsStore: MutationStore {
     func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> AppendResult {
         try await inner.append(mutations, under: rules, at: date)
     }
-    func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
-        try await inner.heads(after: position, limit: limit)
+    func heads(after position: Int64, limit: Int, at date: Date) async throws -> LaneHeads {
+        try await inner.heads(after: position, limit: limit, at: date)
     }
     func pendingEntities(among entities: [String]) async throws -> [String] {
         try await inner.pendingEntities(among: entities)

@@ -239,11 +239,11 @@
         func textInsteadOfBytes() throws {
             var row: [StatementValue] = [
                 .integer(2), .integer(7), .exactly("a1"), .exactly("a"), .exactly("k"), .integer(0), .exactly("key"),
-                .real(0), .real(0), .integer(0), .integer(0), .null, .null, .integer(0), .integer(0),
+                .real(0), .real(0), .integer(0), .integer(0), .null, .null, .integer(0), .integer(0), .null,
                 .bytes(Data([1])),
             ]
             #expect(try PostgreSQLRow(row, path: "p").stored.mutation.id == "a1")
-            for column in [2, 3, 4, 6, 11, 15] {
+            for column in [2, 3, 4, 6, 11, 16] {
                 let before = row[column]
                 row[column] = .text("secret")
                 let error = #expect(throws: SyncQueueError.self) { try PostgreSQLRow(row, path: "p").stored }

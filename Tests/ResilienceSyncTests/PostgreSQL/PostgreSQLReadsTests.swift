@@ -134,6 +134,17 @@
                 }
                 _ = try await store.append(mutations, under: rules, at: Self.date)
             }
+            let due = Self.date + 60
+            try await step("appending what waits") {
+                let mutations = (0..<count).map { _ in
+                    Mutation(id: UUID().uuidString, entity: UUID().uuidString, kind: "note", notBefore: due)
+                }
+                _ = try await store.append(mutations, under: rules, at: Self.date)
+            }
+            try await step("looking on their date") {
+                let next = try await store.heads(after: .max, limit: count, at: due).nextDue
+                #expect(next?.timeIntervalSinceReferenceDate == 1e18)
+            }
             try await step("listing what is pending") { _ = try await store.pending(after: .min, limit: count) }
             try await step("listing what is dead") { _ = try await store.dead(after: .min, limit: count) }
             let page = try await store.dead(after: .min, limit: 2 * count).map(\.position)
@@ -170,12 +181,22 @@
                 SELECT l.lanes[number % \(lanes) + 1], CASE WHEN number <= \(dead) THEN 1 ELSE 0 END,
                 number, CASE WHEN number <= \(dead) THEN 0 END, 0, 0, 0, number <= \(dead),
                 convert_to(gen_random_uuid()::text, 'UTF8'), 'note', 'key', ''
-                FROM generate_series(1, \(dead + pending)) number, (SELECT array_agg(lane) AS lanes FROM {}.sync_lane) l
+                FROM generate_series(1, \(dead + pending)) number, (SELECT array_agg(lane) AS lanes FROM {}.sync_lane
+                WHERE convert_from(entity, 'UTF8') LIKE 'entity%') l
                 """,
                 """
                 UPDATE {}.sync_lane l SET head = m.head
-                FROM (SELECT lane, min(position) AS head FROM {}.sync_mutation WHERE state = 0 GROUP BY lane) m
+                FROM (SELECT lane, min(position) AS head FROM {}.sync_mutation WHERE state = 0 AND not_before IS NULL GROUP BY lane) m
                 WHERE m.lane = l.lane
+                """,
+                // As many wait for a date.
+                """
+                WITH made AS (
+                    INSERT INTO {}.sync_lane (entity) SELECT convert_to('later-' || gen_random_uuid(), 'UTF8')
+                    FROM generate_series(1, \(pending)) RETURNING lane
+                ) INSERT INTO {}.sync_mutation
+                (lane, not_before, created_at, queued_at, operation, id, kind, idempotency_key, payload)
+                SELECT lane, 1e18, 0, 0, 0, convert_to(gen_random_uuid()::text, 'UTF8'), 'note', 'key', '' FROM made
                 """,
                 "INSERT INTO {}.sync_total VALUES (\(pending), 0, \(dead), 0)",
             ] { _ = try await database.run(statement) }

@@ -278,6 +278,24 @@
             follower.cancel()
         }
 
+        @Test(
+            "whoever follows the store learns of a date that another process appends, and sends then, by the server's clock"
+        )
+        func followsDates() async throws {
+            let fixture = Fixture()
+            let queue = SyncQueue(store: try await database.store(sending: .shared), pipeline: Pipeline {}) {
+                [server = fixture.server] in try await server($0)
+            }
+            let follower = Task { await queue.followStore() }
+            let other = try await worker()
+            let date = try #require(other.store.now).addingTimeInterval(1)
+            try await other.store.append([Mutation(id: "a1", entity: "a", kind: "create", notBefore: date)])
+            await fixture.server.waitForCalls(1)
+            #expect(try #require(queue.store.now) >= date)
+            follower.cancel()
+            await queue.stop()
+        }
+
         @Test("whoever follows the store sends promptly while a statement of its process waits for a lock")
         func followsDuringSlowStatement() async throws {
             let fixture = Fixture()

@@ -36,14 +36,20 @@
         /// Makes the tables as an earlier version made them.
         private func goBack(to version: Int) async throws {
             let indexes = ["pending_position", "dead", "dead_lane", "not_overtaken", "death", "died"]
-            for statement in indexes.map({ "DROP INDEX {}.sync_\($0)_index" }) + [
-                "CREATE INDEX sync_dead_index ON {}.sync_mutation (position) WHERE state > 0",
-                "CREATE INDEX sync_dead_lane_index ON {}.sync_mutation (lane, position) WHERE state > 0",
-                "CREATE INDEX sync_block_index ON {}.sync_mutation (lane) WHERE state = 2",
-                "CREATE INDEX sync_death_index ON {}.sync_mutation (state, death, position) WHERE state > 0",
-                "CREATE INDEX sync_died_index ON {}.sync_mutation (died_at) WHERE state > 0",
-                "ALTER TABLE {}.sync_sender DROP COLUMN sealed",
+            let before3 =
+                version > 2
+                ? []
+                : indexes.map({ "DROP INDEX {}.sync_\($0)_index" }) + [
+                    "CREATE INDEX sync_dead_index ON {}.sync_mutation (position) WHERE state > 0",
+                    "CREATE INDEX sync_dead_lane_index ON {}.sync_mutation (lane, position) WHERE state > 0",
+                    "CREATE INDEX sync_block_index ON {}.sync_mutation (lane) WHERE state = 2",
+                    "CREATE INDEX sync_death_index ON {}.sync_mutation (state, death, position) WHERE state > 0",
+                    "CREATE INDEX sync_died_index ON {}.sync_mutation (died_at) WHERE state > 0",
+                    "ALTER TABLE {}.sync_sender DROP COLUMN sealed",
+                ]
+            for statement in before3 + [
                 version == 1 ? "ALTER TABLE {}.sync_mutation DROP COLUMN claims" : "SELECT 1",
+                "DROP INDEX {}.sync_waiting_index", "ALTER TABLE {}.sync_mutation DROP COLUMN not_before",
                 "UPDATE {}.sync_schema SET version = \(version)",
             ] { _ = try await database.run(statement) }
         }
@@ -57,7 +63,7 @@
 
         @Test(
             "tables of earlier versions are migrated, by the store or by hand, and their claims are counted from then on",
-            arguments: [1, 2], [true, false])
+            arguments: [1, 2, 3], [true, false])
         func migrated(from version: Int, byHand: Bool) async throws {
             _ = try await database.store().append([Mutation("a1")], under: Self.rules, at: Self.date)
             let indexes = try await indexes()
@@ -77,7 +83,7 @@
             }
             #expect(try await self.indexes() == indexes)
             #expect(try await database.store().seal() > 0)
-            #expect(try PostgreSQLStore.migration(schema: database.schema, from: 3).isEmpty)
+            #expect(try PostgreSQLStore.migration(schema: database.schema, from: 4).isEmpty)
         }
 
         @Test("a newer version's tables are left as they are")
@@ -87,10 +93,10 @@
             await #expect(throws: SyncQueueError.newerSchema(path: store.path, version: 7)) {
                 try await database.store()
             }
-            try await store.set("resilience_oldest_reader", to: "4")
+            try await store.set("resilience_oldest_reader", to: "5")
             await #expect(throws: SyncQueueError.self) { try await database.store() }
             // It says that this version can use it.
-            try await store.set("resilience_oldest_reader", to: "3")
+            try await store.set("resilience_oldest_reader", to: "4")
             try await database.store().append([Mutation("a1")])
             #expect(try await store.totals().pending == 1)
             _ = try await database.run("DELETE FROM {}.sync_schema")

@@ -93,7 +93,7 @@ import Testing
         try await fixture.queue(store, nil, SyncQueueConfiguration(laneRule: .block)).enqueue([
             Mutation("a1"), Mutation("a2"),
         ])
-        let first = try #require(store.heads(after: .min, limit: 1).first)
+        let first = try #require(await store.heads(after: .min, limit: 1).first)
         _ = store.apply(
             [.died(first.position, error: "x", rest: .block)], claiming: [], keeping: DeadLimits(), at: Date())
         #expect(try await fixture.queue(store).drain().end == .blocked)

@@ -29,6 +29,8 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         var failures = 0
         var refusals = 0
         var claims = 0
+        /// Not sent before; 0 once the store has noticed that this has come.
+        var due: Int64 = 0
         var isRevived = false
         /// A trigger has come since it was appended.
         var isAnnounced = false
@@ -46,6 +48,8 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     private let endsWhileReading: Bool
     /// A lane whose mutations processes have ended with.
     private let suspectLane: Int?
+    /// A lane whose mutations wait for a date, a little later.
+    private let delayedLane: Int?
     private var now: Int64 = 0
     private var appended = [0, 0, 0]
     /// In order; with what is in flight.
@@ -55,11 +59,14 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     private var holds: [String: Int64] = [:]
     private var wanted: Int64?
     private var page: [LaneHead]?
+    private var nextDue: Int64?
+    /// When the next is due, as the machine knows it.
+    private var knownDue: Int64?
     /// Pages in a row without anything else happening.
     private var pages = 0
 
-    init(pageSize: Int, endsWhileReading: Bool = false, suspectLane: Int? = nil) {
-        self.suspectLane = suspectLane
+    init(pageSize: Int, endsWhileReading: Bool = false, suspectLane: Int? = nil, delayedLane: Int? = nil) {
+        (self.suspectLane, self.delayedLane) = (suspectLane, delayedLane)
         machine = LanesStateMachine(pageSize: pageSize, mostHeld: pageSize)
         self.endsWhileReading = endsWhileReading
     }
@@ -99,7 +106,10 @@ private struct LanesOnList: ExplorableMachine, Hashable {
             appended[lane] += 1
             let position = Int64(appended.reduce(0, +))
             let claims = lane == suspectLane ? 2 : 0
-            items.append(Item(position: position, lane: "\(lane)", kind: kind, claims: claims))
+            items.append(
+                Item(
+                    position: position, lane: "\(lane)", kind: kind, claims: claims,
+                    due: lane == delayedLane ? now + 3 : 0))
         case .next:
             _ = try next(mayGo)
         case .nextAtLimitedPace:
@@ -142,18 +152,21 @@ private struct LanesOnList: ExplorableMachine, Hashable {
 
     private mutating func read() {
         guard let wanted else { return }
+        for index in items.indices where items[index].due <= now { items[index].due = 0 }
+        nextDue = items.map(\.due).filter { $0 > 0 }.min()
         var heads: [String: Item] = [:]
         for item in items where heads[item.lane] == nil { heads[item.lane] = item }
-        let after = heads.values.filter { $0.position > wanted }.sorted { $0.position < $1.position }
+        let after = heads.values.filter { $0.position > wanted && $0.due == 0 }.sorted { $0.position < $1.position }
         page = after.prefix(machine.pageSize).map(\.head)
     }
 
     private mutating func found() throws {
-        machine.found(page ?? [])
+        machine.found(page ?? [], nextDue: nextDue.map { MonotonicInstant(nanoseconds: $0) })
+        knownDue = nextDue
         (wanted, page) = (nil, nil)
         pages += 1
-        // To the end, and once more from the start.
-        try require(pages <= 2 * (6 / machine.pageSize + 1), "it looks for ever")
+        // To the end, over what lies behind, and once more from the start.
+        try require(pages <= 3 * (6 / machine.pageSize + 1), "it looks for ever")
     }
 
     private mutating func end(_ index: Int, _ outcome: Outcome) {
@@ -180,7 +193,8 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         let step = machine.next(at: MonotonicInstant(nanoseconds: now), pace: pace, rules: Self.rules)
         holds = holds.filter { $0.value > now }
         try require(machine.held, is: holds.mapValues { MonotonicInstant(nanoseconds: $0) }, "what is held back")
-        let due = MonotonicInstant(nanoseconds: holds.values.min() ?? .max)
+        if knownDue.map({ $0 <= now }) == true { knownDue = nil }
+        let due = MonotonicInstant(nanoseconds: min(holds.values.min() ?? .max, knownDue ?? .max))
         switch step {
         case .send(let heads):
             try require(pace == .now, "it sends against the pace")
@@ -222,7 +236,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         let forgotten = items.first { item in
             item.isAnnounced && !isInFlight(item.lane) && holds[item.lane] == nil
                 // The first of its lane.
-                && items.first { $0.lane == item.lane }.map(isMeantToWait) == false
+                && items.first { $0.lane == item.lane }.map { isMeantToWait($0) || $0.due > now } == false
         }
         try require(forgotten == nil, "\(forgotten?.head.id ?? "") is forgotten")
     }
@@ -274,6 +288,11 @@ private struct LanesOnList: ExplorableMachine, Hashable {
             case .wait(let instant), .stalled(let instant):
                 if rest.requests.isEmpty { rest.now = instant.nanoseconds } else { rest.end(0, .acknowledged) }
             case .done:
+                if let due = rest.machine.nextDue {
+                    rest.now = due.nanoseconds
+                    rest.machine.begin()
+                    continue
+                }
                 return try require(rest.items.isEmpty, "\(rest.items.map(\.position)) are never sent")
             }
         }
@@ -282,16 +301,20 @@ private struct LanesOnList: ExplorableMachine, Hashable {
 }
 
 @Suite(.heavy) struct LanesExplorationTests {
+    /// Those with suspects, and those that wait for their date.
+    private static let lanes: [(Int?, Int?)] = [(nil, nil), (0, nil), (1, nil), (nil, 0), (nil, 1), (0, 1)]
+
     @Test(
         "a LanesStateMachine keeps each lane's order, one at a time and not before its time, and sends all in the end",
         arguments: [1, 2, 3], [false, true])
     func far(pageSize: Int, endsWhileReading: Bool) throws {
-        for lane in [nil, 0, 1] {
+        for (suspect, delayed) in Self.lanes {
             let explorer = Explorer(
-                LanesOnList(pageSize: pageSize, endsWhileReading: endsWhileReading, suspectLane: lane),
+                LanesOnList(
+                    pageSize: pageSize, endsWhileReading: endsWhileReading, suspectLane: suspect, delayedLane: delayed),
                 code: """
                     LanesOnList(pageSize: \(pageSize), endsWhileReading: \(endsWhileReading),
-                    suspectLane: \(lane.map(String.init) ?? "nil"))
+                    suspectLane: \(suspect.map(String.init) ?? "nil"), delayedLane: \(delayed.map(String.init) ?? "nil"))
                     """)
             #expect(try explorer.explore(transitionsPerEffort: 2_000).transitions >= 2_000)
         }
@@ -301,10 +324,13 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         "through random inputs to the end of all mutations, lanes keep their order and all is sent",
         arguments: [1, 2, 3], 1...10 as ClosedRange<UInt64>)
     func walks(pageSize: Int, seed: UInt64) throws {
-        for lane in [nil, 0, 1] {
+        for (suspect, delayed) in Self.lanes {
             let explorer = Explorer(
-                LanesOnList(pageSize: pageSize, suspectLane: lane),
-                code: "LanesOnList(pageSize: \(pageSize), suspectLane: \(lane.map(String.init) ?? "nil"))")
+                LanesOnList(pageSize: pageSize, suspectLane: suspect, delayedLane: delayed),
+                code: """
+                    LanesOnList(pageSize: \(pageSize), suspectLane: \(suspect.map(String.init) ?? "nil"),
+                    delayedLane: \(delayed.map(String.init) ?? "nil"))
+                    """)
             try explorer.exploreRandomly(length: 150, seed: seed)
         }
     }

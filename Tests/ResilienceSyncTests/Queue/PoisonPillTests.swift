@@ -79,7 +79,7 @@ private struct Ended: Error {}
     func alone() async throws {
         let store = MemoryStore()
         _ = try store.append(Mutation.many(20), under: AppendRules(), at: Date())
-        let heads = store.heads(after: .min, limit: 20).map(\.position)
+        let heads = try await store.heads(after: .min, limit: 20).map(\.position)
         try await end(store, with: Array(heads[0..<8]))
         try await end(store, with: Array(heads[0..<4]))
         let inFlight = Locked((now: 0, most: 0, besideSuspects: 0))
@@ -112,7 +112,7 @@ private struct Ended: Error {}
             fixture.server.enqueue(.refused(refusal))
             try await queue.flush()
             #expect(store.pendingCount() == 1)
-            #expect(store.heads(after: .min, limit: 1).map(\.claims) == [0], "\(refusal)")
+            #expect(try await store.heads(after: .min, limit: 1).map(\.claims) == [0], "\(refusal)")
             try await queue.resume()
             try await queue.flush()
             #expect(store.pendingCount() == 0)
@@ -161,7 +161,7 @@ private struct Ended: Error {}
     func batch() async throws {
         let store = MemoryStore()
         _ = try store.append(Mutation.many(6), under: AppendRules(), at: Date())
-        try await end(store, with: [store.heads(after: .min, limit: 6)[2].position], times: 2)
+        try await end(store, with: [try await store.heads(after: .min, limit: 6)[2].position], times: 2)
         let batches = Locked<[[String]]>([])
         let handler = SyncHandler.batch("create", upTo: 10) { mutations in
             batches.withLock { $0.append(mutations.map(\.id)) }

@@ -13,6 +13,8 @@ private struct QueueInAWorld: ExplorableMachine {
 
     enum Input: Hashable {
         case append(lane: Int)
+        /// What is appended is not to be sent for so many seconds.
+        case appendLater(lane: Int, seconds: Int64)
         case trigger, tick
         /// The flight asks what to do; does it; or can't, since the store fails.
         case ask, act, fail
@@ -76,6 +78,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case anotherQueue
         case quotas
         case removed
+        case delayed
     }
 
     struct Item: Hashable {
@@ -85,6 +88,8 @@ private struct QueueInAWorld: ExplorableMachine {
         var failures = 0
         /// Answers that were no acknowledgement; there are two at most, or this would have no end.
         var refusals = 0
+        /// Not sent before; 0 once the store has noticed that this has come.
+        var due: Int64 = 0
         /// A trigger has come since it was appended.
         var isAnnounced = false
 
@@ -245,6 +250,10 @@ private struct QueueInAWorld: ExplorableMachine {
         case .unwell:
             world.action == .check ? refusals.map { .unwell($0) } + [.unwell(.failed), .unwell(.offline)] : []
         case .refusedElsewhere: world.isStopped ? [] : refusals.map { .elsewhere($0) }
+        case .delayed:
+            world.appended.indices.filter { world.appended[$0] < rounds * 3 }.flatMap {
+                [.appendLater(lane: $0, seconds: 2), .appendLater(lane: $0, seconds: 5)]
+            }
         case .removed: world.items.map { .removeOne($0.position) }
         case .quotas:
             ([nil] + world.inFlight.keys.sorted()).flatMap {
@@ -300,7 +309,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case .otherUnlocks: world.lock = .free
         case .fail, .cancel, .otherLocks, .otherPauses, .pauseByHand, .resume, .stop, .restart, .clear, .unwell,
             .elsewhere,
-            .told, .removeOne:
+            .told, .removeOne, .appendLater:
             world.troubles -= 1
             try trouble(input)
         }
@@ -357,6 +366,8 @@ private struct QueueInAWorld: ExplorableMachine {
             if world.failed.remove(position) != nil { world.maybeFailed.insert(position) }
             machine.removed(item.head)
             if !world.isStopped { try trigger() }
+        case .appendLater(let lane, let seconds):
+            append(lane, due: world.now + seconds * 1_000_000_000)
         case .told(let left, let request):
             let quota = ServerQuota(limit: 8, remaining: left, resetsAfter: .seconds(2))
             _ = machine.noted(quota, from: request, at: now)
@@ -370,10 +381,10 @@ private struct QueueInAWorld: ExplorableMachine {
         try tell()
     }
 
-    private mutating func append(_ lane: Int) {
+    private mutating func append(_ lane: Int, due: Int64 = 0) {
         let kind = Self.kinds[lane][world.appended[lane] % 3]
         world.appended[lane] += 1
-        world.items.append(Item(position: Int64(world.appended.reduce(0, +)), lane: "\(lane)", kind: kind))
+        world.items.append(Item(position: Int64(world.appended.reduce(0, +)), lane: "\(lane)", kind: kind, due: due))
     }
 
     private mutating func pass(until instant: Int64) throws {
@@ -606,7 +617,8 @@ private struct QueueInAWorld: ExplorableMachine {
             }
             machine.drawn(.seconds(backoff == .throttled ? 3 : 2), at: now)
         case .look(let position):
-            machine.found(heads.filter { $0.position > position }.prefix(2).map(\.head))
+            becomeDue()
+            machine.found(heads.filter { $0.position > position }.prefix(2).map(\.head), dueIn: dueIn, at: now)
         case .apply(let changes, let claims):
             for change in changes { make(change) }
             if !claims.isEmpty, world.handPause != world.knownHandPause {
@@ -623,7 +635,8 @@ private struct QueueInAWorld: ExplorableMachine {
             world.isWell = true
             machine.checked(nil, sentAt: now, at: now)
         case .countPending:
-            machine.counted(pending: world.items.count, heads: heads.count)
+            becomeDue()
+            machine.counted(pending: world.items.count, heads: heads.count, dueIn: dueIn, at: now)
         case .end(let end):
             try roundEnded(end)
         case .fail:
@@ -639,7 +652,15 @@ private struct QueueInAWorld: ExplorableMachine {
     private var heads: [Item] {
         var heads: [String: Item] = [:]
         for item in world.items where heads[item.lane] == nil && !isBlocked(item.lane) { heads[item.lane] = item }
-        return heads.values.sorted { $0.position < $1.position }
+        return heads.values.filter { $0.due == 0 }.sorted { $0.position < $1.position }
+    }
+
+    private mutating func becomeDue() {
+        for index in world.items.indices where world.items[index].due <= world.now { world.items[index].due = 0 }
+    }
+
+    private var dueIn: Duration? {
+        world.items.map(\.due).filter { $0 > 0 }.min().map { .nanoseconds($0 - world.now) }
     }
 
     private func isBlocked(_ lane: String) -> Bool {
@@ -676,6 +697,7 @@ private struct QueueInAWorld: ExplorableMachine {
                 let first = world.items.first { $0.lane == mutation.entity }
                 try require(first?.position == mutation.position, "\(mutation.position) is sent out of order")
                 try require(!isBlocked(mutation.entity), "lane \(mutation.entity) is blocked")
+                try require(first.map { $0.due <= world.now } ?? false, "\(mutation.position) is sent before its date")
             }
             try require(Set(request.lanes).count == positions.count, "two of one lane go together")
             try require(Set(request.mutations.map(\.kind)).count == 1, "two kinds go together")
@@ -708,6 +730,9 @@ private struct QueueInAWorld: ExplorableMachine {
             try require(world.wasResumed || isStored || isForAQuota || isByHand, "a pause that is not stored")
         case .lockedOut:
             try require(!world.hadLockLast, "it is locked out by nobody")
+        case .waiting(let until):
+            try require(until > now || until.nanoseconds >= world.now - 1_000_000_000, "a wait that is over")
+            try require(after == .again || dueIn != nil, "it waits for nothing")
         case .offline, .stalled:
             break
         }

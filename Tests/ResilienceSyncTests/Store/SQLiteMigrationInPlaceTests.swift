@@ -123,13 +123,17 @@
             #expect(found == Array(repeating: 3, count: 8))
         }
 
-        @Test("a file of version 3 is opened, its mutations are there, and their claims are counted from then on")
-        func version3() async throws {
+        @Test(
+            "a file of version 3 or 4 is opened, its mutations are there, and their claims and dates count from then on",
+            arguments: [3, 4])
+        func laterVersions(version: Int) async throws {
             do { _ = try await SQLiteStore(path: path).append([Mutation("a1")], under: AppendRules(), at: Date()) }
             try Stranger.execute(
                 """
-                ALTER TABLE resilience_mutation DROP COLUMN claims; PRAGMA user_version = 3;
-                UPDATE resilience_setting SET value = '3' WHERE name = 'resilience_schema'
+                DROP INDEX resilience_waiting; ALTER TABLE resilience_mutation DROP COLUMN not_before;
+                \(version == 3 ? "ALTER TABLE resilience_mutation DROP COLUMN claims;" : "")
+                PRAGMA user_version = \(version);
+                UPDATE resilience_setting SET value = '\(version)' WHERE name = 'resilience_schema'
                 """, at: path)
             for claims in 1...2 {
                 let store = try SQLiteStore(path: path)
@@ -137,6 +141,11 @@
                 let claimed = try await store.apply([], claiming: heads.map(\.position), at: Date())
                 #expect(claimed.map(\.mutation.id) == ["a1"] && claimed.map(\.claims) == [claims])
             }
+            let store = try SQLiteStore(path: path)
+            let date = Date(timeIntervalSince1970: 1_800_000_000)
+            try await store.append([Mutation(id: "b1", entity: "b", kind: "create", notBefore: date)])
+            #expect(try await store.heads(after: .min, limit: 9).map(\.id) == ["a1"])
+            #expect(try await store.heads(after: .min, limit: 9, at: date).heads.map(\.id) == ["a1", "b1"])
         }
 
         @Test(

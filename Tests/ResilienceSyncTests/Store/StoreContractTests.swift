@@ -53,7 +53,8 @@ import Testing
             findsTheDead, neverSeals, removesTooMuch, locksForAll, unlocksForAll, forgetsWhoLocked,
             keepsAllTheDead, neverTooOld, dropsSilently, neverOvertaken, revivesTheOvertaken,
             revivesBeforeTheAttempted, countsRevivedForAttempted, dropsByTheClock, diesInTheFuture, forgetsFailures,
-            findsOnlyPending, findsStale, cancelsTheDead, cancelsNothing, cancelledOvertakesNothing
+            findsOnlyPending, findsStale, cancelsTheDead, cancelsNothing, cancelledOvertakesNothing,
+            clearedOvertakesNothing, ignoresDates, isDueTooEarly, ignoresDatesOfMerges
 
         var trial: String {
             switch self {
@@ -70,6 +71,9 @@ import Testing
             case .coalescesIntoAttempted: "nothing is coalesced into what may have been sent"
             case .revivesWithFailures, .revivesNothing: "reviving"
             case .countsTheDead: "totals"
+            case .clearedOvertakesNothing: "clearing overtakes as cancelling does"
+            case .ignoresDates, .isDueTooEarly: "what waits for its date, and what is behind it, is no head before"
+            case .ignoresDatesOfMerges: "what may be sent only later than what is there is not coalesced with it"
             case .keepsEmptySettings, .forgetsSettings: "settings"
             case .reusesPositions: "positions are never given twice"
             case .changesTexts: "texts of any characters"
@@ -124,6 +128,10 @@ import Testing
             var mutations = mutations
             var rules = rules
             switch fault {
+            case .ignoresDatesOfMerges where mutations.count == 1 && inner.totals().pending > 0:
+                mutations[0].notBefore = nil
+            case .ignoresDates:
+                for index in mutations.indices { mutations[index].notBefore = nil }
             case .notAtomic where mutations.count > 1:
                 var all = AppendResult()
                 for mutation in mutations {
@@ -187,8 +195,8 @@ import Testing
             return appended
         }
 
-        func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
-            inner.heads(after: position, limit: size(limit))
+        func heads(after position: Int64, limit: Int, at date: Date) async throws -> LaneHeads {
+            inner.heads(after: position, limit: size(limit), at: fault == .isDueTooEarly ? date + 1 : date)
         }
 
         func pendingEntities(among entities: [String]) async throws -> [String] {
@@ -369,6 +377,10 @@ import Testing
         func seal() async throws -> Int64 { fault == .neverSeals ? .max : inner.seal() }
 
         func removePending(_ positions: [Int64]) async throws -> Int {
+            if fault == .clearedOvertakesNothing {
+                let dead = inner.dead(after: .min, limit: .max).filter { !$0.isOvertaken || isBeforeAnAttempted($0) }
+                state.withLock { $0.kept.formUnion(dead.map(\.position)) }
+            }
             if fault == .clearsTheDead { _ = inner.discard(await inner.deadPositions()) }
             if fault == .reusesPositions, inner.totals().dead == 0 {
                 let count = inner.removePending(positions)

@@ -179,7 +179,7 @@ extension PostgreSQLStore {
             let rows = try await session.run(
                 """
                 SELECT \(name("end_append"))($1::bytea[], $2::bytea[], $3::bytea[], $4::int8[], $5::bytea[], $6::float8[],
-                $7::bytea[], $8::int8[], $9::bytea[], $10::int8[], $11::bytea[], $12::bytea[], $13::int8[], $14::float8)
+                $7::bytea[], $8::int8[], $9::bytea[], $10::int8[], $11::bytea[], $12::bytea[], $13::int8[], $14::float8, $15::float8[])
                 """,
                 [
                     .texts(chunk.map(\.id)), .texts(chunk.map(\.entity)), .texts(chunk.map(\.kind)),
@@ -189,6 +189,8 @@ extension PostgreSQLStore {
                     .texts(replaced.map(\.mutation.kind)), .integers(replaced.map(\.mutation.operation.number)),
                     .texts(replaced.map(\.mutation.idempotencyKey)), .arraysOfBytes(replaced.map(\.mutation.payload)),
                     .integers(removed), .real(date.timeIntervalSinceReferenceDate),
+                    // A date that is past is none.
+                    .reals(chunk.map { $0.notBefore?.timeIntervalSinceReferenceDate ?? -.infinity }),
                 ])
             number = try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).integer(0)
         }
@@ -252,8 +254,7 @@ extension SyncQueue {
             throw SyncQueueError.unreadable(path: "\(type(of: store))", reason: "It is no PostgreSQLStore.")
         }
         guard !mutations.isEmpty else { return AppendResult() }
-        try Self.check(mutations)
-        state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
+        try prepare(mutations)
         let appended = try await store.append(
             mutations, under: configuration.appending, at: date, joining: session)
         if telling { try await store.tell(in: session) }

@@ -193,7 +193,8 @@ extension PostgreSQLStore {
         return stream
     }
 
-    /// Whether a queue that looks now finds something: a lane that nobody has, one whose head is not known, or another pause.
+    /// Whether a queue that looks now finds something: a lane that nobody has, one whose head is not known, another pause, or a mutation
+    /// that is due before any that this store knows of.
     /// One statement, since all queues hear of each mutation, and one of them sends it.
     private func hasNews() async -> Bool {
         func lease() -> MonotonicInstant? { state.withLock { $0.holder == nil ? $0.leaseEnd : nil } }
@@ -204,8 +205,8 @@ extension PostgreSQLStore {
             SELECT (EXISTS (SELECT 1 FROM (SELECT l.worker FROM \(name("lane")) l WHERE l.head IS NOT NULL
             ORDER BY l.head) f WHERE NOT EXISTS (SELECT 1 FROM \(name("worker")) w
             WHERE w.worker = f.worker AND w.until >= clock_timestamp()))
-            OR EXISTS (SELECT 1 FROM \(name("late"))))::int4::int8, \(schema.pauses)
-            """, [])
+            OR EXISTS (SELECT 1 FROM \(name("late"))) OR coalesce(\(nextDue) < $1::float8, false))::int4::int8, \(schema.pauses)
+            """, [.real(state.withLock { $0.knownDue }?.timeIntervalSinceReferenceDate ?? .infinity)])
         // Whoever looks is told what is wrong with the server.
         guard let row = rows?.first, row.count == 2, row[0] == .integer(0), lease() == before else { return true }
         return row[1] != state.withLock { Self.text(of: $0.knownPauses) }

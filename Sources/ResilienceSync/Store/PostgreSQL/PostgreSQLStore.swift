@@ -44,6 +44,8 @@ public final class PostgreSQLStore: MutationStore {
         var clock: (date: Date, instant: MonotonicInstant)?
         /// The stored pauses, as this store read or wrote them last.
         var knownPauses: [String: String] = [:]
+        /// When the next mutation is due, as this store was told last.
+        var knownDue: Date?
         /// When the others were told last, and whether they are told again soon.
         var toldAt = MonotonicInstant.distantPast
         var tellsSoon = false
@@ -142,27 +144,34 @@ public final class PostgreSQLStore: MutationStore {
         return appended
     }
 
-    public func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
-        guard limit > 0 else { return [] }
+    public func heads(after position: Int64, limit: Int, at date: Date) async throws -> LaneHeads {
         let worker = isShared ? state.withLock { $0.worker } : nil
         let most = worker == nil ? Self.mostRows : lanesAtOnce
         let began = timeBase.now
         let rows = try await again {
             try await self.engine.run(
-                "SELECT * FROM \(self.name("heads"))($1::int8, $2::float8, $3::int8, $4::int8)",
+                "SELECT * FROM \(self.name("heads"))($1::int8, $2::float8, $3::int8, $4::int8, $5::float8)",
                 [
                     .optional(worker), .real(self.lease / .seconds(1)), .integer(position),
-                    .integer(Int64(min(limit, most))),
+                    .integer(Int64(max(0, min(limit, most)))), .real(date.timeIntervalSinceReferenceDate),
                 ])
         }
-        if !rows.isEmpty { renewed(worker, since: began) }
-        return try rows.map { row in
+        var found = LaneHeads()
+        for row in rows {
             let row = try PostgreSQLColumns(row, count: 8, path: path)
-            return LaneHead(
-                position: try row.integer(0), id: try row.text(1), entity: try row.text(2), kind: try row.text(3),
-                queuedAt: try row.date(4), failures: try row.count(5), bytes: try row.count(6),
-                claims: try row.count(7))
+            if row.columns[0] == .null {
+                found.nextDue = try row.date(4)
+                continue
+            }
+            found.heads.append(
+                LaneHead(
+                    position: try row.integer(0), id: try row.text(1), entity: try row.text(2), kind: try row.text(3),
+                    queuedAt: try row.date(4), failures: try row.count(5), bytes: try row.count(6),
+                    claims: try row.count(7)))
         }
+        if !found.heads.isEmpty { renewed(worker, since: began) }
+        state.withLock { [due = found.nextDue] in $0.knownDue = due }
+        return found
     }
 
     /// The most rows of a page, whatever the caller asks for: all of them are in memory at once.
@@ -329,14 +338,20 @@ public final class PostgreSQLStore: MutationStore {
                 """
                 SELECT coalesce(sum(pending), 0)::int8, coalesce(sum(bytes), 0)::int8, coalesce(sum(dead), 0)::int8,
                 coalesce(sum(dead_bytes), 0)::int8,
-                (SELECT queued_at FROM \(self.name("mutation")) WHERE state + 0 = 0 ORDER BY position + 0 LIMIT 1)
+                (SELECT queued_at FROM \(self.name("mutation")) WHERE state + 0 = 0 ORDER BY position + 0 LIMIT 1),
+                \(self.nextDue)
                 FROM \(self.name("total"))
                 """, [])
         }
-        let row = try PostgreSQLColumns(rows.first ?? [], count: 5, path: path)
+        let row = try PostgreSQLColumns(rows.first ?? [], count: 6, path: path)
         return QueueTotals(
             pending: try row.count(0), bytes: try row.count(1), dead: try row.count(2), deadBytes: try row.count(3),
-            oldest: try row.optionalDate(4))
+            oldest: try row.optionalDate(4), nextDue: try row.optionalDate(5))
+    }
+
+    /// When the next mutation is due; NULL if none waits for its date.
+    var nextDue: String {
+        "(SELECT not_before FROM \(name("mutation")) WHERE not_before IS NOT NULL ORDER BY not_before LIMIT 1)"
     }
 
     public func setting(_ name: String) async throws -> String? {
