@@ -94,9 +94,9 @@ extension SyncQueue {
                     await checkHealth()
                 case .countPending:
                     let (pending, heads, others) = try await uncancelled {
-                        if try await self.store.othersHaveHeads() { return (0, 0, true) }
                         let pending = try await self.store.totals().pending
                         guard pending > 0 else { return (0, 0, false) }
+                        if try await self.store.othersHaveHeads() { return (pending, 0, true) }
                         // Dead mutations may block lanes whatever this queue's rule is.
                         let heads = try await self.store.heads(after: .min, limit: 1).count
                         // Another may have been given what has come since.
@@ -111,7 +111,13 @@ extension SyncQueue {
                     let (report, after) = change { $0.roundEnded(end, at: $1) }
                     total.add(report)
                     if after == .again { continue }
-                    goOn(after)
+                    // Who follows the store hears of what others leave, and need not ask for it each second.
+                    let hears = state.withLock { $0.isFollowing && $0.drains.isEmpty && total.requests == 0 }
+                    if case .lockedOut = report.end, store.isShared, hears {
+                        tellWatchers()
+                    } else {
+                        goOn(after)
+                    }
                     return .success(total)
                 case .fail:
                     goOn(change { state, _ in state.flightFailed(failure) })

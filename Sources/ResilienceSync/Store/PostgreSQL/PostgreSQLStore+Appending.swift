@@ -256,7 +256,7 @@ extension SyncQueue {
         state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
         let appended = try await store.append(
             mutations, under: configuration.appending, at: date, joining: session)
-        if telling { try await store.tell(in: session) }
+        if telling { try await store.tell(.news(PostgreSQLStore.newNumber()), in: session) }
         return appended
     }
 }

@@ -44,9 +44,14 @@ public final class PostgreSQLStore: MutationStore {
         var clock: (date: Date, instant: MonotonicInstant)?
         /// The stored pauses, as this store read or wrote them last.
         var knownPauses: [String: String] = [:]
-        /// When the others were told last, and whether they are told again soon.
+        /// When the others were told last, and whether they are told again soon, and of a pause.
         var toldAt = MonotonicInstant.distantPast
         var tellsSoon = false
+        var tellsEverybody = false
+        /// What this store has heard from others.
+        var news = NewsStateMachine()
+        /// The heads that the holder has taken and of which it has told nothing yet.
+        var unsent: Set<Int64> = []
     }
 
     /// How many queues send.
@@ -147,17 +152,31 @@ public final class PostgreSQLStore: MutationStore {
         let worker = isShared ? state.withLock { $0.worker } : nil
         let most = worker == nil ? Self.mostRows : lanesAtOnce
         let began = timeBase.now
-        let rows = try await again {
+        // Whoever has looked from the beginning, and has found less than it asked for, has taken all that was free.
+        let news = worker != nil && position == .min ? state.withLock { $0.news.unserved } : nil
+        let heads = "SELECT * FROM \(name("heads"))($1::int8, $2::float8, $3::int8, $4::int8)"
+        var values: [StatementValue] = [
+            .optional(worker), .real(lease / .seconds(1)), .integer(position), .integer(Int64(min(limit, most))),
+        ]
+        if let news { values += [.text(name.channel), .text(NewsStateMachine.Notification.served(news).text)] }
+        var rows = try await again { [values] in
             try await self.engine.run(
-                "SELECT * FROM \(self.name("heads"))($1::int8, $2::float8, $3::int8, $4::int8)",
-                [
-                    .optional(worker), .real(self.lease / .seconds(1)), .integer(position),
-                    .integer(Int64(min(limit, most))),
-                ])
+                news == nil
+                    ? heads
+                    : """
+                    WITH h AS MATERIALIZED (\(heads)), t AS MATERIALIZED (SELECT CASE WHEN (SELECT count(*) FROM h) < $4
+                    THEN pg_notify($5::text, $6::text) END IS NULL) SELECT h.* FROM t LEFT JOIN h ON true
+                    """, values)
         }
+        if news != nil { rows.removeAll { $0.first == .null } }
         if !rows.isEmpty { renewed(worker, since: began) }
+        if worker != nil {
+            let served = rows.count < min(limit, most) ? news : nil
+            state.withLock { $0.news.looked(foundSome: !rows.isEmpty, served: served) }
+        }
         return try rows.map { row in
             let row = try PostgreSQLColumns(row, count: 8, path: path)
+            if worker != nil { state.withLock { _ = $0.unsent.insert((try? row.integer(0)) ?? 0) } }
             return LaneHead(
                 position: try row.integer(0), id: try row.text(1), entity: try row.text(2), kind: try row.text(3),
                 queuedAt: try row.date(4), failures: try row.count(5), bytes: try row.count(6),
@@ -240,15 +259,23 @@ public final class PostgreSQLStore: MutationStore {
             ).map { try PostgreSQLRow($0, path: self.path) }
         }
         var result = ApplyResult()
+        var isLost = false
         for row in rows {
             switch row.what {
             case 0:
                 let number = try row.number
-                if number & 1 == 0 { renewed(worker, since: began) } else { lost(worker) }
+                isLost = number & 1 != 0
+                isLost ? lost(worker) : renewed(worker, since: began)
                 result.hasOtherPause = number & 2 != 0
             case 1: result.dropped.append(try row.id)
             default: result.claimed.append(try row.stored)
             }
+        }
+        // What was claimed and is not there is not sent, either.
+        let gone = isLost || result.hasOtherPause ? [] : Set(positions).subtracting(result.claimed.map(\.position))
+        state.withLock { state in
+            state.unsent.subtract(gone)
+            state.unsent.subtract(changes.map(\.position))
         }
         return result
     }
@@ -388,7 +415,10 @@ public final class PostgreSQLStore: MutationStore {
             }
         }
         guard Self.isPause(name) else { return }
-        state.withLock { $0.knownPauses[name] = value }
+        state.withLock { state in
+            state.knownPauses[name] = value
+            state.tellsEverybody = true
+        }
         tellOthers()
     }
 }
