@@ -13,29 +13,33 @@ struct NewsStateMachineTests {
 
     /// A queue that found something when it looked last.
     private var first: Machine {
-        var machine = Machine()
+        var machine = Machine(name: "a")
         machine.looked(foundSome: true, served: nil)
         return machine
     }
 
     /// One that has heard of another.
     private var other: Machine {
-        var machine = Machine()
-        _ = heard(&machine, .served("0"))
+        var machine = Machine(name: "a")
+        _ = heard(&machine, .served("0", by: "b"))
         return machine
     }
 
-    @Test("who found something the last time begins at once, and then only if it found something again")
+    @Test("who found something the last time begins at once, until another has said that it served something")
     func begins() {
         var machine = first
         #expect(heard(&machine, .news("1")) == start)
         #expect(machine.next(at: start) == .begin)
         #expect(machine.next(at: start) == .wait)
-        #expect(heard(&machine, .news("2"))! > start)
-        machine.looked(foundSome: true, served: "2")
-        #expect(heard(&machine, .news("3")) == start)
-        machine.looked(foundSome: false, served: nil)
-        #expect(machine.next(at: start) == .begin, "to find nothing without news is no sign of others")
+        machine.looked(foundSome: false, served: "1")
+        _ = heard(&machine, .served("1", by: "a"))
+        #expect(heard(&machine, .news("2")) == start, "it has found it before it was told")
+        #expect(machine.next(at: start) == .begin)
+        _ = heard(&machine, .served("2", by: "b"))
+        #expect(heard(&machine, .news("3"))! > start)
+        machine.looked(foundSome: true, served: nil)
+        _ = machine.heard(.served("3", by: "a"), at: start, chance: 0)
+        #expect(heard(&machine, .news("4")) == start)
     }
 
     @Test("others wait, look if nobody says that it is served, and do not if somebody does")
@@ -47,7 +51,7 @@ struct NewsStateMachineTests {
         var told = machine
         #expect(machine.next(at: at) == .look("1"))
         #expect(machine.next(at: at) == .wait)
-        #expect(heard(&told, .served("1")) == nil)
+        #expect(heard(&told, .served("1", by: "b")) == nil)
         #expect(told.next(at: at) == .wait)
     }
 
@@ -56,7 +60,7 @@ struct NewsStateMachineTests {
         var machine = other
         let at = heard(&machine, .news("1"))!
         #expect(heard(&machine, .news("2"), after: .milliseconds(1)) == nil, "it looks for both at once")
-        #expect(heard(&machine, .served("1"), after: .milliseconds(2)) == nil)
+        #expect(heard(&machine, .served("1", by: "b"), after: .milliseconds(2)) == nil)
         #expect(machine.unserved == "2")
         #expect(machine.next(at: at) == .look("2"))
     }
@@ -84,7 +88,7 @@ struct NewsStateMachineTests {
 
     @Test("notifications are read as they were written")
     func texts() {
-        for notification: Machine.Notification in [.everybody, .news("a1"), .left("b"), .served("n2")] {
+        for notification: Machine.Notification in [.everybody, .news("a1"), .left("b"), .served("n2", by: "b")] {
             #expect(Machine.Notification(notification.text) == notification)
         }
     }
@@ -92,7 +96,7 @@ struct NewsStateMachineTests {
     /// Queues and lanes: a look, and taking what is free, are one step each, as they are one statement each.
     private struct Fleet {
         struct Follower {
-            var machine = Machine()
+            var machine: Machine
             var inbox: [Machine.Notification] = []
             /// What it is about to do.
             var isLooking: String??
@@ -107,6 +111,11 @@ struct NewsStateMachineTests {
         var numbers = 0
         var looks = 0
         let lanesAtOnce = 2
+
+        init(count: Int, now: MonotonicInstant) {
+            followers = (0..<count).map { Follower(machine: Machine(name: "\($0)")) }
+            self.now = now
+        }
 
         mutating func tell(_ notification: Machine.Notification) {
             for index in followers.indices { followers[index].inbox.append(notification) }
@@ -123,7 +132,7 @@ struct NewsStateMachineTests {
                 looks += 1
                 let unserved = followers[index].machine.unserved
                 if free == 0 {
-                    if let unserved { tell(.served(unserved)) }
+                    if let unserved { tell(.served(unserved, by: "\(index)")) }
                 } else if number == nil || unserved != nil {
                     followers[index].sends = true
                 }
@@ -133,7 +142,7 @@ struct NewsStateMachineTests {
                 free -= taken
                 let served = taken < lanesAtOnce ? news : nil
                 followers[index].machine.looked(foundSome: taken > 0, served: served)
-                if let served { tell(.served(served)) }
+                if let served { tell(.served(served, by: "\(index)")) }
                 // With a full page it looks again.
                 followers[index].sends = taken == lanesAtOnce
             } else {
@@ -152,7 +161,7 @@ struct NewsStateMachineTests {
         for seed in 0..<3_000 as Range<UInt64> {
             var generator = SplitMix64(seed: seed)
             var fleet = Fleet(
-                followers: Array(repeating: .init(), count: Int.random(in: 1...5, using: &generator)), now: start)
+                count: Int.random(in: 1...5, using: &generator), now: start)
             for _ in 0..<300 {
                 switch Int.random(in: 0..<10, using: &generator) {
                 case 0:
@@ -186,7 +195,7 @@ struct NewsStateMachineTests {
     @Test("of fifty queues one looks for each news, once it is known who is first")
     func fewLook() {
         var generator = SplitMix64(seed: 1)
-        var fleet = Fleet(followers: Array(repeating: .init(), count: 50), now: start)
+        var fleet = Fleet(count: 50, now: start)
         for number in 0..<100 {
             if number == 1 { fleet.looks = 0 }
             fleet.free += 1

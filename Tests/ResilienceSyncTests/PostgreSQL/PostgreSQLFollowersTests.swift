@@ -53,6 +53,31 @@
             _ = try await (store ?? silent).append(ids.map { Mutation($0) }, under: AppendRules(), at: Date())
         }
 
+        @Test("of many queues that follow a store one sends what comes, and the others ask the server for nothing")
+        func oneLooks() async throws {
+            let (filler, fixture) = (try await store(database.engine), Fixture())
+            try await append(["a1"])
+            var engines: [Engine] = []
+            var followers: [Task<Void, Never>] = []
+            for _ in 0..<5 {
+                let engine = try Engine()
+                engines.append(engine)
+                // The others wait by this clock, which stands still.
+                let queue = fixture.queue(try await store(engine, timeBase: fixture.clock))
+                followers.append(Task { await queue.followStore() })
+                await engine.waitForLook()
+                await fixture.server.waitForCalls(1)
+            }
+            let before = engines.map { $0.count.withLock { $0 } }
+            for number in 2...20 {
+                try await append(["b\(number)"], to: filler)
+                await fixture.server.waitForCalls(number)
+            }
+            withExtendedLifetime(filler) {}
+            #expect(engines.map { $0.count.withLock { $0 } }.dropFirst() == before.dropFirst())
+            for follower in followers { follower.cancel() }
+        }
+
         @Test("if the queue that looked first is gone, another looks in its place")
         func firstIsGone() async throws {
             let (filler, fixture) = (try await store(database.engine), Fixture())
@@ -118,7 +143,7 @@
                     heads.map { .acknowledged($0.position) }, claiming: [], keeping: DeadLimits(), at: Date())
             }
             #expect(try await one.heads(after: .min, limit: 10) == [])
-            #expect(await texts.next() == "s" + news.dropFirst())
+            #expect(await texts.next() == "s\(news.dropFirst()).\(one.state.withLock { $0.news.name })")
         }
 
         @Test(

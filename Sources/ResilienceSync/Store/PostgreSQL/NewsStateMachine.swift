@@ -3,8 +3,8 @@ import Resilience
 /// Decides when a queue that follows a shared store looks, so that not all of them look for each mutation.
 ///
 /// All hear the same notifications, in the same order. Some are news, each with a number of its own; whoever finds that no
-/// lane is free any more says which news it had heard of before it looked. A queue that found something the last time looks
-/// at once. The others wait, each for another time, and look unless it was said meanwhile that what they heard is served.
+/// lane is free any more says which news it had heard of before it looked. The queue that said so last, or that found something
+/// since, looks at once. The others wait, each for another time, and look unless it was said meanwhile that what they heard is served.
 struct NewsStateMachine: Sendable, Hashable {
     /// Longer than the first needs to take what is free. Nobody is known to be the first until one has said something.
     static let leastWait = Duration.milliseconds(50)
@@ -18,7 +18,7 @@ struct NewsStateMachine: Sendable, Hashable {
         case news(String)
         /// A queue ended without sending all that it had taken.
         case left(String)
-        case served(String)
+        case served(String, by: String)
 
         init(_ text: String) {
             let number = String(text.dropFirst())
@@ -26,7 +26,7 @@ struct NewsStateMachine: Sendable, Hashable {
                 switch text.first {
                 case "n": .news(number)
                 case "l": .left(number)
-                case "s": .served(number)
+                case "s": .served("\(number.prefix { $0 != "." })", by: "\(number.drop { $0 != "." }.dropFirst())")
                 default: .everybody
                 }
         }
@@ -36,7 +36,7 @@ struct NewsStateMachine: Sendable, Hashable {
             case .everybody: ""
             case .news(let number): "n\(number)"
             case .left(let number): "l\(number)"
-            case .served(let number): "s\(number)"
+            case .served(let number, let name): "s\(number).\(name)"
             }
         }
     }
@@ -49,6 +49,8 @@ struct NewsStateMachine: Sendable, Hashable {
         case begin
     }
 
+    /// Tells it from all others.
+    let name: String
     /// The last news that was heard, if nobody has said that it is served.
     private(set) var unserved: String?
     private var looksAt: MonotonicInstant?
@@ -56,6 +58,8 @@ struct NewsStateMachine: Sendable, Hashable {
     private var isFirst = false
     private var knowsOthers = false
     private var leftSome = false
+
+    init(name: String) { self.name = name }
 
     /// - Parameter chance: From 0 to 1.
     /// - Returns: When to ask for the ``next(at:)`` step; nil if not because of this.
@@ -75,8 +79,10 @@ struct NewsStateMachine: Sendable, Hashable {
             let wait = knowsOthers ? Self.leastWait + Self.spread * chance : Self.leastWait * chance
             looksAt = isFirst ? now : now + wait
             return looksAt
-        case .served(let number):
+        case .served(let number, let name):
             knowsOthers = true
+            // Of two that began at once, one stays the first: all hear the same as the last.
+            isFirst = name == self.name
             served(number)
             return nil
         }
@@ -90,11 +96,7 @@ struct NewsStateMachine: Sendable, Hashable {
         guard isDue || mustLook else { return .wait }
         defer { mustLook = false }
         if isDue { looksAt = nil }
-        if isDue, isFirst {
-            // Until it finds something again.
-            isFirst = false
-            return .begin
-        }
+        if isDue, isFirst { return .begin }
         return .look(mustLook ? nil : unserved)
     }
 

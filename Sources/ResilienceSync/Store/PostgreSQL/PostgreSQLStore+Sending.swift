@@ -242,7 +242,9 @@ extension PostgreSQLStore {
         func lease() -> MonotonicInstant? { state.withLock { $0.holder == nil ? $0.leaseEnd : nil } }
         // A queue that sends is told in any case: a lane that it has just taken is free again if it ends without sending.
         guard let before = lease() else { return true }
-        let news = state.withLock { $0.news.unserved }
+        let served = state.withLock { state in
+            state.news.unserved.map { NewsStateMachine.Notification.served($0, by: state.news.name) }
+        }
         let rows = try? await engine.run(
             """
             WITH f AS MATERIALIZED (SELECT EXISTS (SELECT 1 FROM (SELECT l.worker FROM \(name("lane")) l
@@ -252,7 +254,7 @@ extension PostgreSQLStore {
             SELECT f.some::int4::int8, \(schema.pauses),
             (CASE WHEN NOT f.some AND $2::text <> '' THEN pg_notify($1::text, $2::text) END IS NULL)::int4::int8 FROM f
             """,
-            [.text(name.channel), .text(news.map { NewsStateMachine.Notification.served($0).text } ?? "")])
+            [.text(name.channel), .text(served?.text ?? "")])
         // Whoever looks is told what is wrong with the server.
         guard let row = rows?.first, row.count == 3, row[0] == .integer(0), lease() == before else { return true }
         return row[1] != state.withLock { Self.text(of: $0.knownPauses) }

@@ -49,7 +49,7 @@ public final class PostgreSQLStore: MutationStore {
         var tellsSoon = false
         var tellsEverybody = false
         /// What this store has heard from others.
-        var news = NewsStateMachine()
+        var news = NewsStateMachine(name: PostgreSQLStore.newNumber())
         /// The heads that the holder has taken and of which it has told nothing yet.
         var unsent: Set<Int64> = []
     }
@@ -153,12 +153,15 @@ public final class PostgreSQLStore: MutationStore {
         let most = worker == nil ? Self.mostRows : lanesAtOnce
         let began = timeBase.now
         // Whoever has looked from the beginning, and has found less than it asked for, has taken all that was free.
-        let news = worker != nil && position == .min ? state.withLock { $0.news.unserved } : nil
+        let (unserved, ownName) = state.withLock { ($0.news.unserved, $0.news.name) }
+        let news = worker != nil && position == .min ? unserved : nil
         let heads = "SELECT * FROM \(name("heads"))($1::int8, $2::float8, $3::int8, $4::int8)"
         var values: [StatementValue] = [
             .optional(worker), .real(lease / .seconds(1)), .integer(position), .integer(Int64(min(limit, most))),
         ]
-        if let news { values += [.text(name.channel), .text(NewsStateMachine.Notification.served(news).text)] }
+        if let news {
+            values += [.text(name.channel), .text(NewsStateMachine.Notification.served(news, by: ownName).text)]
+        }
         var rows = try await again { [values] in
             try await self.engine.run(
                 news == nil
