@@ -24,7 +24,7 @@
             }
             let engine = try PostgreSQLEngine(place, connections: 2)
             let store = try await PostgreSQLStore(engine, schema: schema, queue: name, migrates: false)
-            return await OpenQueue(store) { try? await store.tell(in: engine) }
+            return await OpenQueue(store) { try? await store.tellEverybody(in: engine) }
         }
     }
 

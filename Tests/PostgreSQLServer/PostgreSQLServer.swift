@@ -29,7 +29,7 @@ package final class PostgreSQLServer: Sendable {
     }
 
     /// What a command begins with to run as the owner.
-    private static var prefix: String {
+    static var prefix: String {
         owner.map { "setpriv --reuid=\($0.user) --regid=\($0.group) --clear-groups " } ?? ""
     }
 

@@ -92,9 +92,9 @@ extension SyncQueue {
                     await checkHealth()
                 case .countPending:
                     let (pending, heads, dueIn, others) = try await uncancelled { () -> (Int, Int, Duration?, Bool) in
-                        if try await self.store.othersHaveHeads() { return (0, 0, nil, true) }
                         let pending = try await self.store.totals().pending
                         guard pending > 0 else { return (0, 0, nil, false) }
+                        if try await self.store.othersHaveHeads() { return (pending, 0, nil, true) }
                         // Dead mutations may block lanes whatever this queue's rule is.
                         let (heads, dueIn) = try await self.heads(after: .min, limit: 1)
                         // Another may have been given what has come since.
@@ -109,7 +109,13 @@ extension SyncQueue {
                     let (report, after) = change { $0.roundEnded(end, at: $1) }
                     total.add(report)
                     if after == .again { continue }
-                    goOn(after)
+                    // Who follows the store hears of what others leave, and need not ask for it each second.
+                    let hears = state.withLock { $0.isFollowing && $0.drains.isEmpty && total.requests == 0 }
+                    if case .lockedOut = report.end, store.isShared, hears {
+                        tellWatchers()
+                    } else {
+                        goOn(after)
+                    }
                     return .success(total)
                 case .fail:
                     goOn(change { state, _ in state.flightFailed(failure) })

@@ -136,10 +136,16 @@ extension SyncQueue {
     /// `SyncService` does this while it runs.
     public func followStore() async {
         guard let changes = store.changes() else { return }
+        state.withLock { $0.isFollowing = true }
+        defer { state.withLock { $0.isFollowing = false } }
         for await _ in changes {
-            if state.withLock({ $0.machine.flush.isStopped }) || Task.isCancelled { return }
-            // If it fails, the flight that is triggered tells.
-            try? await readPause()
+            let now = now
+            let (isStopped, begins) = state.withLock { state in
+                (state.machine.flush.isStopped, state.flight == nil && state.machine.pausedUntil(at: now) == nil)
+            }
+            if isStopped || Task.isCancelled { return }
+            // A flight that begins reads it by itself. If this fails, the flight that is triggered tells.
+            if !begins { try? await readPause() }
             state.withLock { $0.waker.take() }?.resume()
             trigger()
         }

@@ -52,6 +52,8 @@ public final class SyncQueue: Sendable {
         var failure: (any Error)?
         /// The entities for which mutations were enqueued or acknowledged since each pull of a page began.
         var pulls: [ObjectIdentifier: Set<String>] = [:]
+        /// Whether it hears of what others do with the store.
+        var isFollowing = false
         /// What each drain in progress has seen.
         var drains: [ObjectIdentifier: FlushReport] = [:]
         /// Tasks that wait for a flight, or a clearing, to end.

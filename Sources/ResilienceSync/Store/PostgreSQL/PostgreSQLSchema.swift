@@ -14,7 +14,8 @@ struct PostgreSQLSchema: Sendable {
 
     /// The statements that make them of those of an earlier version, in order.
     func migration(from version: Int) -> [String] {
-        (version > 1 ? [] : ["ALTER TABLE \(name("mutation")) ADD COLUMN claims int4 NOT NULL DEFAULT 0"])
+        let mutation = name("mutation")
+        return (version > 1 ? [] : ["ALTER TABLE \(mutation) ADD COLUMN claims int4 NOT NULL DEFAULT 0"])
             + (version > 2
                 ? []
                 : ["ALTER TABLE \(name("sender")) ADD COLUMN \(Self.sealed)"]
@@ -22,7 +23,10 @@ struct PostgreSQLSchema: Sendable {
                         "DROP INDEX \"\(name.schema)\".\(name.index($0))"
                     }
                     + indexes)
-            + ["ALTER TABLE \(name("mutation")) ADD COLUMN \(Self.notBefore)", waiting]
+            + [
+                "ALTER TABLE \(mutation) ADD COLUMN \(Self.notBefore)", waiting,
+                "ALTER TABLE \(mutation) SET (fillfactor = \(Self.fillFactor))",
+            ]
             + functions.map {
                 "DROP FUNCTION IF EXISTS \($0.dropFirst("CREATE FUNCTION ".count).prefixBeforeParenthesis)"
             }
@@ -75,7 +79,7 @@ struct PostgreSQLSchema: Sendable {
                 idempotency_key bytea NOT NULL,
                 last_error bytea,
                 payload bytea NOT NULL
-            ) WITH (fillfactor = 85, \(vacuum),
+            ) WITH (fillfactor = \(Self.fillFactor), \(vacuum),
                 toast.autovacuum_vacuum_threshold = 1000, toast.autovacuum_vacuum_scale_factor = 0.01)
             """,
             "CREATE UNIQUE INDEX \(name.index("id")) ON \(mutation) (\(key("id")))",
@@ -118,6 +122,9 @@ struct PostgreSQLSchema: Sendable {
     private var waiting: String {
         "CREATE INDEX \(name.index("waiting")) ON \(name("mutation")) (not_before) WHERE not_before IS NOT NULL"
     }
+
+    /// A claim finds room for another version of the row on its page, or all indexes get an entry more.
+    private static let fillFactor = 50
 
     private static let sealed =
         "sealed int8 NOT NULL DEFAULT 0 -- nothing is coalesced into mutations up to this position"
@@ -172,6 +179,13 @@ struct PostgreSQLSchema: Sendable {
     private func joining(_ position: String, _ condition: String) -> String {
         """
         CROSS JOIN LATERAL (SELECT * FROM \(name("mutation")) m WHERE m.position = \(position) AND \(condition) OFFSET 0) m
+        """
+    }
+
+    /// Joins the row of a table whose text is equal to another, in the same way.
+    private func joining(_ table: String, _ column: String, equalTo text: String, locking: String = "") -> String {
+        """
+        CROSS JOIN LATERAL (SELECT * FROM \(name(table)) t WHERE \(key("t.\(column)")) = \(key(text)) \(locking) OFFSET 0)
         """
     }
 
@@ -265,12 +279,14 @@ struct PostgreSQLSchema: Sendable {
                     FROM \(lane) l CROSS JOIN LATERAL (SELECT \(dead(of: "l.lane")) AS dead OFFSET 0) d
                     WHERE l.lane = ANY (v_locked)
                 ), emptied AS (
-                    DELETE FROM \(lane) l USING settled s WHERE l.lane = s.lane AND s.first IS NULL AND s.dead IS NULL
+                    DELETE FROM \(lane) l WHERE l.lane = ANY (ARRAY(
+                    SELECT s.lane FROM settled s WHERE s.first IS NULL AND s.dead IS NULL))
                 )
                 -- If the head stays, it may be in flight: then the lane is not given back.
                 UPDATE \(lane) l SET head = CASE WHEN s.first > 0 THEN s.first END,
                 worker = CASE WHEN l.worker = p_worker THEN NULL ELSE l.worker END
-                FROM settled s WHERE l.lane = s.lane AND (s.first IS NOT NULL OR s.dead IS NOT NULL)
+                FROM settled s WHERE l.lane = ANY (v_locked) AND l.lane = s.lane
+                AND (s.first IS NOT NULL OR s.dead IS NOT NULL)
                 AND l.head IS DISTINCT FROM CASE WHEN s.first > 0 THEN s.first END;
                 """),
             function(
@@ -292,8 +308,8 @@ struct PostgreSQLSchema: Sendable {
         let (mutation, lane) = (name("mutation"), name("lane"))
         let lockLanesOfEntities = """
             SELECT count(*) INTO v_count FROM (
-                SELECT l.lane FROM unnest(p_entities) e (entity) JOIN \(lane) l ON \(key("l.entity")) = \(key("e.entity"))
-                ORDER BY l.entity FOR UPDATE OF l
+                SELECT l.lane FROM (SELECT entity FROM unnest(p_entities) e (entity) ORDER BY entity OFFSET 0) e
+                \(joining("lane", "entity", equalTo: "e.entity", locking: "FOR UPDATE")) l
             ) t;
             """
         return [
@@ -307,7 +323,7 @@ struct PostgreSQLSchema: Sendable {
                 \(lockLanesOfEntities)
                 IF v_count < cardinality(p_entities) THEN
                     INSERT INTO \(lane) AS l (entity) SELECT e.entity FROM unnest(p_entities) e (entity)
-                    WHERE NOT EXISTS (SELECT 1 FROM \(lane) o WHERE \(key("o.entity")) = \(key("e.entity")))
+                    WHERE (SELECT o.lane FROM \(lane) o WHERE \(key("o.entity")) = \(key("e.entity")) LIMIT 1) IS NULL
                     ORDER BY e.entity ON CONFLICT (\(key("entity"))) DO UPDATE SET entity = l.entity;
                     -- Also one that another has made meanwhile, or it could be removed before this is committed.
                     \(lockLanesOfEntities)
@@ -317,9 +333,9 @@ struct PostgreSQLSchema: Sendable {
                 END IF;
                 RETURN QUERY SELECT 1::int8, m.position, m.id, NULL::bytea, m.kind, 0::int8, m.kind, 0::float8, 0::float8,
                 0::int8, 0::int8, NULL::bytea, NULL::float8, 0::int8, 0::int8, NULL::float8, NULL::bytea
-                FROM unnest(p_ids) i (id) JOIN \(mutation) m ON \(key("m.id")) = \(key("i.id"));
+                FROM unnest(p_ids) i (id) \(joining("mutation", "id", equalTo: "i.id")) m;
                 RETURN QUERY SELECT 2::int8, \(columns(ofLast: "m", entity: "e.entity"))
-                FROM unnest(p_merging) e (entity) JOIN \(lane) l ON \(key("l.entity")) = \(key("e.entity"))
+                FROM unnest(p_merging) e (entity) \(joining("lane", "entity", equalTo: "e.entity")) l
                 CROSS JOIN LATERAL (SELECT * FROM \(mutation) m WHERE m.lane BETWEEN l.lane AND l.lane AND m.state = 0
                 ORDER BY m.lane DESC, m.position DESC LIMIT 1) m;
                 IF p_limits = 1 THEN
@@ -338,7 +354,7 @@ struct PostgreSQLSchema: Sendable {
                 """,
                 returns: "int8",
                 declaring: [
-                    "v_positions int8[]", "v_lanes int8[]", "v_gone int8[]", "v_pending int8 := 0", "v_bytes int8 := 0",
+                    "v_lanes int8[]", "v_gone int8[]", "v_pending int8 := 0", "v_bytes int8 := 0",
                     "v_count int8",
                     "v_size int8",
                 ],
@@ -351,7 +367,7 @@ struct PostgreSQLSchema: Sendable {
                         payload = r.payload, queued_at = p_date
                         FROM unnest(r_positions, r_kinds, r_operations, r_keys, r_payloads)
                         r (position, kind, operation, key, payload)
-                        WHERE m.position = r.position AND \(isPending) AND NOT m.attempted
+                        WHERE m.position = ANY (r_positions) AND m.position = r.position AND \(isPending) AND NOT m.attempted
                         RETURNING octet_length(m.payload) AS bytes
                     ) SELECT count(*), coalesce(sum(bytes), 0) - v_size INTO v_count, v_bytes FROM replaced;
                     IF v_count < cardinality(r_positions) THEN
@@ -378,19 +394,17 @@ struct PostgreSQLSchema: Sendable {
                         CASE WHEN i.not_before > p_date THEN i.not_before END, i.payload
                         FROM unnest(p_ids, p_entities, p_kinds, p_operations, p_keys, p_created, p_not_before, p_payloads)
                         WITH ORDINALITY i (id, entity, kind, operation, key, created_at, not_before, payload, number)
-                        JOIN \(lane) l ON \(key("l.entity")) = \(key("i.entity")) ORDER BY i.number
-                        RETURNING position, lane, octet_length(payload) AS bytes
-                    ), first AS (SELECT lane, min(position) AS position FROM inserted GROUP BY lane)
-                    SELECT array_agg(lane), array_agg(position), (SELECT count(*) FROM inserted),
-                    (SELECT sum(bytes) FROM inserted) + v_bytes
-                    INTO v_lanes, v_positions, v_count, v_bytes FROM first;
+                        \(joining("lane", "entity", equalTo: "i.entity")) l ORDER BY i.number
+                        RETURNING lane, octet_length(payload) AS bytes
+                    ) SELECT array_agg(DISTINCT lane), count(*), sum(bytes) + v_bytes
+                    INTO v_lanes, v_count, v_bytes FROM inserted;
                     IF v_count < cardinality(p_ids) THEN
                         RAISE EXCEPTION 'a lane was removed meanwhile' USING ERRCODE = '40001';
                     END IF;
                     v_pending := v_pending + v_count;
-                    UPDATE \(lane) l SET head = f.position FROM unnest(v_lanes, v_positions) f (lane, position)
-                    WHERE l.lane = f.lane AND l.head IS NULL AND \(dead(of: "l.lane")) IS DISTINCT FROM 2
-                    AND \(first(of: "l.lane", from: "0::int8")) = f.position;
+                    UPDATE \(lane) l SET head = \(first(of: "l.lane", from: "0::int8"))
+                    WHERE l.lane = ANY (v_lanes) AND l.head IS NULL AND \(dead(of: "l.lane")) IS DISTINCT FROM 2
+                    AND \(first(of: "l.lane", from: "0::int8")) > 0;
                 END IF;
                 IF v_pending <> 0 OR v_bytes <> 0 THEN
                     INSERT INTO \(name("total")) VALUES (v_pending, v_bytes, 0, 0);
@@ -478,8 +492,8 @@ struct PostgreSQLSchema: Sendable {
                     AND NOT EXISTS (SELECT 1 FROM \(worker) o WHERE o.worker = l.worker))
                     ORDER BY l.head LIMIT p_limit FOR UPDATE OF l SKIP LOCKED
                 ), taken AS (
-                    UPDATE \(lane) l SET worker = p_worker FROM free f
-                    WHERE l.lane = f.lane AND f.worker IS DISTINCT FROM p_worker
+                    UPDATE \(lane) l SET worker = p_worker WHERE l.lane = ANY (ARRAY(
+                    SELECT f.lane FROM free f WHERE f.worker IS DISTINCT FROM p_worker))
                 )
                 SELECT m.position, m.id, f.entity, m.kind, m.queued_at, m.failures, octet_length(m.payload)::int8, m.claims::int8
                 FROM free f \(joining("f.head", isPending)) ORDER BY f.head;
@@ -552,8 +566,8 @@ struct PostgreSQLSchema: Sendable {
                         -- Whoever has its lane by now: the process that sent it has not ended.
                         UPDATE \(mutation) m SET claims = 0 WHERE m.position = c_positions[i] AND \(isPending);
                     ELSIF NOT v_lost AND (p_shared = 0 OR p_worker IS NULL OR EXISTS (
-                        SELECT 1 FROM \(mutation) m JOIN \(lane) l ON l.lane = m.lane
-                        WHERE m.position = c_positions[i] AND l.worker = p_worker))
+                        SELECT 1 FROM \(mutation) m WHERE m.position = c_positions[i]
+                        AND (SELECT l.worker FROM \(lane) l WHERE l.lane = m.lane) = p_worker))
                     THEN
                         IF c_kinds[i] = 1 THEN
                             UPDATE \(mutation) m SET attempted = true, claims = 0, last_error = c_errors[i],
@@ -602,16 +616,14 @@ struct PostgreSQLSchema: Sendable {
                 IF v_lost OR v_paused OR cardinality(p_claims) = 0 THEN RETURN; END IF;
                 -- What is no head any more when they are locked, since an older one was revived, is not claimed.
                 PERFORM 1 FROM \(mutation) m WHERE m.position = ANY (p_claims) AND \(isPending) FOR UPDATE;
-                RETURN QUERY WITH heads AS MATERIALIZED (
-                    SELECT c.number, m.position, l.entity
-                    FROM unnest(p_claims) WITH ORDINALITY c (position, number)
-                    \(joining("c.position", isPending))
-                    CROSS JOIN LATERAL (SELECT * FROM \(lane) l WHERE l.lane = m.lane AND l.head = m.position OFFSET 0) l
-                    WHERE p_shared = 0 OR p_worker IS NULL OR l.worker = p_worker
-                ), claimed AS (
-                    UPDATE \(mutation) m SET attempted = true, claims = least(m.claims, 2147483646) + 1 FROM heads h
-                    WHERE m.position = h.position AND \(isPending)
-                    RETURNING h.number AS n, \(columns(of: "m", entity: "h.entity"))
+                RETURN QUERY WITH claimed AS (
+                    UPDATE \(mutation) m SET attempted = true, claims = least(m.claims, 2147483646) + 1
+                    WHERE \(isPending) AND m.position = ANY (ARRAY(
+                        SELECT m.position FROM unnest(p_claims) c (position) \(joining("c.position", isPending))
+                        CROSS JOIN LATERAL (SELECT * FROM \(lane) l WHERE l.lane = m.lane AND l.head = m.position OFFSET 0) l
+                        WHERE p_shared = 0 OR p_worker IS NULL OR l.worker = p_worker))
+                    RETURNING array_position(p_claims, m.position) AS n,
+                    \(columns(of: "m", entity: "(SELECT l.entity FROM \(lane) l WHERE l.lane = m.lane)"))
                 )
                 SELECT 2::int8, t.position, t.id, t.entity, t.kind, t.operation, t.idempotency_key, t.created_at,
                 t.queued_at, 1::int8, t.failures, t.last_error, t.died_at, t.overtaken, t.claims, t.not_before, t.payload
@@ -649,7 +661,8 @@ struct PostgreSQLSchema: Sendable {
                     WHERE \(condition) AND d.position + 0 > p_after ORDER BY d.position + 0 LIMIT p_limit
                 LOOP
                     RETURN QUERY SELECT 0::int8, \(columns(of: "d", entity: "l.entity", overtaken: overtaken))
-                    FROM \(mutation) d JOIN \(lane) l ON l.lane = d.lane WHERE d.position = r.position;
+                    FROM \(mutation) d CROSS JOIN LATERAL (SELECT * FROM \(lane) l WHERE l.lane = d.lane OFFSET 0) l
+                    WHERE d.position = r.position;
                     v_bytes := v_bytes + r.bytes;
                     EXIT WHEN v_bytes >= \(pageBytes);
                 END LOOP;
@@ -696,7 +709,7 @@ struct PostgreSQLSchema: Sendable {
                     WHERE l.lane = d.lane AND NOT l.head = ANY (v_heads)))
                 ), revived AS (
                     UPDATE \(mutation) m SET state = 0, failures = 0, claims = 0, last_error = NULL, died_at = NULL,
-                    queued_at = p_date FROM chosen c WHERE m.position = c.position AND \(isDead)
+                    queued_at = p_date WHERE m.position = ANY (ARRAY(SELECT c.position FROM chosen c)) AND \(isDead)
                     RETURNING m.lane, octet_length(m.payload) AS bytes
                 ) SELECT array_agg(DISTINCT lane), count(*), sum(bytes) INTO v_lanes, v_count, v_bytes FROM revived;
                 IF v_count = 0 THEN RETURN 0; END IF;

@@ -257,7 +257,7 @@ extension SyncQueue {
         try prepare(mutations)
         let appended = try await store.append(
             mutations, under: configuration.appending, at: date, joining: session)
-        if telling { try await store.tell(in: session) }
+        if telling { try await store.tell(.news(PostgreSQLStore.newNumber()), in: session) }
         return appended
     }
 }

@@ -37,6 +37,7 @@ extension PostgreSQLStore {
         let isTaken = state.withLock { state in
             // Two queues on this store may have asked at the same time.
             guard state.holder == nil || state.holder == queue else { return false }
+            if state.worker != number { state.unsent = [] }
             (state.holder, state.worker, state.leaseEnd) = (queue, number, began + lease)
             return true
         }
@@ -49,13 +50,18 @@ extension PostgreSQLStore {
     }
 
     public func unlock(for queue: UUID) async {
-        let worker = state.withLock { state -> Int64? in
-            guard state.holder == queue else { return nil }
+        let (worker, leftSome) = state.withLock { state -> (Int64?, Bool) in
+            guard state.holder == queue else { return (nil, false) }
             defer { (state.holder, state.worker) = (nil, nil) }
             if let alarm = state.renewal.take() { timeBase.cancel(alarm) }
-            return state.worker
+            // A pause is for all.
+            let leftSome = isShared && !state.unsent.isEmpty && state.knownPauses.isEmpty
+            state.news.ended(leftSome: leftSome)
+            return (state.worker, leftSome)
         }
-        if let worker { await giveBack(worker) }
+        guard let worker else { return }
+        await giveBack(worker)
+        if leftSome, tellsOthers { try? await tell(.left(Self.newNumber()), in: engine) }
     }
 
     /// If it fails, the lease ends by itself.
@@ -155,19 +161,29 @@ extension PostgreSQLStore {
             return max(now, state.toldAt + Self.tellInterval)
         }
         guard let at else { return }
-        _ = timeBase.schedule(at: at) { [weak self] in
-            guard let self else { return }
+        // Also if the program needs the store no more by then.
+        _ = timeBase.schedule(at: at) {
             Task {
-                self.state.withLock { ($0.tellsSoon, $0.toldAt) = (false, self.timeBase.now) }
+                let isForAll = self.state.withLock { state in
+                    defer { (state.tellsSoon, state.tellsEverybody, state.toldAt) = (false, false, self.timeBase.now) }
+                    return state.tellsEverybody
+                }
                 // Whoever misses it looks now and then.
-                try? await self.tell(in: self.engine)
+                try? await self.tell(isForAll ? .everybody : .news(Self.newNumber()), in: self.engine)
             }
         }
     }
 
-    package func tell(in session: some StatementSession) async throws {
+    static func newNumber() -> String { String(UInt64.random(in: 0...UInt64.max), radix: 36) }
+
+    package func tellEverybody(in session: some StatementSession) async throws {
+        try await tell(.everybody, in: session)
+    }
+
+    func tell(_ notification: NewsStateMachine.Notification, in session: some StatementSession) async throws {
         do {
-            try await session.run("SELECT 1::int8 FROM pg_notify($1::text, '')", [.text(name.channel)])
+            try await session.run(
+                "SELECT 1::int8 FROM pg_notify($1::text, $2::text)", [.text(name.channel), .text(notification.text)])
         } catch let error as StatementError {
             throw failure(.use, error)
         }
@@ -176,14 +192,27 @@ extension PostgreSQLStore {
     public func changes() -> AsyncStream<Void>? {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let (hints, hint) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let notifications = engine.notifications(on: name.channel)
-        let listener = notifications.map { notifications in
-            Task { for await _ in notifications { hint.yield() } }
+        let listener = engine.notifications(on: name.channel).map { notifications in
+            Task { [weak self] in
+                for await text in notifications {
+                    guard let self else { return }
+                    let (now, chance) = (self.timeBase.now, Double.random(in: 0..<1))
+                    let at = self.state.withLock { $0.news.heard(.init(text), at: now, chance: chance) }
+                    if let at, at > now, self.isShared {
+                        _ = self.timeBase.schedule(at: at) { hint.yield() }
+                    } else if at != nil || !self.isShared {
+                        hint.yield()
+                    }
+                }
+            }
         }
-        let timer = Timer(timeBase: timeBase, interval: pollInterval) { hint.yield() }
+        let timer = Timer(timeBase: timeBase, interval: pollInterval) { [weak self] in
+            self?.state.withLock { $0.news.looksNowAndThen() }
+            hint.yield()
+        }
         timer.start()
         let looker = Task { [weak self] in
-            for await _ in hints where await self?.hasNews() ?? false { continuation.yield() }
+            for await _ in hints where await self?.isToFlush() ?? false { continuation.yield() }
         }
         continuation.onTermination = { _ in
             listener?.cancel()
@@ -193,22 +222,44 @@ extension PostgreSQLStore {
         return stream
     }
 
+    private func isToFlush() async -> Bool {
+        // Several queues may follow this value then.
+        guard isShared else { return await hasNews() }
+        let now = timeBase.now
+        switch state.withLock({ $0.news.next(at: now) }) {
+        case .wait: return false
+        case .begin: return true
+        case .look(let number):
+            let foundSome = await hasNews()
+            // Another may have taken it meanwhile.
+            return foundSome && (number == nil || state.withLock { $0.news.unserved != nil })
+        }
+    }
+
     /// Whether a queue that looks now finds something: a lane that nobody has, one whose head is not known, another pause, or a mutation
-    /// that is due before any that this store knows of.
-    /// One statement, since all queues hear of each mutation, and one of them sends it.
+    /// that is due before any that this store knows of. If there is none of them, it says so, and the others need not look.
     private func hasNews() async -> Bool {
         func lease() -> MonotonicInstant? { state.withLock { $0.holder == nil ? $0.leaseEnd : nil } }
         // A queue that sends is told in any case: a lane that it has just taken is free again if it ends without sending.
         guard let before = lease() else { return true }
+        let served = state.withLock { state in
+            state.news.unserved.map { NewsStateMachine.Notification.served($0, by: state.news.name) }
+        }
         let rows = try? await engine.run(
             """
-            SELECT (EXISTS (SELECT 1 FROM (SELECT l.worker FROM \(name("lane")) l WHERE l.head IS NOT NULL
-            ORDER BY l.head) f WHERE NOT EXISTS (SELECT 1 FROM \(name("worker")) w
+            WITH f AS MATERIALIZED (SELECT EXISTS (SELECT 1 FROM (SELECT l.worker FROM \(name("lane")) l
+            WHERE l.head IS NOT NULL ORDER BY l.head) f WHERE NOT EXISTS (SELECT 1 FROM \(name("worker")) w
             WHERE w.worker = f.worker AND w.until >= clock_timestamp()))
-            OR EXISTS (SELECT 1 FROM \(name("late"))) OR coalesce(\(nextDue) < $1::float8, false))::int4::int8, \(schema.pauses)
-            """, [.real(state.withLock { $0.knownDue }?.timeIntervalSinceReferenceDate ?? .infinity)])
+            OR EXISTS (SELECT 1 FROM \(name("late"))) OR coalesce(\(nextDue) < $3::float8, false) AS some)
+            SELECT f.some::int4::int8, \(schema.pauses),
+            (CASE WHEN NOT f.some AND $2::text <> '' THEN pg_notify($1::text, $2::text) END IS NULL)::int4::int8 FROM f
+            """,
+            [
+                .text(name.channel), .text(served?.text ?? ""),
+                .real(state.withLock { $0.knownDue }?.timeIntervalSinceReferenceDate ?? .infinity),
+            ])
         // Whoever looks is told what is wrong with the server.
-        guard let row = rows?.first, row.count == 2, row[0] == .integer(0), lease() == before else { return true }
+        guard let row = rows?.first, row.count == 3, row[0] == .integer(0), lease() == before else { return true }
         return row[1] != state.withLock { Self.text(of: $0.knownPauses) }
     }
 

@@ -46,9 +46,14 @@ public final class PostgreSQLStore: MutationStore {
         var knownPauses: [String: String] = [:]
         /// When the next mutation is due, as this store was told last.
         var knownDue: Date?
-        /// When the others were told last, and whether they are told again soon.
+        /// When the others were told last, and whether they are told again soon, and of a pause.
         var toldAt = MonotonicInstant.distantPast
         var tellsSoon = false
+        var tellsEverybody = false
+        /// What this store has heard from others.
+        var news = NewsStateMachine(name: PostgreSQLStore.newNumber())
+        /// The heads that the holder has taken and of which it has told nothing yet.
+        var unsent: Set<Int64> = []
     }
 
     /// How many queues send.
@@ -148,19 +153,33 @@ public final class PostgreSQLStore: MutationStore {
         let worker = isShared ? state.withLock { $0.worker } : nil
         let most = worker == nil ? Self.mostRows : lanesAtOnce
         let began = timeBase.now
-        let rows = try await again {
+        // Whoever has looked from the beginning, and has found less than it asked for, has taken all that was free.
+        let (unserved, ownName) = state.withLock { ($0.news.unserved, $0.news.name) }
+        let news = worker != nil && position == .min ? unserved : nil
+        let heads = "SELECT * FROM \(name("heads"))($1::int8, $2::float8, $3::int8, $4::int8, $5::float8)"
+        let wanted = max(0, min(limit, most))
+        var values: [StatementValue] = [
+            .optional(worker), .real(lease / .seconds(1)), .integer(position), .integer(Int64(wanted)),
+            .real(date.timeIntervalSinceReferenceDate),
+        ]
+        if let news {
+            values += [.text(name.channel), .text(NewsStateMachine.Notification.served(news, by: ownName).text)]
+        }
+        let rows = try await again { [values] in
             try await self.engine.run(
-                "SELECT * FROM \(self.name("heads"))($1::int8, $2::float8, $3::int8, $4::int8, $5::float8)",
-                [
-                    .optional(worker), .real(self.lease / .seconds(1)), .integer(position),
-                    .integer(Int64(max(0, min(limit, most)))), .real(date.timeIntervalSinceReferenceDate),
-                ])
+                news == nil
+                    ? heads
+                    : """
+                    WITH h AS MATERIALIZED (\(heads)), t AS MATERIALIZED (SELECT CASE
+                    WHEN (SELECT count(h.number) FROM h) < $4 THEN pg_notify($6::text, $7::text) END IS NULL)
+                    SELECT h.* FROM t LEFT JOIN h ON true
+                    """, values)
         }
         var found = LaneHeads()
         for row in rows {
             let row = try PostgreSQLColumns(row, count: 8, path: path)
             if row.columns[0] == .null {
-                found.nextDue = try row.date(4)
+                if row.columns[4] != .null { found.nextDue = try row.date(4) }
                 continue
             }
             found.heads.append(
@@ -170,7 +189,12 @@ public final class PostgreSQLStore: MutationStore {
                     claims: try row.count(7)))
         }
         if !found.heads.isEmpty { renewed(worker, since: began) }
-        state.withLock { [due = found.nextDue] in $0.knownDue = due }
+        state.withLock { [found] state in
+            state.knownDue = found.nextDue
+            guard worker != nil else { return }
+            state.news.looked(foundSome: !found.heads.isEmpty, served: found.heads.count < wanted ? news : nil)
+            for head in found.heads { state.unsent.insert(head.position) }
+        }
         return found
     }
 
@@ -249,15 +273,23 @@ public final class PostgreSQLStore: MutationStore {
             ).map { try PostgreSQLRow($0, path: self.path) }
         }
         var result = ApplyResult()
+        var isLost = false
         for row in rows {
             switch row.what {
             case 0:
                 let number = try row.number
-                if number & 1 == 0 { renewed(worker, since: began) } else { lost(worker) }
+                isLost = number & 1 != 0
+                isLost ? lost(worker) : renewed(worker, since: began)
                 result.hasOtherPause = number & 2 != 0
             case 1: result.dropped.append(try row.id)
             default: result.claimed.append(try row.stored)
             }
+        }
+        // What was claimed and is not there is not sent, either.
+        let gone = isLost || result.hasOtherPause ? [] : Set(positions).subtracting(result.claimed.map(\.position))
+        state.withLock { state in
+            state.unsent.subtract(gone)
+            state.unsent.subtract(changes.map(\.position))
         }
         return result
     }
@@ -403,7 +435,10 @@ public final class PostgreSQLStore: MutationStore {
             }
         }
         guard Self.isPause(name) else { return }
-        state.withLock { $0.knownPauses[name] = value }
+        state.withLock { state in
+            state.knownPauses[name] = value
+            state.tellsEverybody = true
+        }
         tellOthers()
     }
 }

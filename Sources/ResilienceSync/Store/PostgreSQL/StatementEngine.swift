@@ -72,13 +72,13 @@ public protocol StatementEngine: StatementSession {
     /// Listens to a channel (`LISTEN`), on a connection of its own.
     ///
     /// - Parameter channel: The name of the channel.
-    /// - Returns: An element for each notification, and for each time that notifications may have been missed, also
-    ///   once it listens. nil, the default, if the engine can't listen: then the store asks now and then.
-    func notifications(on channel: String) -> AsyncStream<Void>?
+    /// - Returns: The payload of each notification, none left out, and an empty text each time that notifications may have been
+    ///   missed, also once it listens. nil, the default, if the engine can't listen: then the store asks now and then.
+    func notifications(on channel: String) -> AsyncStream<String>?
 }
 
 extension StatementEngine {
-    public func notifications(on channel: String) -> AsyncStream<Void>? { nil }
+    public func notifications(on channel: String) -> AsyncStream<String>? { nil }
 }
 
 /// A statement failed, or it is not known whether it did.

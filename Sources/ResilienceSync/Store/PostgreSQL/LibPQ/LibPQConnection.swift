@@ -16,6 +16,8 @@
         private let secrets: [String]
         /// Whether a transaction is at `READ COMMITTED` if it does not say so.
         private var isReadCommitted = true
+        /// Whether a pooler gives it a connection of the server for each transaction only: what is set stays with that.
+        private(set) var isShared = false
         /// Called every half second while a statement runs: the server tells nothing until it has ended.
         var onSlowAnswer: (() -> Void)?
         static let slice = Duration.milliseconds(500)
@@ -69,8 +71,12 @@
         ) throws(StatementError) {
             guard settings.setsTimeouts else {
                 // What is set would stay with a connection that others use, too.
-                let level = try run("SELECT current_setting('default_transaction_isolation')", [], until: deadline)
-                isReadCommitted = level.rows.first?.first == .text("read committed")
+                let row = try run(
+                    "SELECT current_setting('default_transaction_isolation'), pg_backend_pid()::int8", [],
+                    until: deadline
+                ).rows.first
+                isReadCommitted = row?.first == .text("read committed")
+                isShared = row?.last != .integer(Int64(PQbackendPID(connection)))
                 return
             }
             let length = "\(max(1, Int64(settings.deadline / .milliseconds(1))))ms"
@@ -201,21 +207,21 @@
         }
 
         /// Waits for notifications, at most until the deadline, or until the bell rings.
-        /// - Returns: Whether there were any; nil if the connection was lost.
-        func waitForNotifications(until deadline: MonotonicInstant, _ bell: LibPQBell?) -> Bool? {
+        /// - Returns: Their payloads; nil if the connection was lost.
+        func waitForNotifications(until deadline: MonotonicInstant, _ bell: LibPQBell?) -> [String]? {
             var found = takeNotifications()
-            if !found, wait(for: Int16(POLLIN), until: deadline, bell) {
+            if found.isEmpty, wait(for: Int16(POLLIN), until: deadline, bell) {
                 guard PQconsumeInput(connection) == 1 else { return nil }
                 found = takeNotifications()
             }
             return isOpen ? found : nil
         }
 
-        private func takeNotifications() -> Bool {
-            var found = false
+        private func takeNotifications() -> [String] {
+            var found: [String] = []
             while let notification = PQnotifies(connection) {
+                found.append(notification.pointee.extra.map { String(cString: $0) } ?? "")
                 PQfreemem(notification)
-                found = true
             }
             return found
         }

@@ -170,19 +170,19 @@
         private static let pingInterval = Duration.seconds(60)
 
         private let settings: LibPQSettings
-        private let statement: String
+        private let channel: String
         private let use = Locked(Use.isAway)
         private let isOver = Locked(false)
         private let bell: LibPQBell?
 
         init(_ channel: String, _ settings: LibPQSettings) {
             self.settings = settings
-            statement = "LISTEN \"" + channel.replacingOccurrences(of: "\"", with: "\"\"") + "\""
+            self.channel = "\"" + channel.replacingOccurrences(of: "\"", with: "\"\"") + "\""
             bell = LibPQBell()
         }
 
-        func notifications() -> AsyncStream<Void> {
-            let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        func notifications() -> AsyncStream<String> {
+            let (stream, continuation) = AsyncStream.makeStream(of: String.self)
             continuation.onTermination = { [weak self] _ in
                 self?.isOver.withLock { $0 = true }
                 self?.bell?.ring()
@@ -219,15 +219,18 @@
         }
 
         /// Returns when the connection is lost, or nobody listens any more.
-        private func listen(_ continuation: AsyncStream<Void>.Continuation) {
+        private func listen(_ continuation: AsyncStream<String>.Continuation) {
             let base = SystemTimeBase.shared
             do throws(StatementError) {
                 let connection = try LibPQConnection(settings, until: base.now + settings.deadline)
-                _ = try connection.run(statement, [], until: base.now + settings.deadline)
-                connection.onSlowAnswer = { continuation.yield() }
+                // Through a pooler, it would listen for somebody else, and nobody could end that.
+                if !connection.isShared {
+                    _ = try connection.run("LISTEN \(channel)", [], until: base.now + settings.deadline)
+                }
+                connection.onSlowAnswer = { continuation.yield("") }
                 use.withLock { $0 = .isFree }
                 // What happened before it listened is seen by whoever looks now.
-                continuation.yield()
+                continuation.yield("")
                 defer {
                     let last = use.withLock { use -> Request? in
                         defer { use = .isAway }
@@ -235,7 +238,7 @@
                         return request
                     }
                     last?.continuation.resume(returning: nil)
-                    continuation.yield()
+                    continuation.yield("")
                 }
                 var ping = base.now + Self.pingInterval
                 while !isDone {
@@ -243,12 +246,16 @@
                         let found = connection.waitForNotifications(
                             until: min(ping, base.now + LibPQConnection.slice), bell)
                     else { return }
-                    if found { continuation.yield() }
+                    for payload in found { continuation.yield(payload) }
                     if try answer(on: connection) { ping = base.now + Self.pingInterval }
                     if base.now >= ping {
                         _ = try connection.run("SELECT 1::int8", [], until: base.now + settings.deadline)
                         ping = base.now + Self.pingInterval
                     }
+                }
+                // A pooler keeps the server's connection.
+                if !connection.isShared {
+                    _ = try connection.run("UNLISTEN \(channel)", [], until: base.now + .seconds(1))
                 }
             } catch {
                 // It is tried again, and the store asks now and then in any case.

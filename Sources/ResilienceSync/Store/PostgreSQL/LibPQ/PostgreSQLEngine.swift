@@ -124,7 +124,7 @@
             }
         }
 
-        public func notifications(on channel: String) -> AsyncStream<Void>? {
+        public func notifications(on channel: String) -> AsyncStream<String>? {
             let listener = LibPQListener(channel, settings)
             state.withLock { $0.listener = listener }
             return listener.notifications()
