@@ -232,7 +232,10 @@ let package = Package(
         .target(name: "PostgreSQLServer", dependencies: ["Resilience"], path: "Tests/PostgreSQLServer"),
         .executableTarget(
             name: "postgresql-trials",
-            dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting", "PostgreSQLServer", "KilledProgram"],
+            dependencies: [
+                "Resilience", "ResilienceSync", "ResilienceTesting", "PostgreSQLServer", "KilledProgram",
+                .target(name: "CSQLiteSystem", condition: .when(platforms: [.linux], traits: ["SQLite"])),
+            ],
             path: "Tests/PostgreSQLTrials"),
         // What .ci/dashboard shows in a browser.
         .executableTarget(

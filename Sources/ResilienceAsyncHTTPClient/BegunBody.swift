@@ -1,7 +1,7 @@
 #if AsyncHTTPClient
     import AsyncHTTPClient
     import NIOCore
-    import Synchronization
+    import Resilience
 
     /// A body that one reader has begun to read, and that another may go on with.
     final class BegunBody: Sendable {
@@ -14,13 +14,13 @@
 
         /// nil while a part is read, and after the end. Letting go of the iterator closes the connection of a body that
         /// has not ended.
-        private let state: Mutex<Moved?>
+        private let state: Locked<Moved?>
 
         /// Whether the body of the request is streamed: then an error may be the stream's, and keeps its type.
         private let isUploading: Bool
 
         init(_ body: HTTPClientResponse.Body, isUploading: Bool) {
-            state = Mutex(Moved(iterator: body.makeAsyncIterator()))
+            state = Locked(Moved(iterator: body.makeAsyncIterator()))
             self.isUploading = isUploading
         }
 

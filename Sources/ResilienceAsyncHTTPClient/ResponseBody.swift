@@ -2,7 +2,6 @@
     import AsyncHTTPClient
     import NIOCore
     import Resilience
-    import Synchronization
 
     /// A body of which a part may have been read, and which says when it has ended.
     struct ResponseBody: AsyncSequence, Sendable {
@@ -80,7 +79,7 @@
 
     /// Keeps a call inside of its policies until a body has ended, and ends the body at a deadline.
     final class BodyHold: Sendable {
-        private let permit: Mutex<PipelinePermit?>
+        private let permit: Locked<PipelinePermit?>
         private let judge: RequestJudge
         private let timer: BodyTimer
         private let began: MonotonicInstant
@@ -93,7 +92,7 @@
             _ permit: consuming PipelinePermit?, _ judge: RequestJudge, _ timer: BodyTimer, deadline: MonotonicInstant,
             url: String
         ) {
-            self.permit = Mutex(permit)
+            self.permit = Locked(permit)
             self.judge = judge
             self.timer = timer
             self.deadline = deadline

@@ -1,6 +1,8 @@
 #if SQLite
     import Foundation
+    import KilledProgram
     import Resilience
+    import ResilienceSync
     import ResilienceTesting
 
     /// Kills a program that fills and flushes a queue, with SIGKILL at a random moment, again and again over one database, and
@@ -8,7 +10,7 @@
     /// them run at once; of those that nobody kills, none may send what the other has sent.
     ///
     /// `crash 500 7` kills 500 times, by seed 7. The server is this process, and pipes are the network: they too break at
-    /// any byte.
+    /// any byte. `crash pill` has a program end by itself whenever it sends one of 301 mutations.
     @main
     enum Crash {
         static func main() async throws {
@@ -16,12 +18,13 @@
             if arguments.count == 4, arguments[1] == "live" {
                 // A server that is gone is found when it does not answer.
                 signal(SIGPIPE, SIG_IGN)
-                return try await Life(database: arguments[2], number: Int(arguments[3]) ?? 0).run()
+                return try await Life(database: arguments[2], number: Int(arguments[3])).run()
             }
-            let kills = arguments.count > 1 ? Int(arguments[1]) : 500
+            let isPill = arguments.dropFirst() == ["pill"]
+            let kills = arguments.count > 1 && !isPill ? Int(arguments[1]) : 500
             let seed = arguments.count > 2 ? UInt64(arguments[2]) : 1
             guard let kills, kills >= 0, let seed else {
-                FileHandle.standardError.write(Data("usage: crash [kills] [seed]\n".utf8))
+                FileHandle.standardError.write(Data("usage: crash [kills] [seed] | pill\n".utf8))
                 exit(64)
             }
             signal(SIGPIPE, SIG_IGN)
@@ -29,6 +32,13 @@
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }
             let database = folder.appending(path: "queue.sqlite").path
+            if isPill {
+                let (verdict, isFine) = try await PoisonPill().run(
+                    try SQLiteStore(path: database), workers: 1, ["live", database, "none"])
+                print(verdict)
+                if !isFine { exit(1) }
+                return
+            }
             let server = LedgerServer(seed: seed)
             var generator = SeededGenerator(seed: seed)
             for life in 0..<kills {

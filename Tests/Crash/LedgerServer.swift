@@ -55,14 +55,7 @@
             try await withThrowingDiscardingTaskGroup { group in
                 for (index, moment) in moments.enumerated() {
                     group.addTask {
-                        try await withCheckedThrowingContinuation { continuation in
-                            Thread.detachNewThread {
-                                continuation.resume(
-                                    with: Result {
-                                        try self.serve(database, number: first + index, killedAfter: moment)
-                                    })
-                            }
-                        }
+                        try await onThread { try self.serve(database, number: first + index, killedAfter: moment) }
                     }
                 }
             }

@@ -13,7 +13,8 @@
         static let count = 30
 
         let database: String
-        let number: Int
+        /// nil enqueues nothing.
+        let number: Int?
 
         func run() async throws {
             let parent = ParentProgram()
@@ -26,13 +27,15 @@
                 try await parent.post(mutation)
             }
             queue.trigger()
-            for index in 0..<Self.count {
-                // Numbers grow from one mutation of a program to its next, and from one round of programs to the next.
-                let id = number * Self.count + index
-                try await queue.enqueue(
-                    Mutation(id: "\(id)", entity: "lane-\(id % 7)", kind: "note", payload: Data("\(id)".utf8)))
-                parent.say("stored \(id)")
-                queue.trigger()
+            if let number {
+                for index in 0..<Self.count {
+                    // Numbers grow from one mutation of a program to its next, and from one round of programs to the next.
+                    let id = number * Self.count + index
+                    try await queue.enqueue(
+                        Mutation(id: "\(id)", entity: "lane-\(id % 7)", kind: "note", payload: Data("\(id)".utf8)))
+                    parent.say("stored \(id)")
+                    queue.trigger()
+                }
             }
             while try await queue.drain().end != .drained {}
         }

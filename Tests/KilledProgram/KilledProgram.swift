@@ -22,6 +22,8 @@ package struct KilledProgram {
         let program = Process()
         program.executableURL = URL(filePath: CommandLine.arguments[0])
         program.arguments = arguments
+        // A poison pill's trap tells nothing that is not known, and that would take seconds.
+        program.environment = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
         let (input, output) = (Pipe(), Pipe())
         program.standardInput = input
         program.standardOutput = output
@@ -49,5 +51,12 @@ package struct KilledProgram {
         program.waitUntilExit()
         status = program.terminationStatus
         isKilled = program.terminationReason == .uncaughtSignal && status == SIGKILL
+    }
+}
+
+/// Runs what blocks its thread.
+package func onThread(_ body: @escaping @Sendable () throws -> Void) async throws {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
     }
 }

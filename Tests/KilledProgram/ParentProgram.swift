@@ -27,8 +27,10 @@ package final class ParentProgram: Sendable {
 
     package func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
-    /// Returns when the parent has answered that it has the mutation.
+    /// Returns when the parent has answered that it has the mutation; a poison pill ends the program.
     package func post(_ mutation: Mutation) async throws {
+        // Traps: it has no bytes.
+        if mutation.kind == PoisonPill.kind { _ = UInt(mutation.payload.count) - 1 }
         let status = await withCheckedContinuation { continuation in
             waiting.withLock { $0[mutation.idempotencyKey] = continuation }
             say("send \(mutation.id) \(mutation.entity) \(mutation.idempotencyKey)")

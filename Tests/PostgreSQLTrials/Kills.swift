@@ -35,11 +35,7 @@
             let began = SystemTimeBase.shared.now
             try await withThrowingDiscardingTaskGroup { group in
                 for _ in 0..<Self.workers {
-                    group.addTask {
-                        try await withCheckedThrowingContinuation { continuation in
-                            Thread.detachNewThread { continuation.resume(with: Result { try self.slot(connection) }) }
-                        }
-                    }
+                    group.addTask { try await onThread { try self.slot(connection) } }
                 }
             }
             let (verdict, isFine) = verdict()

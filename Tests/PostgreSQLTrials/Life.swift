@@ -14,7 +14,8 @@
 
         let connection: String
         let schema: String
-        let number: Int
+        /// nil enqueues nothing.
+        let number: Int?
 
         func run() async throws {
             let parent = ParentProgram()
@@ -32,12 +33,14 @@
             }
             let follower = Task { await queue.followStore() }
             queue.trigger()
-            for index in 0..<Self.count {
-                let id = number * Self.count + index
-                try await queue.enqueue(
-                    Mutation(id: "\(id)", entity: "entity-\(id % 13)", kind: "note", payload: Data("\(id)".utf8)))
-                parent.say("stored \(id)")
-                queue.trigger()
+            if let number {
+                for index in 0..<Self.count {
+                    let id = number * Self.count + index
+                    try await queue.enqueue(
+                        Mutation(id: "\(id)", entity: "entity-\(id % 13)", kind: "note", payload: Data("\(id)".utf8)))
+                    parent.say("stored \(id)")
+                    queue.trigger()
+                }
             }
             while try await queue.drain().end != .drained {}
             follower.cancel()

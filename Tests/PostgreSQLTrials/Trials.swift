@@ -1,5 +1,6 @@
 #if PostgreSQL
     import Foundation
+    import KilledProgram
     import PostgreSQLServer
     import Resilience
     import ResilienceSync
@@ -11,6 +12,8 @@
     /// random moment, 200 times, by seed 7, and checks what the other side has seen: nothing lost, no effect doubled, the
     /// order of every entity kept. The other side is this process, and pipes are the network.
     ///
+    /// `postgresql-trials pill` has three such workers end by themselves whenever they send one of 301 mutations.
+    ///
     /// `postgresql-trials drain 1000000 100000` fills a queue with so many mutations of so many entities, and drains it
     /// with four workers, and then as many rows by hand, with `SELECT … FOR UPDATE SKIP LOCKED`. A third number gives the
     /// size of a batch.
@@ -19,7 +22,8 @@
     /// mutations come.
     ///
     /// `postgresql-trials operator 1000000 100000` has an operator retry, clear and discard so many mutations of so many
-    /// entities, while another program enqueues, and with the statistics of empty tables.
+    /// entities, and then drains them, while another program enqueues, and with the statistics of empty tables;
+    /// `operator-sqlite` does so over a file.
     /// At once, also into a file.
     func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
@@ -31,8 +35,16 @@
             switch arguments.dropFirst().first {
             case "live" where arguments.count == 5:
                 signal(SIGPIPE, SIG_IGN)
-                return try await Life(connection: arguments[2], schema: arguments[3], number: Int(arguments[4]) ?? 0)
-                    .run()
+                return try await Life(connection: arguments[2], schema: arguments[3], number: Int(arguments[4])).run()
+            case "pill" where numbers.isEmpty:
+                signal(SIGPIPE, SIG_IGN)
+                let server = try PostgreSQLServer()
+                let store = try await PostgreSQLStore(try PostgreSQLEngine(server.connection), schema: "trial")
+                let (verdict, isFine) = try await PoisonPill().run(
+                    store, workers: 3, ["live", server.connection, "trial", "none"])
+                say(verdict)
+                _ = server
+                if !isFine { exit(1) }
             case "kills" where !numbers.contains(nil):
                 let kills = numbers.first.flatMap(\.self) ?? 200
                 try await Kills(count: max(kills, 0), seed: UInt64(numbers.dropFirst().first.flatMap(\.self) ?? 1))
@@ -46,16 +58,21 @@
                 let count = max(numbers.first.flatMap(\.self) ?? 50, 1)
                 try await Followers(count: count, seconds: max(numbers.dropFirst().first.flatMap(\.self) ?? 30, 1))
                     .run()
-            case "operator" where !numbers.contains(nil):
+            case let mode? where mode.hasPrefix("operator") && !numbers.contains(nil):
                 let count = max(numbers.first.flatMap(\.self) ?? 1_000_000, 1)
                 let entities = max(numbers.dropFirst().first.flatMap(\.self) ?? count / 10, 1)
-                try await Operator(count: count, entities: entities).run()
+                let trial = Operator(count: count, entities: entities)
+                #if SQLite && os(Linux)
+                    if mode == "operator-sqlite" { return try await trial.sqlite() }
+                #endif
+                try await trial.postgreSQL()
             default:
                 FileHandle.standardError.write(
                     Data(
                         """
-                        usage: postgresql-trials kills [kills] [seed] | drain [rows] [entities] [batch] \
-                        | followers [queues] [seconds] | operator [rows] [entities]
+                        usage: postgresql-trials kills [kills] [seed] | pill | drain [rows] [entities] [batch] \
+                        | followers [queues] [seconds] | operator [rows] [entities] \
+                        | operator-sqlite [rows] [entities]
 
                         """.utf8))
                 exit(64)

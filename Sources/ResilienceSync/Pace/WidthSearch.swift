@@ -2,10 +2,10 @@ import Resilience
 
 /// Finds how many requests at once a server takes, if that is what it limits.
 ///
-/// Such a server rejects the first request beyond its limit, and none before it. So if two runs in a row end when more
-/// requests are in flight than ever before in the run, and at the same number in both, that number is one too many. A
-/// limit of the rate ends runs at any number. Therefore the number grows by one at a time at first, even if several
-/// answers come at once.
+/// Such a server rejects the first request beyond its limit, and none before it. So if a run ends when more requests are
+/// in flight than ever before in it, that number is taken for one too many. A limit of the rate may end a run there, too,
+/// so the rate is measured besides: the next run ends before the number is reached again, or after many requests, and
+/// that disproves it. The number grows by one at a time at first, even if several answers come at once.
 ///
 /// To find a limit that has grown, it tries one more after many acknowledgements. If that goes well for as long, it
 /// tries two more, then four. If it doesn't, it goes back, and waits for twice as many acknowledgements before it tries
@@ -22,8 +22,6 @@ struct WidthSearch: Sendable, Hashable {
     private var widestSentAt = MonotonicInstant.distantPast
     /// How many of earlier runs were in flight when this one began.
     private var earlier = 0
-    /// The number at which the previous run ended; 0 if it ended otherwise.
-    private var suspect = 0
     /// After how many acknowledgements at the limit more is tried, and how many there were so far.
     private var patience = Self.leastPatience
     private var held = 0
@@ -63,30 +61,29 @@ struct WidthSearch: Sendable, Hashable {
 
     /// Called when a 429 ends the run.
     /// - Parameter sentAt: When the request was sent that it answers.
-    /// - Returns: Whether the width is to blame, so that the run says nothing about the rate.
+    /// - Returns: Whether the width is to blame for certain, so that the run says nothing about the rate.
     mutating func runEnded(sentAt: MonotonicInstant, isRateKnown: Bool) -> Bool {
         // One that was sent before the widest was reached was beside fewer.
         let width = sentAt < widestSentAt ? widest - 1 : widest
         // The answers to requests sent before the 429 come in up to two rounds.
         let isAtWidest = width >= Self.leastWidth && acknowledged <= 2 * widest
-        let isSuspect = isAtWidest && width - earlier >= Self.leastWidth
+        let known = limit
         let isTooWide =
-            limit.map { isAtWidest && width > $0 - max(1, tried) } ?? (isSuspect && width == suspect && !isRateKnown)
-        suspect = isSuspect ? width : 0
-        held = 0
-        if isTooWide, let limit, tried > 0 {
-            (self.limit, patience) = (limit - tried, min(2 * patience, Self.mostPatience))
-        } else if isTooWide {
-            limit = min(limit ?? .max, width - 1)
-        } else {
+            isAtWidest
+            && (known.map { width > $0 - max(1, tried) } ?? (width - earlier >= Self.leastWidth && !isRateKnown))
+        if !isTooWide {
             (limit, patience) = (nil, Self.leastPatience)
+        } else if let known, tried > 0 {
+            (limit, patience) = (known - tried, min(2 * patience, Self.mostPatience))
+        } else {
+            limit = min(known ?? .max, width - 1)
         }
-        tried = 0
-        return isTooWide
+        (held, tried) = (0, 0)
+        return isTooWide && known != nil
     }
 
     /// Called when the probe that a run began with was rejected. If it was alone in flight, the width is not to blame.
     mutating func probeRejected() {
-        if widest == 1 { (limit, suspect, patience, tried) = (nil, 0, Self.leastPatience, 0) }
+        if widest == 1 { (limit, patience, tried) = (nil, Self.leastPatience, 0) }
     }
 }

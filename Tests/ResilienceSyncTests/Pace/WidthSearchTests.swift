@@ -39,28 +39,33 @@ extension WidthSearch {
     fileprivate static func limited(to limit: Int) -> WidthSearch {
         var search = WidthSearch()
         _ = search.run(upTo: limit + 1)
-        _ = search.run(upTo: limit + 1)
         return search
     }
 }
 
 @Suite struct WidthSearchTests {
-    @Test("two runs in a row that end at the same width tell the limit, one below it")
+    @Test("a run that ends at its widest tells the limit, one below it, and tells of the rate; later ones don't")
     func told() {
         var search = WidthSearch()
         let first = search.run(upTo: 4)
-        #expect(!first && search.limit == nil)
+        #expect(!first && search.limit == 3)
         let second = search.run(upTo: 4)
         #expect(second && search.limit == 3)
     }
 
+    @Test("it was the rate if the next run ends below that limit, or long after it was reached", arguments: [2, 3])
+    func rate(widest: Int) {
+        var search = WidthSearch.limited(to: 3)
+        let isTooWide = search.run(upTo: widest, thenAcknowledged: widest == 3 ? 7 : 0)
+        #expect(!isTooWide && search.limit == nil)
+    }
+
     @Test(
-        "other widths, a width that was borne for long, two in flight, and a rate that is known tell nothing",
-        arguments: [([4, 5, 4, 3], 0, false), ([4, 4, 4], 9, false), ([2, 2, 2], 0, false), ([4, 4, 4], 0, true)]
-            as [([Int], Int, Bool)])
-    func notTold(widths: [Int], more: Int, isRateKnown: Bool) {
+        "a width that was borne for long, two in flight, and a rate that is known tell nothing",
+        arguments: [(4, 9, false), (2, 0, false), (4, 0, true)])
+    func notTold(widest: Int, more: Int, isRateKnown: Bool) {
         var search = WidthSearch()
-        for widest in widths {
+        for _ in 0..<3 {
             let isTooWide = search.run(upTo: widest, thenAcknowledged: more, isRateKnown: isRateKnown)
             #expect(!isTooWide && search.limit == nil)
         }
@@ -69,13 +74,11 @@ extension WidthSearch {
     @Test("a 429 to a request that was sent before the widest was reached tells of one fewer")
     func sentBefore() {
         var search = WidthSearch()
-        for (widest, sentAt) in [(3, 3), (4, 3)] {
-            search.runBegan(beside: 0)
-            for inFlight in 1...widest {
-                search.sent(inFlight: inFlight, at: MonotonicInstant(nanoseconds: Int64(inFlight)))
-            }
-            _ = search.runEnded(sentAt: MonotonicInstant(nanoseconds: Int64(sentAt)), isRateKnown: false)
+        search.runBegan(beside: 0)
+        for inFlight in 1...4 {
+            search.sent(inFlight: inFlight, at: MonotonicInstant(nanoseconds: Int64(inFlight)))
         }
+        _ = search.runEnded(sentAt: MonotonicInstant(nanoseconds: 3), isRateKnown: false)
         #expect(search.limit == 2)
     }
 
@@ -96,7 +99,7 @@ extension WidthSearch {
     @Test("those in flight may be acknowledged twice before the 429 comes")
     func late() {
         var search = WidthSearch()
-        for _ in 0..<2 { _ = search.run(upTo: 4, thenAcknowledged: 8) }
+        _ = search.run(upTo: 4, thenAcknowledged: 8)
         #expect(search.limit == 3)
     }
 
@@ -218,14 +221,13 @@ extension WidthSearch {
         search.runBegan(beside: 0)
         search.sent(inFlight: 1)
         search.probeRejected()
-        _ = search.run(upTo: 4)
-        #expect(search.limit == nil, "nor does the run before count any more")
+        #expect(search.limit == nil)
     }
 
     @Test("a width that slow requests of earlier runs make up is none; beyond it three of this run's are")
     func besideSlowOnes() {
         var search = WidthSearch()
-        for (beside, widest, limit) in [(2, 3, nil), (2, 3, nil), (2, 4, nil), (2, 4, nil), (2, 5, nil), (2, 5, 4)] {
+        for (beside, widest, limit) in [(2, 3, nil), (2, 4, nil), (2, 5, 4)] {
             search.runBegan(beside: beside)
             for inFlight in (beside + 1)...widest { search.sent(inFlight: inFlight) }
             _ = search.runEnded(isRateKnown: false)
