@@ -27,7 +27,7 @@ struct NewsStateMachine: Sendable, Hashable {
                 case "n": .news(number)
                 case "l": .left(number)
                 case "s": .served("\(number.prefix { $0 != "." })", by: "\(number.drop { $0 != "." }.dropFirst())")
-                default: .everybody
+                case nil, .some: .everybody
                 }
         }
 

@@ -179,7 +179,8 @@ public final class PostgreSQLStore: MutationStore {
         for row in rows {
             let row = try PostgreSQLColumns(row, count: 8, path: path)
             if row.columns[0] == .null {
-                if row.columns[4] != .null { found.nextDue = try row.date(4) }
+                // Without a lane, the join has one row of nothing.
+                if news == nil || row.columns[4] != .null { found.nextDue = try row.date(4) }
                 continue
             }
             found.heads.append(

@@ -3,7 +3,7 @@ import Resilience
 import Testing
 
 /// Who looks for what was told, and when.
-struct NewsStateMachineTests {
+struct NewsExplorationTests {
     private typealias Machine = NewsStateMachine
     private let start = MonotonicInstant.distantPast + .seconds(1_000_000)
 
