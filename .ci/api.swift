@@ -128,6 +128,8 @@ struct API {
 
     mutating func checkDocumentation() {
         let isInherited = inherited()
+        // What sets a property is said there.
+        let properties = Set(graphs.flatMap(\.graph.symbols).filter { $0.docComment != nil }.map(\.path))
         for symbol in graphs.flatMap(\.graph.symbols) where symbol.isWritten && !known.contains(symbol.name) {
             guard let comment = symbol.docComment?.lines.map(\.text).joined(separator: "\n"), !comment.isEmpty else {
                 if requirements.contains(symbol.identifier.precise) || !isInherited(symbol) {
@@ -140,7 +142,10 @@ struct API {
                 let isThere = names.contains {
                     comment.contains("- Parameter \($0):") || comment.contains("  - \($0):")
                 }
-                if !isThere {
+                let owner = symbol.path.components(separatedBy: ".init(").first ?? ""
+                let isProperty =
+                    symbol.path.contains(".init(") && names.contains { properties.contains("\(owner).\($0)") }
+                if !isThere, !isProperty {
                     complaints.append("\(symbol.place): \(symbol.path) says nothing of its parameter \(names[0])")
                 }
             }

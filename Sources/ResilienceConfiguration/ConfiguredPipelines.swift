@@ -36,7 +36,7 @@
         /// Makes the pipeline of a name with the settings of a configuration, for what a configuration can't say: a
         /// classifier, a health check, a policy of your own. An invalid setting in it is rejected like one of the
         /// configuration.
-        public typealias Make = @Sendable (_ name: String, _ configuration: PipelineConfiguration) -> Pipeline
+        public typealias Make = @Sendable (_ name: String, _ settings: Pipeline.Settings) -> Pipeline
 
         struct State {
             var pipelines: [String: ConfiguredPipeline] = [:]
@@ -139,7 +139,7 @@
             self.timeBase = timeBase
             self.observers = observers
             makePipeline =
-                make ?? { Pipeline($0, configuration: $1, timeBase: timeBase, observers: observers) }
+                make ?? { Pipeline($0, settings: $1, timeBase: timeBase, observers: observers) }
             var problems: [InvalidSetting] = []
             for name in names {
                 do {
@@ -277,10 +277,7 @@
             guard let file else { return }
             let lookup = SettingLookup(snapshot: reader.snapshot())
             let unknown = UnknownSetting.all(among: file.file.keys, at: path) { registry in
-                guard case .texts(let names) = lookup.names(at: path(toRegistry: registry) + ["overrideNames"]) else {
-                    return []
-                }
-                return names
+                lookup.names(at: path(toRegistry: registry) + ["overrideNames"])?.texts ?? []
             }
             let isNew = state.withLock { state in
                 defer { state.unknown = unknown }
@@ -389,7 +386,7 @@
         }
 
         private func make(_ name: String, _ tree: SettingTree?) throws(InvalidSettings) -> Pipeline {
-            let configuration = try PipelineConfiguration(tree, at: path(to: name))
+            let configuration = try Pipeline.Settings(tree, at: path(to: name))
             return try checked { makePipeline(name, configuration) }
         }
 
@@ -412,7 +409,7 @@
                     observers.send(
                         PolicyEvent(
                             policy: "configuration", pipeline: "\(registry).\(key)", time: timeBase.now, detail: event))
-                    return Pipeline(key, configuration: configuration, timeBase: timeBase, observers: observers)
+                    return Pipeline(key, settings: configuration, timeBase: timeBase, observers: observers)
                 }
             }
         }

@@ -17,7 +17,7 @@
         init(_ lookup: SettingLookup, at path: [String]) {
             standard = lookup.group(.pipeline, at: path + ["default"])
             names = lookup.names(at: path + ["overrideNames"])
-            guard case .texts(let listed) = names else {
+            guard let listed = names?.texts else {
                 overrides = []
                 return
             }
@@ -59,10 +59,10 @@
 
     /// The settings of a registry's keys, all of them valid.
     struct RegistrySettings: Sendable, Hashable {
-        let standard: PipelineConfiguration
-        let overrides: [String: PipelineConfiguration]
+        let standard: Pipeline.Settings
+        let overrides: [String: Pipeline.Settings]
 
-        subscript(key: String) -> PipelineConfiguration { overrides[key] ?? standard }
+        subscript(key: String) -> Pipeline.Settings { overrides[key] ?? standard }
 
         /// - Throws: Everything that is invalid.
         init(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) {
@@ -73,20 +73,19 @@
                         subject: "Registry", parameter: (path + names).joined(separator: "."), value: value,
                         requirement: requirement))
             }
-            func configuration(_ tree: SettingTree?, _ names: [String]) -> PipelineConfiguration? {
+            func configuration(_ tree: SettingTree?, _ names: [String]) -> Pipeline.Settings? {
                 do {
-                    return try PipelineConfiguration(tree, at: path + names)
+                    return try Pipeline.Settings(tree, at: path + names)
                 } catch {
                     problems += error.problems
                     return nil
                 }
             }
             let standard = configuration(tree.standard, ["default"])
-            switch tree.names {
-            case nil, .texts: break
-            default: note(["overrideNames"], tree.names.map(Self.shown) ?? "missing", "must be a list of names")
+            if let names = tree.names, names.texts == nil {
+                note(["overrideNames"], names.shown, "must be a list of names")
             }
-            var overrides: [String: PipelineConfiguration] = [:]
+            var overrides: [String: Pipeline.Settings] = [:]
             var names: [String: String] = [:]
             for override in tree.overrides {
                 let own = ["overrides", override.name]
@@ -95,7 +94,7 @@
                 case nil: key = override.name
                 case .text(let text): key = text
                 case .some(let other):
-                    note(own + ["key"], Self.shown(other), "must be a text")
+                    note(own + ["key"], other.shown, "must be a text")
                     continue
                 }
                 if let other = names[key] {
@@ -114,18 +113,6 @@
             guard let standard, problems.isEmpty else { throw InvalidSettings(problems: problems) }
             self.standard = standard
             self.overrides = overrides
-        }
-
-        private static func shown(_ value: SettingTree) -> String {
-            switch value {
-            case .text(let text), .unreadable(let text): text.debugDescription
-            case .whole(let whole): "\(whole)"
-            case .number(let number): "\(number)"
-            case .flag(let flag): "\(flag)"
-            case .texts(let texts): "\(texts)"
-            case .numbers(let numbers): "\(numbers)"
-            case .group, .list: "something else"
-            }
         }
     }
 #endif

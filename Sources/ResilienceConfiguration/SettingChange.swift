@@ -70,14 +70,14 @@
         }
 
         private static func policies(of members: [String: SettingTree]) -> [String] {
-            (try? PipelineConfiguration(.group(members), at: []))?.policies ?? []
+            (try? Pipeline.Settings(.group(members), at: []))?.policies ?? []
         }
 
         /// A pipeline of one policy, or of none; nil if it can't be made of these settings.
         private static func pipeline(_ policy: String, _ settings: SettingTree?) -> Pipeline? {
-            guard let settings else { return Pipeline("", configuration: PipelineConfiguration()) }
+            guard let settings else { return Pipeline("", settings: Pipeline.Settings()) }
             let tree = SettingTree.group([policy: settings, "policies": .texts([policy])])
-            return (try? PipelineConfiguration(tree, at: [])).map { Pipeline("", configuration: $0) }
+            return (try? Pipeline.Settings(tree, at: [])).map { Pipeline("", settings: $0) }
         }
 
         private static func differences(
@@ -89,24 +89,21 @@
                     differences(before[$0], after[$0], at: path + [$0])
                 }
             }
-            func shown(_ tree: SettingTree?) -> String { tree.map(\.shown) ?? "not given" }
+            func shown(_ tree: SettingTree?) -> String { tree.map(\.plain) ?? "not given" }
             return [SettingChange(path: path.joined(separator: "."), old: shown(old), new: shown(new))]
         }
     }
 
     extension SettingTree {
         /// The value as a file has it.
-        fileprivate var shown: String {
+        fileprivate var plain: String {
             switch self {
             case .text(let text), .unreadable(let text): text
-            case .whole(let whole): "\(whole)"
             case .number(let number): Int(exactly: number).map { "\($0)" } ?? "\(number)"
-            case .flag(let flag): "\(flag)"
-            case .texts(let texts): "[\(texts.joined(separator: ", "))]"
-            case .numbers(let numbers): "[\(numbers.map { "\($0)" }.joined(separator: ", "))]"
-            case .list(let trees): "[\(trees.map(\.shown).joined(separator: ", "))]"
+            case .list(let elements): "[\(elements.map(\.plain).joined(separator: ", "))]"
             case .group(let members):
-                "{\(members.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.shown)" }.joined(separator: ", "))}"
+                "{\(members.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value.plain)" }.joined(separator: ", "))}"
+            case .null, .whole, .flag: shown
             }
         }
     }

@@ -1,5 +1,6 @@
 #if Configuration
     internal import Configuration
+    internal import Resilience
 
     /// Reads settings from one snapshot of a configuration.
     ///

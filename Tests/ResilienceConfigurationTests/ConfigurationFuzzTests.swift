@@ -141,14 +141,14 @@
         /// - Parameter reader: A configuration, whatever it says.
         /// - Returns: Whether the settings at `resilience.pipelines.p` are valid.
         static func check(_ reader: ConfigReader) throws -> Bool {
-            let configuration: PipelineConfiguration
+            let configuration: Pipeline.Settings
             do {
-                configuration = try PipelineConfiguration(from: reader.snapshot(), at: "resilience.pipelines.p")
+                configuration = try Pipeline.Settings(from: reader.snapshot(), at: "resilience.pipelines.p")
             } catch {
                 try check(error, at: "resilience.pipelines.p")
                 return false
             }
-            let pipeline = Pipeline("p", configuration: configuration)
+            let pipeline = Pipeline("p", settings: configuration)
             guard pipeline.elements.map(\.name) == configuration.policies else {
                 throw Broken(description: "\(pipeline) is not \(configuration)")
             }

@@ -127,10 +127,10 @@
         }
 
         /// Settings of a pipeline "p" with these values at `resilience.pipelines.p`.
-        static func pipeline(_ values: [String: ConfigValue]) throws(InvalidSettings) -> PipelineConfiguration {
+        static func pipeline(_ values: [String: ConfigValue]) throws(InvalidSettings) -> Pipeline.Settings {
             let values = Dictionary(
                 uniqueKeysWithValues: values.map { (AbsoluteConfigKey(ConfigKey("resilience.pipelines.p.\($0)")), $1) })
-            return try PipelineConfiguration(from: reader(values).snapshot(), at: "resilience.pipelines.p")
+            return try Pipeline.Settings(from: reader(values).snapshot(), at: "resilience.pipelines.p")
         }
 
         /// What is said of such settings, one line each.

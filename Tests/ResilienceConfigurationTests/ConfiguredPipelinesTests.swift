@@ -331,7 +331,7 @@
                     // Returns at once.
                     pipelinesBox.withLock { $0 }?.reload()
                 }
-                return Pipeline(name, configuration: configuration)
+                return Pipeline(name, settings: configuration)
             })
             pipelinesBox.withLock { $0 = pipelines }
             set(2, "p.retry.maxRetries")
@@ -351,7 +351,7 @@
                 make: { name, configuration in
                     let inner = name == "p" ? try? box.withLock { $0 }?["q"] : nil
                     return Pipeline(name) {
-                        Pipeline(name, configuration: configuration)
+                        Pipeline(name, settings: configuration)
                         if let inner { inner }
                     }
                 })

@@ -222,7 +222,7 @@
         func make() throws {
             let pipelines = try configured(make: { key, configuration in
                 Pipeline(key) {
-                    Pipeline(key, configuration: configuration)
+                    Pipeline(key, settings: configuration)
                     Throttle(limit: .perSecond(key == "bad" ? 0 : 1))
                 }
             })

@@ -78,9 +78,9 @@
             }
             let pipelines = try ConfiguredPipelines(
                 ["catalog"], reader: config, observers: observers
-            ) { name, configuration in
+            ) { name, settings in
                 Pipeline(
-                    name, configuration: configuration,
+                    name, settings: settings,
                     classifier: Classifier { isUnavailable($0) ? .transient : .permanent },
                     observers: observers)
             }

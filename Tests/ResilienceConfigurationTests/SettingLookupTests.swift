@@ -17,21 +17,21 @@
         let path = ["resilience", "pipelines", "search"]
         let key: ConfigKey = "resilience.pipelines.search"
 
-        private func expected() throws -> PipelineConfiguration {
-            try JSONDecoder().decode(PipelineConfiguration.self, from: Data(Configurations.everything.utf8))
+        private func expected() throws -> Pipeline.Settings {
+            try JSONDecoder().decode(Pipeline.Settings.self, from: Data(Configurations.everything.utf8))
         }
 
         @Test("a JSON file is read as Codable reads it")
         func file() async throws {
             let json = #"{"resilience": {"pipelines": {"search": \#(Configurations.everything)}}}"#
             let reader = try await Configurations.file(json)
-            #expect(try PipelineConfiguration(from: reader.snapshot(), at: key) == expected())
+            #expect(try Pipeline.Settings(from: reader.snapshot(), at: key) == expected())
         }
 
         @Test("so are the same settings in memory")
         func inMemory() throws {
             let reader = Configurations.reader(try Configurations.inMemory(Configurations.everything, at: path))
-            #expect(try PipelineConfiguration(from: reader.snapshot(), at: key) == expected())
+            #expect(try Pipeline.Settings(from: reader.snapshot(), at: key) == expected())
         }
 
         @Test("so are the same settings in variables of the environment, whose values are all texts")
@@ -47,7 +47,7 @@
             }
             #expect(variables["RESILIENCE_PIPELINES_SEARCH_RETRY_MAX_RETRIES"] == "5")
             let reader = ConfigReader(provider: EnvironmentVariablesProvider(environmentVariables: variables))
-            #expect(try PipelineConfiguration(from: reader.snapshot(), at: key) == expected())
+            #expect(try Pipeline.Settings(from: reader.snapshot(), at: key) == expected())
         }
 
         @Test("the first provider that has a setting wins, so that a variable of the environment changes one of a file")
@@ -57,7 +57,7 @@
                     environmentVariables: ["RESILIENCE_PIPELINES_SEARCH_BULKHEAD_LIMIT": "3"]),
                 InMemoryProvider(values: try Configurations.inMemory(Configurations.everything, at: path)),
             ])
-            let configuration = try PipelineConfiguration(from: reader.snapshot(), at: key)
+            let configuration = try Pipeline.Settings(from: reader.snapshot(), at: key)
             #expect(configuration.bulkhead?.limit == 3 && configuration.bulkhead?.queue == 64)
         }
 
@@ -65,7 +65,7 @@
         func scoped() throws {
             let reader = Configurations.reader(try Configurations.inMemory(Configurations.everything, at: path))
             let scoped = reader.scoped(to: "resilience").snapshot()
-            #expect(try PipelineConfiguration(from: scoped, at: "pipelines.search") == expected())
+            #expect(try Pipeline.Settings(from: scoped, at: "pipelines.search") == expected())
         }
 
         @Test("the settings of a pool are read, and what is not given has its default")
@@ -77,15 +77,15 @@
                     "RESILIENCE_POOLS_SEARCH_EJECTION_FAILURE_SHARE_LIMIT": "0.5",
                     "RESILIENCE_POOLS_BROKEN_SLOW_START_FROM": "0",
                 ]))
-            let expected = try EndpointPoolConfiguration(
+            let expected = EndpointPoolSettings(
                 choosing: .roundRobin, ejecting: OutlierEjection(failureShare: .init(0.5), maxEjected: 0.3))
             #expect(
-                try EndpointPoolConfiguration(from: reader.snapshot(), at: "resilience.pools.search") == expected)
+                try EndpointPoolSettings(from: reader.snapshot(), at: "resilience.pools.search") == expected)
             #expect(
-                try EndpointPoolConfiguration(from: reader.snapshot(), at: "resilience.pools.other")
-                    == EndpointPoolConfiguration())
+                try EndpointPoolSettings(from: reader.snapshot(), at: "resilience.pools.other")
+                    == EndpointPoolSettings())
             let error = #expect(throws: InvalidSettings.self) {
-                try EndpointPoolConfiguration(from: reader.snapshot(), at: "resilience.pools.broken")
+                try EndpointPoolSettings(from: reader.snapshot(), at: "resilience.pools.broken")
             }
             #expect(error?.problems.map(\.parameter) == ["resilience.pools.broken.slowStart.from"])
         }
@@ -103,7 +103,7 @@
                 "circuitBreaker.tripping.rules.1.rules.1.slownessSeconds": 2,
                 "circuitBreaker.tripping.rules.1.rules.1.ratio": 1,
             ])
-            let expected = try CircuitBreakerConfiguration(
+            let expected = CircuitBreaker.Settings(
                 tripping: .anyOf(
                     .consecutiveFailures(7),
                     .allOf(.failureRatio(0.5), .slowCalls(1.0, longerThan: .seconds(2)))))
@@ -126,13 +126,13 @@
             let on = try Configurations.pipeline([
                 "policies": .init(.stringArray(["circuitBreaker", "retry"]), isSecret: false), "bulkhead.limit": 3,
             ])
-            #expect(try on == PipelineConfiguration(retry: .init(), circuitBreaker: .init()))
+            #expect(on == Pipeline.Settings(retry: .init(), circuitBreaker: .init()))
             #expect(on.policies == ["retry", "circuitBreaker"])
             let off = ConfigReader(
                 provider: EnvironmentVariablesProvider(environmentVariables: [
                     "RESILIENCE_PIPELINES_SEARCH_POLICIES": "", "RESILIENCE_PIPELINES_SEARCH_BULKHEAD_LIMIT": "3",
                 ]))
-            #expect(try PipelineConfiguration(from: off.snapshot(), at: key).policies == [])
+            #expect(try Pipeline.Settings(from: off.snapshot(), at: key).policies == [])
         }
 
         @Test(
@@ -159,7 +159,7 @@
                     ["timeout.limitSeconds": "5s"],
                     #"Timeout: P.timeout.limitSeconds is "5s", and must be a number of seconds"#
                 ),
-                (["timeout": 5], "Timeout: P.timeout is something else, and must be settings with names"),
+                (["timeout": 5], "Timeout: P.timeout is 5, and must be settings with names"),
                 (
                     ["bulkhead.limit": 1, "bulkhead.order": "random"],
                     #"Bulkhead: P.bulkhead.order is "random", and must be one of firstInFirstOut, lastInFirstOut, byPriority"#
@@ -170,13 +170,13 @@
                 ),
                 (
                     ["policies": .init(.stringArray(["bulkhed"]), isSecret: false)],
-                    #"Pipeline: P.policies is "bulkhed", and must be one of timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos"#
+                    #"Pipeline: P.policies.0 is "bulkhed", and must be one of timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos"#
                 ),
                 (
                     ["policies": .init(.stringArray(["throttle"]), isSecret: false)],
                     "Pipeline: P.throttle is missing, and must be given, since policies lists it"
                 ),
-                (["policies": "retry"], "Pipeline: P.policies is something else, and must be a list of names"),
+                (["policies": "retry"], #"Pipeline: P.policies is "retry", and must be a list of names"#),
                 ([:], "Pipeline: P.policies is missing, and must be given if no policy has settings"),
                 (
                     ["retry.backoff.kind": "sequence", "retry.backoff.sequenceSeconds": "1,2"],
@@ -222,7 +222,7 @@
         func numbersAsBooleans() async throws {
             let reader = try await Configurations.file(#"{"bulkhead": {"limit": 3, "predictsWait": 7}}"#)
             let error = #expect(throws: InvalidSettings.self) {
-                try PipelineConfiguration(from: reader.snapshot(), at: ConfigKey([]))
+                try Pipeline.Settings(from: reader.snapshot(), at: ConfigKey([]))
             }
             #expect(
                 error?.problems.map(\.description) == [
@@ -234,7 +234,7 @@
         func failing() throws {
             let provider = FailingProvider(MutableInMemoryProvider(initialValues: [:]), values: true)
             let error = #expect(throws: InvalidSettings.self) {
-                try PipelineConfiguration(from: ConfigReader(provider: provider).snapshot(), at: key)
+                try Pipeline.Settings(from: ConfigReader(provider: provider).snapshot(), at: key)
             }
             let problems = error?.problems ?? []
             #expect(problems.count == 1 && problems.first?.parameter == "resilience.pipelines.search", "\(problems)")
@@ -245,7 +245,7 @@
             let counter = CountingReporter()
             let values = try Configurations.inMemory(Configurations.everything, at: path)
             let reader = ConfigReader(provider: InMemoryProvider(values: values), accessReporter: counter)
-            _ = try PipelineConfiguration(from: reader.snapshot(), at: key)
+            _ = try Pipeline.Settings(from: reader.snapshot(), at: key)
             let count = counter.count.withLock { $0 }
             #expect(100...350 ~= count, "\(count)")
         }

@@ -23,8 +23,9 @@ private struct CountedPermits: ExplorableMachine {
         case notAnswered
     }
 
-    private static let settings = ThrottleSettings(
-        maxWait: .zero, queue: 0, holdBackoff: .constant(.milliseconds(300)), maxHold: .seconds(10))
+    private static let settings = Throttle.Settings(
+        limit: .unlimited, maxWait: .zero, queue: 0, holdOnThrottled: true,
+        holdBackoff: .constant(.milliseconds(300)), maxHold: .seconds(10), earlyProbe: .zero)
     private static let limit = ThrottleLimit.perSecond(100, burst: 10)
 
     private var throttle = ThrottleStateMachine(Limiter(LeasedPermits(of: limit, patience: .milliseconds(100))))

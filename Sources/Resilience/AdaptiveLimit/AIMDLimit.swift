@@ -4,8 +4,8 @@
 /// concurrency-limits with the same factor. Until the first overload the limit doubles. See
 /// ``AdaptiveLimit/aimd(initial:in:increase:decrease:window:slowAfter:on:)``.
 struct AIMDLimit: LimitAlgorithm {
-    let increase: Double
-    let decrease: Double
+    var increase: Double
+    var decrease: Double
     private var isStarting = true
 
     init(increase: Double, decrease: Double) {

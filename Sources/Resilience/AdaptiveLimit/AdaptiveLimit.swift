@@ -23,18 +23,18 @@
 ///
 /// See <doc:BulkheadGuide>.
 public struct AdaptiveLimit: Sendable {
-    private static let checks = SettingChecks("AdaptiveLimit")
-
     /// The limit as long as nothing is known.
-    public let initial: Int
+    public internal(set) var initial: Int
+    var lowest: Int
+    var highest: Int
+    var algorithm: any LimitAlgorithm
+    var window: Duration
+    var slowAfter: Duration?
+    /// The failures that are an overload.
+    var verdicts: VerdictSet
+
     /// The bounds of the limit.
-    public let range: ClosedRange<Int>
-    let algorithm: any LimitAlgorithm
-    /// In nanoseconds.
-    let window: Int64
-    /// In nanoseconds; `.max` for none.
-    let slowAfter: Int64
-    let overload: VerdictSet
+    public var range: ClosedRange<Int> { lowest...max(lowest, highest) }
 
     /// Raises the limit by a constant with each window, and lowers it by a factor after an overload.
     ///
@@ -53,12 +53,9 @@ public struct AdaptiveLimit: Sendable {
         initial: Int? = nil, in range: ClosedRange<Int> = 1...200, increase: Double = 1, decrease: Double = 0.9,
         window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
     ) -> AdaptiveLimit {
-        let algorithm = AIMDLimit(
-            increase: checks.require(
-                increase > 0 && increase.isFinite, increase, "increase", "must be above 0 and finite", else: 1),
-            decrease: checks.require(
-                decrease > 0 && decrease < 1, decrease, "decrease", "must be above 0 and below 1", else: 0.9))
-        return custom(algorithm, initial: initial, in: range, window: window, slowAfter: slowAfter, on: verdicts)
+        custom(
+            AIMDLimit(increase: increase, decrease: decrease), initial: initial, in: range, window: window,
+            slowAfter: slowAfter, on: verdicts)
     }
 
     /// Lowers the limit at once to what finds no queue, and raises it faster and faster while there is none.
@@ -77,8 +74,9 @@ public struct AdaptiveLimit: Sendable {
         initial: Int? = nil, in range: ClosedRange<Int> = 1...200, tolerance: Double = 0.1,
         window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
     ) -> AdaptiveLimit {
-        let algorithm = GradientLimit(tolerance: checks.within(0.01...10, tolerance, "tolerance"))
-        return custom(algorithm, initial: initial, in: range, window: window, slowAfter: slowAfter, on: verdicts)
+        custom(
+            GradientLimit(tolerance: tolerance), initial: initial, in: range, window: window, slowAfter: slowAfter,
+            on: verdicts)
     }
 
     /// Raises and lowers the limit by a twentieth, at least 1, to where a few calls wait on the other side.
@@ -97,10 +95,7 @@ public struct AdaptiveLimit: Sendable {
         initial: Int? = nil, in range: ClosedRange<Int> = 1...200, queue: ClosedRange<Double> = 0.03...0.08,
         window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
     ) -> AdaptiveLimit {
-        let queue = checks.require(
-            queue.lowerBound >= 0.01 && queue.upperBound <= 0.9, queue, "queue", "must lie in 0.01...0.9",
-            else: 0.03...0.08)
-        return custom(
+        custom(
             VegasLimit(queue: queue), initial: initial, in: range, window: window, slowAfter: slowAfter, on: verdicts)
     }
 
@@ -116,25 +111,113 @@ public struct AdaptiveLimit: Sendable {
         _ algorithm: some LimitAlgorithm, initial: Int? = nil, in range: ClosedRange<Int> = 1...200,
         window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
     ) -> AdaptiveLimit {
-        let range = checks.require(
-            range.lowerBound >= 1 && range.upperBound <= highest, range, "range", "must lie in 1...\(highest)",
-            else: 1...200)
-        return AdaptiveLimit(
-            initial: initial.map { checks.within(range, $0, "initial") }
-                ?? min(max(20, range.lowerBound), range.upperBound), range: range, algorithm: algorithm,
-            window: checks.aboveZero(window, "window").saturatedNanoseconds,
-            slowAfter: slowAfter.map { checks.aboveZero($0, "slowAfter").saturatedNanoseconds } ?? .max,
-            overload: checks.failures(verdicts, "verdicts"))
+        made(algorithm, initial: initial, in: range, window: window, slowAfter: slowAfter, on: verdicts).valid()
     }
 
-    /// Above it there is no need of a limit; and a `Double` counts so far, and further, one by one.
-    static let highest = 1_000_000_000
+    private static func made(
+        _ algorithm: some LimitAlgorithm, initial: Int? = nil, in range: ClosedRange<Int> = 1...200,
+        window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
+    ) -> AdaptiveLimit {
+        AdaptiveLimit(
+            initial: initial ?? 20.limited(to: range), lowest: range.lowerBound, highest: range.upperBound,
+            algorithm: algorithm, window: window, slowAfter: slowAfter, verdicts: verdicts)
+    }
+}
+
+/// Without the limit that it begins with, which a file gives in the bulkhead's settings.
+extension AdaptiveLimit: SettingsGroup {
+    public static let schema = SettingsSchema(
+        "AdaptiveLimit", standard: made(GradientLimit(tolerance: 0.1)),
+        kinds: [
+            kind("gradient", GradientLimit(tolerance: 0.1)) {
+                [SettingField("tolerance", \.own.tolerance, .within(0.01, 10))]
+            },
+            kind("vegas", VegasLimit(queue: 0.03...0.08)) {
+                [
+                    SettingField("leastQueue", \.own.leastQueue, .within(0.01, 0.9)),
+                    SettingField("mostQueue", \.own.mostQueue, .within(0.01, 0.9)),
+                ]
+            } finish: {
+                $1.noteDisorder("leastQueue", $0.own.leastQueue, "mostQueue", $0.own.mostQueue)
+            },
+            kind("aimd", AIMDLimit(increase: 1, decrease: 0.9)) {
+                [
+                    SettingField("increase", \.own.increase, .above(0)),
+                    SettingField("decrease", \.own.decrease, .between(0, 1)),
+                ]
+            },
+            SettingVariant.none("fixed"),
+            .code(standard: Kind(limit: made(GradientLimit(tolerance: 0.1)), own: false), common()) {
+                $0.limit
+            } finish: {
+                check(&$0.limit, &$1)
+            } values: {
+                Kind(limit: $0, own: false)
+            },
+        ])
+
+    private struct Kind<Own: Sendable>: Sendable {
+        var limit: AdaptiveLimit
+        var own: Own
+    }
+
+    /// What all kinds have.
+    private static func common<Own>() -> [SettingField<Kind<Own>>] {
+        let bounds = SettingRange.within(1, 1e9)
+        return [
+            SettingField("lowest", \.limit.lowest, bounds), SettingField("highest", \.limit.highest, bounds),
+            SettingField("windowSeconds", \.limit.window, .above(0)),
+            SettingField("slowAfterSeconds", \.limit.slowAfter, .above(0)),
+            SettingField("verdicts", \.limit.verdicts, .failures),
+        ]
+    }
+
+    private static func check(_ limit: inout AdaptiveLimit, _ given: inout GivenSettings) {
+        given.noteDisorder("lowest", limit.lowest, "highest", limit.highest)
+        if !given.has("initial") {
+            limit.initial = 20.limited(to: limit.range)
+        } else if given.areSound("lowest", "highest"), !limit.range.contains(limit.initial) {
+            given.note("initial", "\(limit.initial)", "must lie in \(limit.range)")
+        }
+    }
+
+    private static func kind<Own: LimitAlgorithm>(
+        _ name: String, _ standard: Own, _ own: () -> [SettingField<Kind<Own>>],
+        finish: @escaping @Sendable (inout Kind<Own>, inout GivenSettings) -> Void = { _, _ in }
+    ) -> SettingVariant<AdaptiveLimit> {
+        SettingVariant(name, standard: Kind(limit: made(standard), own: standard), common() + own()) { kind in
+            var limit = kind.limit
+            limit.algorithm = kind.own
+            return limit
+        } finish: { kind, given in
+            finish(&kind, &given)
+            check(&kind.limit, &given)
+        } values: { limit in
+            (limit.algorithm as? Own).map { Kind(limit: limit, own: $0) }
+        }
+    }
+}
+
+extension GivenSettings {
+    /// Notes that the ends of a range are in the wrong order.
+    mutating func noteDisorder<Bound: Comparable>(
+        _ lowest: String, _ lower: Bound, _ highest: String, _ upper: Bound
+    ) {
+        guard areSound(lowest, highest), lower > upper else { return }
+        note(highest, "\(upper)", "must be \(lower) or more, as the lower bound is")
+    }
+}
+
+extension Int {
+    fileprivate func limited(to range: ClosedRange<Int>) -> Int {
+        Swift.min(Swift.max(self, range.lowerBound), range.upperBound)
+    }
 }
 
 extension AdaptiveLimit: Hashable {
     public static func == (one: AdaptiveLimit, other: AdaptiveLimit) -> Bool {
-        (one.initial, one.range, one.window, one.slowAfter, one.overload)
-            == (other.initial, other.range, other.window, other.slowAfter, other.overload)
+        (one.initial, one.range, one.window, one.slowAfter, one.verdicts)
+            == (other.initial, other.range, other.window, other.slowAfter, other.verdicts)
             && AnyHashable(one.algorithm) == AnyHashable(other.algorithm)
     }
 

@@ -68,6 +68,8 @@ struct AdaptiveLimitStateMachine: Sendable {
     }
 
     private let settings: AdaptiveLimit
+    /// The shortest, in nanoseconds.
+    private let window: Int64
     private var algorithm: any LimitAlgorithm
     private(set) var limit: Double
     /// The mean latency of calls that found no queue.
@@ -102,6 +104,7 @@ struct AdaptiveLimitStateMachine: Sendable {
     init(_ settings: AdaptiveLimit) {
         self.settings = settings
         algorithm = settings.algorithm
+        window = settings.window.saturatedNanoseconds
         limit = Double(settings.initial)
     }
 
@@ -140,7 +143,7 @@ struct AdaptiveLimitStateMachine: Sendable {
     private mutating func giveUpSearch(at now: Int64) {
         guard isSearching, let height else { return }
         let volleys = 1 + Double(Constants.mostCallsOfSearch) / max(1, limit)
-        let time = Constants.patience * (Double(settings.window) + volleys * height.latency)
+        let time = Constants.patience * (Double(window) + volleys * height.latency)
         guard Double(now.saturatingSubtracting(changedAt)) > time else { return }
         baselineAt = now
         change(to: endSearch(), at: now)
@@ -237,7 +240,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         let most = isSearching ? Constants.mostCallsOfSearch : Constants.mostCalls
         let count = calls.count + cuts
         guard count >= min(most, max(Constants.leastCalls, permits)),
-            now.saturatingSubtracting(windowBegins) >= settings.window, !minds(cutsAt: now),
+            now.saturatingSubtracting(windowBegins) >= window, !minds(cutsAt: now),
             // What was cut off would have taken nobody knows how long, and perhaps as long with half of the limit.
             calls.count >= Constants.leastCalls,
             count >= most || calls.error <= Constants.precision * calls.mean
@@ -248,7 +251,9 @@ struct AdaptiveLimitStateMachine: Sendable {
     private mutating func close(at now: Int64) {
         let latency = calls.mean
         self.latency = latency
-        if latency > Double(settings.slowAfter) { return overload(began: .max, at: now) }
+        if let slowAfter = settings.slowAfter, latency > Double(slowAfter.saturatedNanoseconds) {
+            return overload(began: .max, at: now)
+        }
         let isBusy = peak * 2 >= permits
         if let height, limit <= max(least, height.limit / 2) {
             if latency > height.latency * Constants.unchanged {

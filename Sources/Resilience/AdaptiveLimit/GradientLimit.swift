@@ -6,7 +6,7 @@
 /// ``AdaptiveLimit/gradient(initial:in:tolerance:window:slowAfter:on:)``.
 struct GradientLimit: LimitAlgorithm {
     private static let step = 0.05
-    let tolerance: Double
+    var tolerance: Double
     private var growth = 1.0
     /// The limit at which a queue showed last.
     private var ceiling = Double.infinity

@@ -24,7 +24,7 @@ final class LimitAdapter: Sendable {
 
     private func end(_ call: inout PolicyCall, _ outcome: PolicyOutcome) -> AdaptiveLimitStateMachine.End {
         let verdict = outcome.verdict
-        if settings.overload.contains(verdict) { return .overload }
+        if settings.verdicts.contains(verdict) { return .overload }
         switch verdict.kind {
         case .success: return .success
         case .rejected: return .other

@@ -5,20 +5,21 @@
 /// high limits. Until a queue shows first the limit doubles. See
 /// ``AdaptiveLimit/vegas(initial:in:queue:window:slowAfter:on:)``.
 struct VegasLimit: LimitAlgorithm {
-    let queue: ClosedRange<Double>
+    var leastQueue: Double
+    var mostQueue: Double
     private var isStarting = true
 
-    init(queue: ClosedRange<Double>) { self.queue = queue }
+    init(queue: ClosedRange<Double>) { (leastQueue, mostQueue) = (queue.lowerBound, queue.upperBound) }
 
     mutating func limit(after window: LimitWindow) -> Double {
         let limit = window.limit
         let queued = limit * (1 - window.baseline / window.latency)
         let step = max(1, limit * 0.05)
-        if queued > max(1, limit * queue.upperBound) {
+        if queued > max(1, limit * mostQueue) {
             defer { isStarting = false }
             return limit - (isStarting ? queued : step)
         }
-        guard window.isBusy, queued < limit * queue.lowerBound else { return limit }
+        guard window.isBusy, queued < limit * leastQueue else { return limit }
         return limit + (isStarting ? limit : step)
     }
 

@@ -17,8 +17,6 @@ public final class AdaptiveThrottle: StatusReporting {
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
 
-    private static let checks = SettingChecks("AdaptiveThrottle")
-
     let base: any TimeBase
     private let generator: SplitMix64
     let machine: Locked<AdaptiveThrottleStateMachine>
@@ -44,23 +42,34 @@ public final class AdaptiveThrottle: StatusReporting {
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
     ///   - timeBase: The time base of the window; it must be that of the pipeline.
     ///   - observers: The observers that are told what this throttle does; nil for none at first.
-    public init(
+    public convenience init(
         _ name: String = "adaptiveThrottle", multiplier: Double = 2, over window: Duration = .seconds(120),
         minimumCalls: Int = 10, maxRejection: Double = 0.9,
         failing: VerdictSet = [.throttled, .transient, .uncertain], generator: SplitMix64 = .shared,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
-        let settings = AdaptiveThrottleStateMachine.Settings(
-            multiplier: Self.checks.within(1.1...100, multiplier, "multiplier"),
-            window: Self.checks.aboveZero(window, "window").saturatedNanoseconds,
-            minimumCalls: Self.checks.atLeast(1, minimumCalls, "minimumCalls"),
-            maxRejection: Self.checks.share(maxRejection, "maxRejection"),
-            failing: Self.checks.failures(failing, "failing"))
+        let settings = Settings(
+            multiplier: multiplier, over: window, minimumCalls: minimumCalls, maxRejection: maxRejection,
+            failing: failing)
+        self.init(name, settings: settings, generator: generator, timeBase: timeBase, observers: observers)
+    }
+
+    /// Creates an adaptive throttle that has seen no call.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - settings: The settings.
+    ///   - generator: The source of chance; pass a seeded one to repeat a run.
+    ///   - timeBase: The time base of the window; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    public init(
+        _ name: String = "adaptiveThrottle", settings: Settings, generator: SplitMix64 = .shared,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
+    ) {
         self.name = name
         lazyObservers = LazyObservers(observers)
         base = timeBase
         self.generator = generator
-        machine = Locked(AdaptiveThrottleStateMachine(settings))
+        machine = Locked(AdaptiveThrottleStateMachine(settings.valid()))
     }
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -121,11 +130,11 @@ public final class AdaptiveThrottle: StatusReporting {
         return machine.withLock { $0.counts(at: now).calls == 0 }
     }
 
-    var settings: AdaptiveThrottleStateMachine.Settings { machine.withLock { $0.settings } }
+    /// The settings now.
+    public var settings: Settings { machine.withLock { $0.settings } }
 
     public var description: String {
         let settings = settings
-        let window = Duration.nanoseconds(settings.window).text
-        return "\(name): lets through \(settings.multiplier) × what was accepted in the last \(window)"
+        return "\(name): lets through \(settings.multiplier) × what was accepted in the last \(settings.window.text)"
     }
 }

@@ -2,15 +2,7 @@
 ///
 /// Source: Google's *Site Reliability Engineering*, "Handling Overload", client-side throttling.
 struct AdaptiveThrottleStateMachine: Sendable, Hashable {
-    struct Settings: Sendable, Hashable {
-        var multiplier: Double
-        /// In nanoseconds.
-        var window: Int64
-        var minimumCalls: Int
-        var maxRejection: Double
-        /// The verdicts of calls that the service did not accept.
-        var failing: VerdictSet
-    }
+    typealias Settings = AdaptiveThrottle.Settings
 
     /// Whether the machine has just begun or ceased to reject calls.
     enum Change: Sendable, Hashable {
@@ -37,7 +29,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
 
     init(_ settings: Settings) {
         self.settings = settings
-        counted = LatestTime(settings.window, buckets: Self.buckets)
+        counted = LatestTime(settings.window.saturatedNanoseconds, buckets: Self.buckets)
         (throttled, rejected, silent) = (counted, counted, counted)
     }
 
@@ -119,7 +111,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
 
     /// Forgets all calls. The next one tells that it rejects no more.
     mutating func reset() {
-        counted = LatestTime(settings.window, buckets: Self.buckets)
+        counted = LatestTime(settings.window.saturatedNanoseconds, buckets: Self.buckets)
         (throttled, rejected, silent) = (counted, counted, counted)
         (overload, latest) = (0, .distantPast)
     }

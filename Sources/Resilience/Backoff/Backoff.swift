@@ -8,7 +8,7 @@
 /// jitter); resilience4j and gRPC (proportional jitter); Polly (constant, linear).
 ///
 /// See <doc:RetryGuide>.
-public struct Backoff: Sendable, Hashable {
+public struct Backoff: SettingsGroup {
     /// How chance changes a delay.
     public enum Jitter: Sendable, Hashable {
         /// No chance: the delay as it is.
@@ -24,7 +24,7 @@ public struct Backoff: Sendable, Hashable {
     }
 
     /// What follows the last delay of a sequence.
-    public enum SequenceEnd: String, Sendable, Hashable, Codable, CaseIterable {
+    public enum SequenceEnd: String, SettingChoice {
         /// The last delay again, for each further retry.
         case repeatLast
         /// No retry: a ``Retry`` gives up.
@@ -45,19 +45,11 @@ public struct Backoff: Sendable, Hashable {
     let jitter: Jitter
     @usableFromInline let isJittered: Bool
 
-    private static let checks = SettingChecks("Backoff")
-
     private init(base: Duration, cap: Duration, growth: Growth, jitter: Jitter) {
-        let checks = Self.checks
-        self.base = checks.notNegative(base, "base").saturatedNanoseconds
-        self.cap = checks.notNegative(cap, "cap").saturatedNanoseconds
+        self.base = base.saturatedNanoseconds
+        self.cap = cap.saturatedNanoseconds
         self.growth = growth
-        self.jitter =
-            if case .proportional(let share) = jitter {
-                .proportional(checks.share(share, "jitter share"))
-            } else {
-                jitter
-            }
+        self.jitter = jitter
         isJittered = jitter != .none
     }
 
@@ -66,7 +58,7 @@ public struct Backoff: Sendable, Hashable {
     ///   - delay: The delay; 0 or more. It is also the cap.
     ///   - jitter: How chance changes the delay.
     public static func constant(_ delay: Duration, jitter: Jitter = .none) -> Backoff {
-        Backoff(base: delay, cap: max(delay, .zero), growth: .constant, jitter: jitter)
+        Backoff(base: delay, cap: delay, growth: .constant, jitter: jitter).valid()
     }
 
     /// No delay.
@@ -78,7 +70,7 @@ public struct Backoff: Sendable, Hashable {
     ///   - cap: The longest delay; 0 or more.
     ///   - jitter: How chance changes the delays.
     public static func linear(_ step: Duration, cap: Duration = .seconds(20), jitter: Jitter = .none) -> Backoff {
-        Backoff(base: step, cap: cap, growth: .linear, jitter: jitter)
+        Backoff(base: step, cap: cap, growth: .linear, jitter: jitter).valid()
     }
 
     /// `base` · `factor`ⁿ before retry n, counted from 0, and never above `cap`.
@@ -91,9 +83,7 @@ public struct Backoff: Sendable, Hashable {
         from base: Duration = .milliseconds(50), factor: Double = 2, cap: Duration = .seconds(20),
         jitter: Jitter = .full
     ) -> Backoff {
-        let factor = checks.require(
-            factor >= 1 && factor.isFinite, factor, "factor", "must be finite and at least 1", else: 1)
-        return Backoff(base: base, cap: cap, growth: .exponential(factor: factor), jitter: jitter)
+        Backoff(base: base, cap: cap, growth: .exponential(factor: factor), jitter: jitter).valid()
     }
 
     /// The given delays, in order.
@@ -104,12 +94,10 @@ public struct Backoff: Sendable, Hashable {
     public static func sequence(
         _ delays: [Duration], atEnd end: SequenceEnd = .repeatLast, jitter: Jitter = .none
     ) -> Backoff {
-        let delays = checks.require(
-            !delays.isEmpty && delays.allSatisfy { $0 >= .zero }, delays, "sequence",
-            "must have at least one delay, and no negative one", else: [.zero])
-        return Backoff(
-            base: delays[0], cap: delays.max() ?? .zero,
-            growth: .sequence(delays.map(\.saturatedNanoseconds), end: end), jitter: jitter)
+        Backoff(
+            base: delays.first ?? .zero, cap: delays.max() ?? .zero,
+            growth: .sequence(delays.map(\.saturatedNanoseconds), end: end), jitter: jitter
+        ).valid()
     }
 
     /// The delays that a closure returns, limited to 0…`cap`. A custom backoff is equal only to copies of itself.
@@ -122,10 +110,7 @@ public struct Backoff: Sendable, Hashable {
         cap: Duration = .seconds(20), jitter: Jitter = .none,
         _ delay: @escaping @Sendable (_ retry: Int, _ previous: Duration) -> Duration
     ) -> Backoff {
-        let jitter = checks.require(
-            jitter != .decorrelated, jitter, "jitter", "must be another one, since this would replace the custom delay",
-            else: .none)
-        return Backoff(base: .zero, cap: cap, growth: .custom(CustomDelay(delay)), jitter: jitter)
+        Backoff(base: .zero, cap: cap, growth: .custom(CustomDelay(delay)), jitter: jitter).valid()
     }
 
     /// Returns the delay before a retry.
@@ -250,5 +235,143 @@ extension Backoff: CustomStringConvertible {
             case .custom: "custom up to \(Duration.nanoseconds(cap).text)"
             }
         return jitter == .none ? shape : "\(shape), \(jitter) jitter"
+    }
+}
+
+/// `{"kind": "exponential", "baseSeconds": 0.05, "factor": 2, "capSeconds": 20, "jitter": "full"}`; `linear`;
+/// `{"kind": "constant", "baseSeconds": 1}`; `{"kind": "sequence", "sequenceSeconds": [1, 5, 30], "atEnd": "stop"}`.
+extension Backoff {
+    public static let schema = SettingsSchema(
+        "Backoff", standard: Parts.standard.constant,
+        kinds: [
+            kind("constant", Parts.standard, [SettingField("baseSeconds", \.base, .atLeast(0), need: .required)]) {
+                $0.constant
+            } isOwn: {
+                $0 == .constant
+            },
+            kind(
+                "linear", Parts.standard,
+                [
+                    SettingField("baseSeconds", \.base, .atLeast(0), need: .required),
+                    SettingField("capSeconds", \.cap, .atLeast(0)),
+                ]
+            ) {
+                Backoff(base: $0.base, cap: $0.cap, growth: .linear, jitter: $0.jitter)
+            } isOwn: {
+                $0 == .linear
+            },
+            kind(
+                "exponential", Parts(base: .milliseconds(50), jitterKind: .full),
+                [
+                    SettingField("baseSeconds", \.base, .atLeast(0)),
+                    SettingField("factor", \.factor, .atLeast(1)),
+                    SettingField("capSeconds", \.cap, .atLeast(0)),
+                ]
+            ) {
+                Backoff(base: $0.base, cap: $0.cap, growth: .exponential(factor: $0.factor), jitter: $0.jitter)
+            } isOwn: {
+                if case .exponential = $0 { true } else { false }
+            },
+            kind(
+                "sequence", Parts.standard,
+                [
+                    SettingField("sequenceSeconds", \.sequence, .atLeast(0), need: .required),
+                    SettingField("atEnd", \.end),
+                ]
+            ) { parts in
+                Backoff(
+                    base: parts.sequence.first ?? .zero, cap: parts.sequence.max() ?? .zero,
+                    growth: .sequence(parts.sequence.map(\.saturatedNanoseconds), end: parts.end),
+                    jitter: parts.jitter)
+            } isOwn: {
+                if case .sequence = $0 { true } else { false }
+            },
+            .code(
+                standard: Parts.standard,
+                [SettingField("capSeconds", \.cap, .atLeast(0)), SettingField("jitterShare", \.share, .within(0, 1))]
+            ) {
+                Backoff(base: .zero, cap: $0.cap, growth: $0.growth, jitter: $0.jitter)
+            } finish: { parts, given in
+                if parts.jitterKind == .decorrelated {
+                    given.note(
+                        "jitter", "decorrelated", "must be another one, since this would replace the custom delay")
+                }
+            } values: {
+                if case .custom = $0.growth { Parts($0) } else { nil }
+            },
+        ])
+
+    private enum JitterKind: String, SettingChoice {
+        case none, full, equal, decorrelated, proportional
+    }
+
+    private struct Parts: Sendable {
+        var base = Duration.zero
+        var cap = Duration.seconds(20)
+        var factor = 2.0
+        var sequence = [Duration.zero]
+        var end = SequenceEnd.repeatLast
+        var jitterKind = JitterKind.none
+        var share: Double?
+        var growth = Growth.constant
+
+        static let standard = Parts()
+
+        init(base: Duration = .zero, jitterKind: JitterKind = .none) {
+            self.base = base
+            self.jitterKind = jitterKind
+        }
+
+        init(_ backoff: Backoff) {
+            (base, cap, growth) = (.nanoseconds(backoff.base), .nanoseconds(backoff.cap), backoff.growth)
+            if case .exponential(let factor) = growth { self.factor = factor }
+            if case .sequence(let delays, let end) = growth {
+                (sequence, self.end) = (delays.map { .nanoseconds($0) }, end)
+            }
+            switch backoff.jitter {
+            case .none: jitterKind = .none
+            case .full: jitterKind = .full
+            case .equal: jitterKind = .equal
+            case .decorrelated: jitterKind = .decorrelated
+            case .proportional(let share): (jitterKind, self.share) = (.proportional, share)
+            }
+        }
+
+        var jitter: Jitter {
+            switch jitterKind {
+            case .none: .none
+            case .full: .full
+            case .equal: .equal
+            case .decorrelated: .decorrelated
+            case .proportional: .proportional(share ?? 0)
+            }
+        }
+
+        var constant: Backoff { Backoff(base: base, cap: base, growth: .constant, jitter: jitter) }
+    }
+
+    private static func kind(
+        _ name: String, _ standard: Parts, _ fields: [SettingField<Parts>],
+        _ make: @escaping @Sendable (Parts) -> Backoff, isOwn: @escaping @Sendable (Growth) -> Bool
+    ) -> SettingVariant<Backoff> {
+        SettingVariant(
+            name, standard: standard,
+            fields + [
+                SettingField("jitter", \.jitterKind),
+                SettingField(
+                    "jitterShare", \.share, .within(0, 1), need: .conditional("must be given with `proportional`")),
+            ], make: make
+        ) { parts, given in
+            if parts.sequence.isEmpty, given.areSound("sequenceSeconds") {
+                given.note("sequenceSeconds", "[]", "must have at least one delay")
+            }
+            guard given.areSound("jitter", "jitterShare") else { return }
+            if parts.jitterKind == .proportional, parts.share == nil { given.noteMissing("jitterShare") }
+            if parts.jitterKind != .proportional, parts.share != nil {
+                given.note("jitterShare", "given", "is no setting without the jitter proportional")
+            }
+        } values: {
+            isOwn($0.growth) ? Parts($0) : nil
+        }
     }
 }

@@ -3,7 +3,7 @@ extension Bulkhead {
     ///
     /// When the queue is full, the call whose turn would come last is rejected, whether it is the new call or a waiting
     /// one.
-    public enum Order: String, Sendable, Hashable, Codable, CaseIterable {
+    public enum Order: String, SettingChoice {
         /// The oldest call first. A full queue rejects the new call.
         case firstInFirstOut
         /// The newest call first: under overload, its caller is the likeliest to be still waiting (Maurer, "Fail at

@@ -1,7 +1,7 @@
 /// A registry of bulkheads, one for each key.
 public typealias BulkheadRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Bulkhead>
 
-extension Bulkhead: RegistryEntry {
+extension Bulkhead: ConfigurablePolicy {
     /// Whether the limit and the queue size are those that the bulkhead was made with, and what an adaptive limit has learned
     /// is a minute old.
     ///
@@ -11,38 +11,33 @@ extension Bulkhead: RegistryEntry {
         (time >= .seconds(60) || knowsNoLimit) && ask { hasLimitsAsMade($0) }
     }
 
-    /// Whether the two bulkheads differ in nothing but their limit and queue size. An adaptive limit is the same only if
-    /// all of its settings are, but for the initial limit. One whose limit several processes have together can't be.
-    /// - Parameter other: The bulkhead with the new settings.
-    public func canBeReconfigured(like other: Bulkhead) -> Bool {
-        !isShared && !other.isShared && order == other.order && maxWait == other.maxWait
-            && predictsWait == other.predictsWait
-            && adaptiveLimit.isSame(as: other.adaptiveLimit) && shedding == other.shedding
+    /// The settings that this bulkhead can't take over while it runs: all but the limit and the queue's size, and that an
+    /// adaptive limit begins with. One whose limit several processes have together takes over none.
+    /// - Parameter settings: The settings.
+    public func inTheWay(of settings: Settings) -> [String] {
+        var (own, other) = (self.settings, settings)
+        own.adaptiveLimit?.initial = 1
+        other.adaptiveLimit?.initial = 1
+        return Settings.schema.differences(own, other, exceptLive: !isShared)
     }
 
-    /// Takes over the limit and the queue size of another bulkhead, as ``setLimit(_:)`` and ``setQueue(_:)`` do. Of an
-    /// adaptive limit what it has learned stays, and its initial one with that.
-    /// - Parameter other: The bulkhead with the new settings.
-    /// - Returns: This bulkhead. nil, with nothing changed, if the two differ in more than limit and queue size, or
-    ///   within [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a setting was invalid.
-    public func reconfigured(like other: Bulkhead) -> Self? {
-        guard other !== self else { return self }
-        guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
-        let made = other.ask { $0.made }
-        if adaptiveLimit == nil { setLimit(made.limit) }
-        setQueue(made.queue)
+    public func canBeReconfigured(like other: Bulkhead) -> Bool {
+        !isShared && !other.isShared && inTheWay(of: other.settings).isEmpty
+    }
+
+    /// Takes over the limit and the queue's size, as ``setLimit(_:)`` and ``setQueue(_:)`` do. Of an adaptive limit what it has
+    /// learned stays, and its initial one with that.
+    /// - Parameter settings: The settings.
+    /// - Returns: What stands in the way; nothing has changed then.
+    @discardableResult public func apply(_ settings: Settings) -> [String] {
+        let others = inTheWay(of: settings)
+        guard others.isEmpty, settings.areAllowed() else { return others }
+        if adaptiveLimit == nil { setLimit(settings.limit) }
+        setQueue(settings.queue)
         ask {
-            $0.made = made
+            $0.made = settings
             $0.isSetByHand = false
         }
-        return self
-    }
-}
-
-extension AdaptiveLimit? {
-    /// Whether two differ in nothing but their initial limit, which matters only at first.
-    fileprivate func isSame(as other: AdaptiveLimit?) -> Bool {
-        guard let self, let other else { return self == nil && other == nil }
-        return self.beginning(with: 1) == other.beginning(with: 1)
+        return []
     }
 }

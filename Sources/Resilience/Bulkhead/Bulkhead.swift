@@ -15,16 +15,16 @@ public final class Bulkhead: StatusReporting {
     /// The observers that are told what this bulkhead does, in whichever pipeline it is.
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
-    /// The order in which waiting calls get a permit.
-    package let order: Order
     /// How the bulkhead finds its limit; nil if that is fixed.
     public var adaptiveLimit: AdaptiveLimit? { adapter?.settings }
+    /// The settings that the bulkhead was made with, or has taken over since. Limits that were set by hand are in the status.
+    public var settings: Settings { ask { $0.made } }
 
     struct State {
         /// Its `inUse` is right only inside ``ask(_:)``.
         var machine: BulkheadStateMachine
-        /// The settings that the bulkhead was made with, or that a registry has given it since.
-        var made: (limit: Int, queue: Int)
+        /// The settings that the bulkhead was made with, or has taken over since.
+        var made: Settings
         /// Whether an adaptive limit was set by hand.
         var isSetByHand = false
         /// The waiters of parked calls, by ticket.
@@ -46,19 +46,19 @@ public final class Bulkhead: StatusReporting {
     /// What an adaptive limit has learned is no setting.
     func hasLimitsAsMade(_ state: State) -> Bool {
         !state.isSetByHand
-            && (adapter == nil ? state.machine.limit : state.made.limit, state.machine.queueLimit) == state.made
+            && (adapter != nil || state.machine.limit == state.made.limit)
+            && state.machine.queueLimit == state.made.queue
     }
 
     /// Whether an adaptive limit has learned nothing that would be lost.
     var knowsNoLimit: Bool { adapter.map { $0.permits == $0.settings.initial } ?? true }
 
-    private static let checks = SettingChecks("Bulkhead")
-
     private let base: any TimeBase
-    let maxWait: Duration
-    let predictsWait: Bool
-    /// How waiting calls are rejected under overload; nil if they are not.
-    public let shedding: LoadShedding?
+    // What never changes.
+    private let order: Order
+    private let maxWait: Duration
+    private let predictsWait: Bool
+    private let shedding: LoadShedding?
     private let freePermits: FreePermits
     private let state: Locked<State>
     /// Nil if the limit is fixed.
@@ -88,9 +88,9 @@ public final class Bulkhead: StatusReporting {
         maxWait: Duration? = nil, predictsWait: Bool = true, shedding: LoadShedding? = nil,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
-        self.init(
-            name, limit: Self.checks.atLeast(1, limit, "limit"), adapter: nil, queue, order, maxWait, predictsWait,
-            shedding, timeBase, observers)
+        let settings = Settings(
+            limit: limit, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait, shedding: shedding)
+        self.init(name, settings: settings, timeBase: timeBase, observers: observers)
     }
 
     /// Creates a bulkhead that finds its limit by itself, with all permits free.
@@ -113,9 +113,24 @@ public final class Bulkhead: StatusReporting {
         maxWait: Duration? = nil, predictsWait: Bool = true, shedding: LoadShedding? = nil,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
-        self.init(
-            name, limit: adaptiveLimit.initial, adapter: LimitAdapter(adaptiveLimit), queue, order, maxWait,
-            predictsWait, shedding, timeBase, observers)
+        let settings = Settings(
+            adaptiveLimit: adaptiveLimit, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait,
+            shedding: shedding)
+        self.init(name, settings: settings, timeBase: timeBase, observers: observers)
+    }
+
+    /// Creates a bulkhead with all permits free.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - settings: The settings.
+    ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    public convenience init(
+        _ name: String = "bulkhead", settings: Settings, timeBase: any TimeBase = .system,
+        observers: PolicyObservers? = nil
+    ) {
+        let settings = settings.valid()
+        self.init(name, settings, limit: settings.limit, supply: nil, timeBase, observers)
     }
 
     /// Creates a bulkhead without permits, which somebody else is to bring.
@@ -123,30 +138,30 @@ public final class Bulkhead: StatusReporting {
         _ name: String, supply: any PermitSupply, queue: Int, order: Order, maxWait: Duration?, predictsWait: Bool,
         shedding: LoadShedding?, timeBase: any TimeBase, observers: PolicyObservers?
     ) {
-        self.init(
-            name, limit: 0, adapter: nil, queue, order, maxWait, predictsWait, shedding, timeBase, observers,
-            supply: supply)
+        var settings = Settings(
+            limit: 1, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait, shedding: shedding
+        ).valid()
+        settings.limit = 0
+        self.init(name, settings, limit: 0, supply: supply, timeBase, observers)
     }
 
     private init(
-        _ name: String, limit: Int, adapter: LimitAdapter?, _ queue: Int, _ order: Order, _ maxWait: Duration?,
-        _ predictsWait: Bool, _ shedding: LoadShedding?, _ timeBase: any TimeBase, _ observers: PolicyObservers?,
-        supply: (any PermitSupply)? = nil
+        _ name: String, _ settings: Settings, limit: Int, supply: (any PermitSupply)?, _ timeBase: any TimeBase,
+        _ observers: PolicyObservers?
     ) {
-        let maxWait = maxWait.map { Self.checks.notNegative($0, "maxWait") }
-        let queue = Self.checks.atLeast(0, queue, "queue")
         self.name = name
         lazyObservers = LazyObservers(observers)
-        self.order = order
-        self.maxWait = min(maxWait ?? .infinite, .infinite)
-        self.predictsWait = predictsWait
-        self.shedding = shedding
-        self.adapter = adapter
+        order = settings.order
+        maxWait = settings.maxWait ?? .infinite
+        predictsWait = settings.predictsWait
+        shedding = settings.shedding
+        adapter = settings.adaptiveLimit.map { LimitAdapter($0) }
         isAdaptive = adapter != nil
         self.supply = supply
         base = timeBase
-        let machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order, shedding: shedding)
-        state = Locked(State(machine: machine, made: (limit, queue)))
+        let machine = BulkheadStateMachine(
+            limit: limit, queueLimit: settings.queue, order: settings.order, shedding: settings.shedding)
+        state = Locked(State(machine: machine, made: settings))
         freePermits = FreePermits(limit)
     }
 
@@ -333,7 +348,7 @@ public final class Bulkhead: StatusReporting {
     /// An ``AdaptiveLimit`` goes on from there, or from the nearest limit within its bounds.
     /// - Parameter limit: How many calls may run at the same time; 1 or more.
     public func setLimit(_ limit: Int) {
-        guard Self.checks.isAtLeast(1, limit, "limit"), SettingChecks.mayChange else { return }
+        guard Settings(limit: limit).areAllowed() else { return }
         let now = base.now
         if isAdaptive { ask { $0.isSetByHand = true } }
         let (old, new) = setLimit { [adapter] in
@@ -369,7 +384,7 @@ public final class Bulkhead: StatusReporting {
     /// Waiting calls keep their places, even if there are more of them than the new size.
     /// - Parameter queue: How many calls may wait; 0 or more.
     public func setQueue(_ queue: Int) {
-        guard Self.checks.isAtLeast(0, queue, "queue"), SettingChecks.mayChange else { return }
+        guard Settings(limit: 1, queue: queue).areAllowed() else { return }
         let old = ask { state in
             let old = state.machine.queueLimit
             state.machine.setQueueLimit(queue)

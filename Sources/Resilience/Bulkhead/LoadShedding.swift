@@ -15,13 +15,11 @@
 ///
 /// This is the controlled delay of B. Maurer, "Fail at Scale" (ACM Queue 13(8), 2015), after CoDel (RFC 8289), whose
 /// numbers are the defaults; with its adaptive order, last in, first out.
-public struct LoadShedding: Sendable, Hashable {
+public struct LoadShedding: SettingsGroup {
     /// How long a call may wait under overload.
-    public let target: Duration
+    public var target: Duration
     /// How long calls must have been waiting without a break for the bulkhead to be overloaded.
-    public let interval: Duration
-
-    private static let checks = SettingChecks("LoadShedding")
+    public var interval: Duration
 
     /// Creates settings.
     /// - Parameters:
@@ -29,23 +27,14 @@ public struct LoadShedding: Sendable, Hashable {
     ///   - interval: How long calls must have been waiting without a break for the bulkhead to be overloaded; above 0.
     ///     Several times as long as a call takes. 100 ms by default.
     public init(target: Duration = .milliseconds(5), interval: Duration = .milliseconds(100)) {
-        self.target = Self.checks.notNegative(target, "target").inNanoseconds
-        self.interval = Self.checks.aboveZero(interval, "interval").inNanoseconds
-    }
-}
-
-extension LoadShedding: Codable {
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case target = "targetSeconds"
-        case interval = "intervalSeconds"
+        self.target = target
+        self.interval = interval
     }
 
-    public init(from decoder: any Decoder) throws {
-        self = try decoder.settings(of: "LoadShedding", by: CodingKeys.self) { reader in
-            let standard = LoadShedding()
-            return LoadShedding(
-                target: reader.duration(.target) ?? standard.target,
-                interval: reader.duration(.interval) ?? standard.interval)
-        }
-    }
+    public static let schema = SettingsSchema(
+        "LoadShedding", standard: LoadShedding(),
+        [
+            SettingField("targetSeconds", \.target, .atLeast(0)),
+            SettingField("intervalSeconds", \.interval, .above(0)),
+        ])
 }

@@ -21,18 +21,8 @@
 public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendable, CustomStringConvertible {
     /// The name in events.
     public let name: String
-    /// How long a value is kept, unless `lifetimeOf` says otherwise.
-    public let lifetime: CacheLifetime
-    /// The failures of a load after which a value from before may be returned.
-    public let staleOn: VerdictSet
-    /// How long a failure is kept that is an answer, such as a 404.
-    public let failuresFor: Duration
-    /// How long after a load has failed a value from before is returned without another load.
-    public let pauseAfterError: Duration
-    /// The most entries.
-    public let maxCount: Int
-    /// The most that all values may cost together; nil if costs are not counted.
-    public let maxCost: Int?
+    /// The settings.
+    public let settings: CallCacheSettings
     /// The observers that are told what calls got.
     public let observers: PolicyObservers
     let timeBase: any TimeBase
@@ -63,7 +53,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     ///   - classifier: Says what an error of a load means. It should be that of the pipeline in the load.
     ///   - timeBase: The time base of ages and deadlines.
     ///   - observers: The observers that are told what calls got; nil for none at first.
-    public init(
+    public convenience init(
         _ name: String = "cache", lifetime: CacheLifetime, staleOn: VerdictSet = .outages,
         failuresFor: Duration = .zero, pauseAfterError: Duration = .seconds(1), maxCount: Int = 1000,
         maxCost: Int? = nil,
@@ -71,17 +61,31 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         lifetimeOf: (@Sendable (Key, Value) -> CacheLifetime?)? = nil, classifier: Classifier = .standard,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
-        let checks = SettingChecks("CallCache")
+        let settings = CallCacheSettings(
+            lifetime: lifetime, staleOn: staleOn, failuresFor: failuresFor, pauseAfterError: pauseAfterError,
+            maxCount: maxCount, maxCost: maxCost)
+        self.init(
+            name, settings: settings, costOf: costOf, lifetimeOf: lifetimeOf, classifier: classifier,
+            timeBase: timeBase, observers: observers)
+    }
+
+    /// Creates an empty cache.
+    /// - Parameters:
+    ///   - name: The name in events.
+    ///   - settings: The settings.
+    ///   - costOf: Returns what a value costs, such as its bytes.
+    ///   - lifetimeOf: Returns how long a value is kept; nil for the lifetime of the settings.
+    ///   - classifier: Says what an error of a load means. It should be that of the pipeline in the load.
+    ///   - timeBase: The time base of ages and deadlines.
+    ///   - observers: The observers that are told what calls got; nil for none at first.
+    public init(
+        _ name: String = "cache", settings: CallCacheSettings, costOf: (@Sendable (Value) -> Int)? = nil,
+        lifetimeOf: (@Sendable (Key, Value) -> CacheLifetime?)? = nil, classifier: Classifier = .standard,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
+    ) {
+        let settings = settings.valid()
+        self.settings = settings
         self.name = name
-        self.lifetime = CacheLifetime(
-            freshFor: checks.notNegative(lifetime.freshFor, "freshFor"),
-            staleWhileRevalidate: checks.notNegative(lifetime.staleWhileRevalidate, "staleWhileRevalidate"),
-            staleIfError: checks.notNegative(lifetime.staleIfError, "staleIfError"))
-        self.staleOn = checks.failures(staleOn, "staleOn")
-        self.failuresFor = checks.notNegative(failuresFor, "failuresFor")
-        self.pauseAfterError = checks.notNegative(pauseAfterError, "pauseAfterError")
-        self.maxCount = checks.atLeast(1, maxCount, "maxCount")
-        self.maxCost = maxCost.map { checks.atLeast(1, $0, "maxCost") }
         self.costOf = costOf
         self.lifetimeOf = lifetimeOf
         self.classifier = classifier
@@ -90,7 +94,8 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         loads = SingleFlight(name, timeBase: timeBase)
         state = Locked(
             CacheStateMachine(
-                maxCount: self.maxCount, maxCost: self.maxCost ?? .max, pauseAfterError: self.pauseAfterError))
+                maxCount: settings.maxCount, maxCost: settings.maxCost ?? .max,
+                pauseAfterError: settings.pauseAfterError))
     }
 
     /// Returns the value for a key: one that is kept, or one that is loaded.
@@ -130,7 +135,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
                 // Whatever else ends the call at its deadline cancels it, and may be first.
                 let isLate = now >= CallDeadline.earlier(deadline, on: timeBase)
                 let verdict = isLate && error is CancellationError ? .transient : classifier.verdict(for: error)
-                guard isLate || !Task.isCancelled, staleOn.contains(verdict),
+                guard isLate || !Task.isCancelled, settings.staleOn.contains(verdict),
                     // A call without time has not waited for a load.
                     let before = state.withLock({ $0.afterError(key, pausing: verdict.kind != .rejected, at: now) })
                 else { throw error }
@@ -181,8 +186,8 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     }
 
     public var description: String {
-        let cost = maxCost.map { " of cost \($0)" } ?? ""
-        return "\(name): up to \(maxCount) entries\(cost), fresh for \(lifetime.freshFor.text)"
+        let cost = settings.maxCost.map { " of cost \($0)" } ?? ""
+        return "\(name): up to \(settings.maxCount) entries\(cost), fresh for \(settings.lifetime.freshFor.text)"
     }
 
     // MARK: Loading
@@ -204,14 +209,15 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
             return value
         } catch {
             let verdict = Task.isCancelled ? .cancelled : classifier.verdict(for: error)
-            let isOutage = staleOn.contains(verdict)
+            let isOutage = settings.staleOn.contains(verdict)
             let isAnswer = verdict.kind == .permanent && !isOutage
             let now = timeBase.now
             tell(.failed(verdict, took: began.duration(to: now)), at: now)
             release(
                 state.withLock {
                     $0.ended(
-                        ticket, of: key, with: error, isAnswer: isAnswer, isOutage: isOutage, keepingFor: failuresFor,
+                        ticket, of: key, with: error, isAnswer: isAnswer, isOutage: isOutage,
+                        keepingFor: settings.failuresFor,
                         wait: verdict.namedWait ?? .zero, at: now)
                 }, besides: key, at: now)
             throw error
@@ -240,9 +246,11 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
         }
     }
 
-    private func cost(of value: Value) -> Int { maxCost == nil ? 0 : costOf?(value) ?? 1 }
+    private func cost(of value: Value) -> Int { settings.maxCost == nil ? 0 : costOf?(value) ?? 1 }
 
-    private func lifetime(of value: Value, _ key: Key) -> CacheLifetime { lifetimeOf?(key, value)?.clamped ?? lifetime }
+    private func lifetime(of value: Value, _ key: Key) -> CacheLifetime {
+        lifetimeOf?(key, value)?.clamped ?? settings.lifetime
+    }
 
     /// Lets go of what is no longer kept, and tells of what had to go for a key.
     private func release(_ gone: CacheStateMachine<Key, Value>.Gone, besides key: Key, at now: MonotonicInstant) {

@@ -8,14 +8,14 @@ extension Chaos: RegistryEntry {
 
     /// Takes over the injections, the script, the scope and the limits of another chaos policy, but not its source of
     /// chance. The counts stay, and so does the switch, unless both are of a configuration and the new one names another
-    /// time (``ChaosConfiguration/until``). A script that is the same goes on where it is.
+    /// time (``Settings/until``). A script that is the same goes on where it is.
     /// - Parameter other: The policy with the new settings.
     /// - Returns: This policy. nil, with nothing changed, within
     ///   [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a setting was invalid.
     public func reconfigured(like other: Chaos) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange else { return nil }
-        take(over: other.settings)
+        take(over: other.terms)
         return self
     }
 }

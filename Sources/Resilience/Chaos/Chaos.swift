@@ -366,16 +366,16 @@ public final class Chaos: StatusReporting {
     }
 
     /// What another policy takes over.
-    struct Settings {
+    struct Terms {
         let machine: ChaosStateMachine.Settings
         let parts: Parts
         let configuredEnd: Int64?
         let configuredUntil: MonotonicInstant?
     }
 
-    var settings: Settings {
+    var terms: Terms {
         state.withLock { state in
-            Settings(
+            Terms(
                 machine: state.machine.settings, parts: state.parts, configuredEnd: state.configuredEnd,
                 configuredUntil: state.configuredUntil)
         }
@@ -383,7 +383,7 @@ public final class Chaos: StatusReporting {
 
     /// Goes on with the settings of another policy. A configuration that names the same time as before leaves the switch
     /// alone: what was turned off by hand stays off.
-    func take(over other: Settings) {
+    func take(over other: Terms) {
         // The old parts are released outside of the lock: they have user code.
         let (_, isOtherTime) = state.withLock { state in
             state.machine.change(to: other.machine)

@@ -134,24 +134,25 @@ public struct JitteredBreak: BreakDuration {
     public var description: String { "\(length) ± \(share)" }
 }
 
-private let breakChecks = SettingChecks("BreakDuration")
-
 extension BreakDuration {
     /// Returns this break with jitter: ± up to a share of it.
     /// - Parameter share: The largest change, 0…1. The cap of a growing break applies before the jitter.
     public func jittered(by share: Double = 0.2) -> JitteredBreak {
-        JitteredBreak(length: self, share: breakChecks.share(share, "jitter share"))
+        let checked = BreakSettings.jittered(BreakSettings(ConstantBreak.standard), share: share).valid().duration
+        // Of the same kind.
+        return JitteredBreak(length: self, share: (checked as! JitteredBreak).share)
     }
 }
 
 extension BreakDuration where Self == ConstantBreak {
     /// The default of a circuit: 60 s.
-    public static var standard: Self { .seconds(60) }
+    public static var standard: Self { ConstantBreak(length: .seconds(60)) }
 
     /// A break of the same length after every trip.
     /// - Parameter length: 0 or more.
     public static func constant(_ length: Duration) -> Self {
-        ConstantBreak(length: breakChecks.notNegative(length, "length"))
+        // Of the same kind.
+        BreakSettings.constant(ConstantBreak(length: length)).valid().duration as! ConstantBreak
     }
 
     /// A break of whole seconds.
@@ -161,8 +162,8 @@ extension BreakDuration where Self == ConstantBreak {
     /// A break of seconds.
     /// - Parameter seconds: 0 or more; above 10¹⁸ it counts as 10¹⁸.
     public static func seconds(_ seconds: Double) -> Self {
-        let valid = breakChecks.require(seconds >= 0, seconds, "seconds", "must not be negative", else: 60)
-        return .constant(.seconds(min(valid, 1e18)))
+        // What is no number is invalid, too.
+        .constant(.seconds(seconds >= 0 ? min(seconds, 1e18) : -1))
     }
 
     /// A break of milliseconds.
@@ -179,8 +180,7 @@ extension BreakDuration where Self == GrowingBreak {
     public static func exponential(
         from base: Duration = .seconds(30), maxMultiplier: Int = 10, cap: Duration = .seconds(300)
     ) -> Self {
-        let maxMultiplier = breakChecks.atLeast(1, maxMultiplier, "maxMultiplier")
-        return growing(from: base, .exponential(maxMultiplier: maxMultiplier), cap: cap)
+        growing(from: base, .exponential(maxMultiplier: maxMultiplier), cap: cap)
     }
 
     /// A break that grows by `base` with every trip in a row.
@@ -192,8 +192,8 @@ extension BreakDuration where Self == GrowingBreak {
     }
 
     private static func growing(from base: Duration, _ growth: GrowingBreak.Growth, cap: Duration) -> Self {
-        GrowingBreak(
-            base: breakChecks.notNegative(base, "base"), growth: growth, cap: breakChecks.notNegative(cap, "cap"))
+        // Of the same kind.
+        BreakSettings.growing(GrowingBreak(base: base, growth: growth, cap: cap)).valid().duration as! GrowingBreak
     }
 }
 
@@ -205,6 +205,9 @@ extension BreakDuration where Self == RetryAfterBreak {
     public static func retryAfter(
         otherwise: some BreakDuration = .exponential(), cap: Duration = .seconds(3600)
     ) -> Self {
-        RetryAfterBreak(otherwise: otherwise, cap: breakChecks.notNegative(cap, "cap"))
+        let checked = BreakSettings.retryAfter(otherwise: BreakSettings(ConstantBreak.standard), cap: cap).valid()
+            .duration
+        // Of the same kind.
+        return RetryAfterBreak(otherwise: otherwise, cap: (checked as! RetryAfterBreak).cap)
     }
 }

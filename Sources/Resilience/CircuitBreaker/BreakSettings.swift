@@ -1,24 +1,23 @@
-/// A break of this package, as what ``CircuitBreakerConfiguration`` reads and writes.
+/// A break as what a file has of it.
 indirect enum BreakSettings: Sendable, Hashable {
     case constant(ConstantBreak)
     case growing(GrowingBreak)
     case retryAfter(otherwise: BreakSettings, cap: Duration)
     case jittered(BreakSettings, share: Double)
+    /// A break of another module, and its description.
+    case foreign(String)
 
-    /// - Returns: nil if it is a break of another module.
-    init?(_ length: any BreakDuration) {
+    init(_ length: any BreakDuration) {
         switch length {
         case let length as ConstantBreak: self = .constant(ConstantBreak(length: length.length.inNanoseconds))
         case let length as GrowingBreak:
             self = .growing(
                 GrowingBreak(base: length.base.inNanoseconds, growth: length.growth, cap: length.cap.inNanoseconds))
         case let length as RetryAfterBreak:
-            guard let otherwise = BreakSettings(length.otherwise) else { return nil }
-            self = .retryAfter(otherwise: otherwise, cap: length.cap.inNanoseconds)
+            self = .retryAfter(otherwise: BreakSettings(length.otherwise), cap: length.cap.inNanoseconds)
         case let length as JitteredBreak:
-            guard let plain = BreakSettings(length.length) else { return nil }
-            self = .jittered(plain, share: length.share)
-        default: return nil
+            self = .jittered(BreakSettings(length.length), share: length.share)
+        default: self = .foreign(length.description)
         }
     }
 
@@ -28,88 +27,91 @@ indirect enum BreakSettings: Sendable, Hashable {
         case .growing(let length): length
         case .retryAfter(let otherwise, let cap): RetryAfterBreak(otherwise: otherwise.duration, cap: cap)
         case .jittered(let plain, let share): JitteredBreak(length: plain.duration, share: share)
+        // No policy is made with it: it is invalid.
+        case .foreign: ConstantBreak(length: .seconds(60))
         }
     }
 }
 
-extension BreakSettings: Codable {
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case kind, maxMultiplier, otherwise, jitterShare
-        case length = "lengthSeconds"
-        case base = "baseSeconds"
-        case cap = "capSeconds"
-        case plain = "break"
+extension BreakSettings: SettingsGroup {
+    // Breaks contain breaks.
+    static var settingType: SettingType { .group("BreakDuration") }
+
+    private struct Parts: Sendable {
+        var length = Duration.zero
+        var base = Duration.seconds(30)
+        var maxMultiplier = 10
+        var cap = Duration.seconds(300)
+        var inner = BreakSettings.constant(ConstantBreak(length: .zero))
+        var share = 0.2
+        var foreign = ""
     }
 
-    private enum Kind: String, CaseIterable, Encodable {
-        case constant, exponential, linear, retryAfter, jittered
-    }
-
-    init(from decoder: any Decoder) throws {
-        self = try decoder.settings(of: "BreakDuration", by: CodingKeys.self) { reader in
-            let kind: Kind = try reader.require(reader.choice(.kind), .kind)
-            switch kind {
-            case .constant:
-                return .constant(.constant(reader.require(reader.duration(.length), .length, else: .zero)))
-            case .exponential:
-                let standard = GrowingBreak.exponential()
-                guard case .exponential(let maxMultiplier) = standard.growth else { return .growing(standard) }
-                return .growing(
-                    .exponential(
-                        from: reader.duration(.base) ?? standard.base,
-                        maxMultiplier: reader.value(.maxMultiplier) ?? maxMultiplier,
-                        cap: reader.duration(.cap) ?? standard.cap))
-            case .linear:
-                let standard = GrowingBreak.linear()
-                return .growing(
-                    .linear(
-                        from: reader.duration(.base) ?? standard.base,
-                        cap: reader.duration(.cap) ?? standard.cap))
-            case .retryAfter:
-                let standard = RetryAfterBreak.retryAfter()
-                let otherwise: any BreakDuration =
-                    reader.value(.otherwise, as: BreakSettings.self)?.duration ?? standard.otherwise
-                let cap = reader.duration(.cap) ?? standard.cap
-                func made(_ otherwise: some BreakDuration) -> RetryAfterBreak {
-                    .retryAfter(otherwise: otherwise, cap: cap)
-                }
-                // Never nil: what is in it is of this package.
-                return BreakSettings(made(otherwise))!
-            case .jittered:
-                let plain = reader.require(reader.value(.plain), .plain, else: BreakSettings.constant(.standard))
-                let share: Double? = reader.value(.jitterShare)
-                func made(_ plain: some BreakDuration) -> JitteredBreak {
-                    share.map { plain.jittered(by: $0) } ?? plain.jittered()
-                }
-                return .jittered(plain, share: made(plain.duration).share)
-            }
-        }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        switch self {
-        case .constant(let length):
-            try container.encode(Kind.constant, forKey: .kind)
-            try container.encode(length.length, forKey: .length)
-        case .growing(let length):
-            switch length.growth {
-            case .linear:
-                try container.encode(Kind.linear, forKey: .kind)
-            case .exponential(let maxMultiplier):
-                try container.encode(Kind.exponential, forKey: .kind)
-                try container.encode(maxMultiplier, forKey: .maxMultiplier)
-            }
-            try container.encode(length.base, forKey: .base)
-            try container.encode(length.cap, forKey: .cap)
-        case .retryAfter(let otherwise, let cap):
-            try container.encode(Kind.retryAfter, forKey: .kind)
-            try container.encode(otherwise, forKey: .otherwise)
-            try container.encode(cap, forKey: .cap)
-        case .jittered(let plain, let share):
-            try container.encode(Kind.jittered, forKey: .kind)
-            try container.encode(plain, forKey: .plain)
-            try container.encode(share, forKey: .jitterShare)
-        }
-    }
+    static let schema = SettingsSchema(
+        "BreakDuration", standard: constant(ConstantBreak(length: .seconds(60))),
+        kinds: [
+            SettingVariant(
+                "constant", standard: Parts(), [SettingField("lengthSeconds", \.length, .atLeast(0), need: .required)]
+            ) {
+                constant(ConstantBreak(length: $0.length))
+            } values: {
+                if case .constant(let own) = $0 { Parts(length: own.length) } else { nil }
+            },
+            SettingVariant(
+                "exponential", standard: Parts(),
+                [
+                    SettingField("baseSeconds", \.base, .atLeast(0)),
+                    SettingField("maxMultiplier", \.maxMultiplier, .atLeast(1)),
+                    SettingField("capSeconds", \.cap, .atLeast(0)),
+                ]
+            ) {
+                growing(
+                    GrowingBreak(base: $0.base, growth: .exponential(maxMultiplier: $0.maxMultiplier), cap: $0.cap))
+            } values: {
+                guard case .growing(let own) = $0, case .exponential(let most) = own.growth else { return nil }
+                return Parts(base: own.base, maxMultiplier: most, cap: own.cap)
+            },
+            SettingVariant(
+                "linear", standard: Parts(),
+                [
+                    SettingField("baseSeconds", \.base, .atLeast(0)), SettingField("capSeconds", \.cap, .atLeast(0)),
+                ]
+            ) {
+                growing(GrowingBreak(base: $0.base, growth: .linear, cap: $0.cap))
+            } values: {
+                guard case .growing(let own) = $0, own.growth == .linear else { return nil }
+                return Parts(base: own.base, cap: own.cap)
+            },
+            SettingVariant(
+                "retryAfter",
+                standard: Parts(
+                    cap: .seconds(3600),
+                    inner: growing(
+                        GrowingBreak(
+                            base: .seconds(30), growth: .exponential(maxMultiplier: 10), cap: .seconds(300)))),
+                [SettingField("otherwise", \.inner), SettingField("capSeconds", \.cap, .atLeast(0))]
+            ) {
+                retryAfter(otherwise: $0.inner, cap: $0.cap)
+            } values: {
+                if case .retryAfter(let otherwise, let cap) = $0 { Parts(cap: cap, inner: otherwise) } else { nil }
+            },
+            SettingVariant(
+                "jittered", standard: Parts(),
+                [
+                    SettingField("break", \.inner, need: .required),
+                    SettingField("jitterShare", \.share, .within(0, 1)),
+                ]
+            ) {
+                jittered($0.inner, share: $0.share)
+            } values: {
+                if case .jittered(let plain, let share) = $0 { Parts(inner: plain, share: share) } else { nil }
+            },
+            .code(standard: Parts(), []) { _ in
+                foreign("")
+            } finish: {
+                $1.note($0.foreign, "must be a break of this package")
+            } values: {
+                if case .foreign(let text) = $0 { Parts(foreign: text) } else { nil }
+            },
+        ])
 }

@@ -1,6 +1,6 @@
 extension CircuitBreaker {
     /// Who decides what a breaker does: its circuit, or somebody by hand.
-    public enum Mode: String, Sendable, Hashable, Codable, CaseIterable {
+    public enum Mode: String, SettingChoice {
         /// The circuit decides.
         case automatic
         /// All calls are rejected until another mode is set; neither time nor results change that.

@@ -12,22 +12,19 @@
 /// A round is decided as soon as no later probe can change the result. It counts at most `probes` ends. A probe that
 /// was cancelled, was rejected by an inner policy, or took longer than its lease does not count: another one takes its
 /// place.
-public struct ProbeRule: Sendable, Hashable, CustomStringConvertible {
+public struct ProbeRule: SettingsGroup, CustomStringConvertible {
     /// How many probes count in one round.
-    public let probes: Int
+    public private(set) var probes: Int
     /// How many successes close the circuit.
-    public let successes: Int
+    public private(set) var successes: Int
 
     /// How many failures open the circuit again: after these, `successes` are out of reach.
     public var failures: Int { probes - successes + 1 }
 
-    private static let checks = SettingChecks("ProbeRule")
-
     /// Closes on this many successes; the first failure opens the circuit again.
     /// - Parameter successes: 1 or more.
     public static func successes(_ successes: Int) -> ProbeRule {
-        let successes = checks.atLeast(1, successes, "successes")
-        return ProbeRule(probes: successes, successes: successes)
+        ProbeRule(probes: max(1, successes), successes: successes).valid()
     }
 
     /// Closes on this many successes; opens again as soon as they are out of reach.
@@ -35,8 +32,7 @@ public struct ProbeRule: Sendable, Hashable, CustomStringConvertible {
     ///   - successes: 1 to `probes`.
     ///   - probes: How many probes count in one round; 1 or more.
     public static func successes(_ successes: Int, of probes: Int) -> ProbeRule {
-        let probes = checks.atLeast(1, probes, "probes")
-        return ProbeRule(probes: probes, successes: checks.within(1...probes, successes, "successes"))
+        ProbeRule(probes: probes, successes: successes).valid()
     }
 
     /// Opens again when this share of the probes has failed; closes as soon as that is out of reach.
@@ -44,7 +40,8 @@ public struct ProbeRule: Sendable, Hashable, CustomStringConvertible {
     ///   - ratio: Above 0, at most 1.
     ///   - probes: How many probes count in one round; 1 or more.
     public static func failureRatio(_ ratio: Double, of probes: Int) -> ProbeRule {
-        let probes = checks.atLeast(1, probes, "probes")
+        let probes = ProbeRule(probes: probes, successes: 1).valid().probes
+        let checks = SettingChecks("ProbeRule")
         let ratio = checks.ratio(ratio, "ratio")
         // The smallest number that reaches the ratio, by binary search, since there may be many probes.
         var (failures, enough) = (1, probes)
@@ -60,18 +57,19 @@ public struct ProbeRule: Sendable, Hashable, CustomStringConvertible {
         let count = failures == 1 ? "\(successes)" : "\(successes) of \(probes)"
         return "closing on \(count) success\(probes == 1 ? "" : "es")"
     }
-}
 
-/// `{"successes": 3, "probes": 5}`; without `probes`, each probe must succeed.
-extension ProbeRule: Codable {
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case successes, probes
-    }
-
-    public init(from decoder: any Decoder) throws {
-        self = try decoder.settings(of: "ProbeRule", by: CodingKeys.self) { reader in
-            let successes = reader.require(reader.value(.successes), .successes, else: 1)
-            return reader.value(.probes).map { .successes(successes, of: $0) } ?? .successes(successes)
+    /// `{"successes": 3, "probes": 5}`; without `probes`, each probe must succeed.
+    public static let schema = SettingsSchema(
+        "ProbeRule", standard: ProbeRule(probes: 1, successes: 1),
+        [
+            SettingField("successes", \.successes, .atLeast(1), need: .required),
+            SettingField("probes", \.probes, .atLeast(1), need: .conditional("`successes`")),
+        ]
+    ) { rule, given in
+        guard given.areSound("successes", "probes") else { return }
+        if !given.has("probes") { rule.probes = rule.successes }
+        if rule.successes > rule.probes {
+            given.note("successes", "\(rule.successes)", "must lie in 1...\(rule.probes)")
         }
     }
 }

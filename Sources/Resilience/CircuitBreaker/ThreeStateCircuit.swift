@@ -81,18 +81,16 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         probes: Int = 1, closing: ProbeRule = .successes(1), probeLease: Duration = .seconds(60),
         excess: Excess = .rejected, ramp: Duration = .zero
     ) {
-        let checks = SettingChecks("ThreeStateCircuit")
+        let settings = CircuitBreaker.Settings(
+            probes: probes, closing: closing, probeLease: probeLease, excess: excess, ramp: ramp
+        ).valid()
         self.rule = rule
         self.openFor = openFor
-        maxProbes = checks.within(1...closing.probes, probes, "probes")
-        self.closing = closing
-        leaseNanoseconds = checks.aboveZero(probeLease, "probeLease").saturatedNanoseconds
-        waitNanoseconds =
-            switch excess {
-            case .rejected: 0
-            case .waits(let limit): checks.aboveZero(limit, "excess").saturatedNanoseconds
-            }
-        self.ramp = checks.notNegative(ramp, "ramp").saturatedNanoseconds
+        maxProbes = settings.probes
+        self.closing = settings.closing
+        leaseNanoseconds = settings.probeLease.saturatedNanoseconds
+        waitNanoseconds = settings.excessWait?.saturatedNanoseconds ?? 0
+        self.ramp = settings.ramp.saturatedNanoseconds
     }
 
     public var state: CircuitState {

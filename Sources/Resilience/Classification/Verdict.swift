@@ -166,40 +166,24 @@ public struct VerdictSet: OptionSet, Sendable, Hashable, CustomStringConvertible
     /// - Parameter verdict: The verdict.
     public func contains(_ verdict: Verdict) -> Bool { rawValue & 1 << verdict.kind.rawValue != 0 }
 
-    private static let names: [(set: VerdictSet, name: String)] = [
+    static let names: [(set: VerdictSet, name: String)] = [
         (.success, "success"), (.transient, "transient"), (.uncertain, "uncertain"), (.throttled, "throttled"),
         (.permanent, "permanent"), (.rejected, "rejected"), (.cancelled, "cancelled"),
     ]
 
-    private var names: [String] { Self.names.filter { isSuperset(of: $0.set) }.map(\.name) }
+    var ownNames: [String] { Self.names.filter { isSuperset(of: $0.set) }.map(\.name) }
 
-    public var description: String { names.joined(separator: "+") }
+    public var description: String { ownNames.joined(separator: "+") }
 }
 
 /// A list of names: `["transient", "throttled"]`.
 extension VerdictSet: Codable {
     public init(from decoder: any Decoder) throws {
-        self = []
-        var problems: [InvalidSetting] = []
-        guard let names = try? decoder.singleValueContainer().decode([String].self) else {
-            throw InvalidSettings("VerdictSet", at: decoder.codingPath, "something else", "must be a list of names")
-        }
-        for name in names {
-            if let known = Self.names.first(where: { $0.name == name }) {
-                formUnion(known.set)
-            } else {
-                problems +=
-                    InvalidSettings(
-                        "VerdictSet", at: decoder.codingPath, name.debugDescription,
-                        "must be one of \(Self.names.map(\.name).joined(separator: ", "))"
-                    ).problems
-            }
-        }
-        if !problems.isEmpty { throw InvalidSettings(problems: problems) }
+        self = try Self.read(SettingValue(from: decoder), of: "VerdictSet", at: decoder.codingPath.map(\.inPath))
     }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
-        try container.encode(names)
+        try container.encode(ownNames)
     }
 }

@@ -1,5 +1,5 @@
 /// How an ``EndpointPool`` chooses among its endpoints.
-public enum EndpointChoice: String, Sendable, Hashable, Codable, CaseIterable {
+public enum EndpointChoice: String, SettingChoice {
     /// One after another, each as often as its weight says, without runs: the smooth weighted round robin of nginx.
     ///
     /// It costs time in proportion to the number of endpoints.
@@ -16,36 +16,23 @@ public enum EndpointChoice: String, Sendable, Hashable, Codable, CaseIterable {
 ///
 /// Its weight begins with a share of its own, and grows in a straight line: `max(from, time ÷ over)`. Source: Envoy's slow start
 /// mode, with an aggression of 1.
-public struct SlowStart: Sendable, Hashable {
+public struct SlowStart: SettingsGroup {
     /// How long it takes until the endpoint has all of its weight.
-    public let over: Duration
+    public var over: Duration
     /// The share of its weight that it begins with.
-    public let from: Double
+    public var from: Double
 
-    /// Creates a slow start. A value that is out of range traps, or is reported by
-    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>).
+    /// Creates a slow start.
     /// - Parameters:
     ///   - over: How long it takes until the endpoint has all of its weight; above 0. 30 seconds by default.
     ///   - from: The share of its weight that it begins with, 0.01…1. 0.1 by default. An endpoint with less would not
     ///     get any call for a long time.
     public init(over: Duration = .seconds(30), from: Double = 0.1) {
-        let checks = SettingChecks("SlowStart")
-        self.over = checks.aboveZero(over, "over").inNanoseconds
-        self.from = checks.within(0.01...1, from, "from")
-    }
-}
-
-extension SlowStart: Codable {
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case from
-        case over = "overSeconds"
+        self.over = over
+        self.from = from
     }
 
-    public init(from decoder: any Decoder) throws {
-        self = try decoder.settings(of: "SlowStart", by: CodingKeys.self) { reader in
-            let standard = SlowStart()
-            return SlowStart(
-                over: reader.duration(.over) ?? standard.over, from: reader.value(.from) ?? standard.from)
-        }
-    }
+    public static let schema = SettingsSchema(
+        "SlowStart", standard: SlowStart(),
+        [SettingField("overSeconds", \.over, .above(0)), SettingField("from", \.from, .within(0.01, 1))])
 }

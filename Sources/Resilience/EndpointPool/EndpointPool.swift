@@ -48,20 +48,37 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
     ///   - timeBase: The time base of ejections.
     ///   - observers: The observers that are told what this pool does; nil for none at first.
-    public init(
+    public convenience init(
         _ name: String, _ endpoints: [Endpoint], weights: [Endpoint: Int] = [:],
         choosing choice: EndpointChoice = .leastLoaded, ejecting ejection: OutlierEjection? = OutlierEjection(),
         slowStart: SlowStart? = SlowStart(), panicThreshold: Double = 0.5,
         failing: VerdictSet = [.transient, .uncertain], generator: SplitMix64 = .shared,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
-        let checks = SettingChecks("EndpointPool")
-        let settings = EndpointPoolStateMachine.Settings(
-            choice: choice, ejection: ejection, slowStart: slowStart,
-            panicThreshold: checks.share(panicThreshold, "panicThreshold"),
-            failing: checks.failures(failing, "failing"))
+        let settings = EndpointPoolSettings(
+            choosing: choice, ejecting: ejection, slowStart: slowStart, panicThreshold: panicThreshold,
+            failing: failing)
+        self.init(
+            name, endpoints, weights: weights, settings: settings, generator: generator, timeBase: timeBase,
+            observers: observers)
+    }
+
+    /// Creates a pool.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - endpoints: The endpoints.
+    ///   - weights: The weights of endpoints; 1 for all others.
+    ///   - settings: The settings.
+    ///   - generator: The source of chance; pass a seeded one to repeat a run.
+    ///   - timeBase: The time base of ejections.
+    ///   - observers: The observers that are told what this pool does; nil for none at first.
+    public init(
+        _ name: String, _ endpoints: [Endpoint], weights: [Endpoint: Int] = [:], settings: EndpointPoolSettings,
+        generator: SplitMix64 = .shared, timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
+    ) {
         core = EndpointPoolCore(
-            name, settings, EndpointList<Endpoint>([]), generator: generator, timeBase: timeBase, observers: observers)
+            name, settings.valid(), EndpointList<Endpoint>([]), generator: generator, timeBase: timeBase,
+            observers: observers)
         update(endpoints, weights: weights)
     }
 
@@ -141,7 +158,17 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// Whether no call is in flight and no endpoint is ejected.
     var isIdle: Bool { core.isIdle }
 
-    var settings: EndpointPoolStateMachine.Settings { core.settings }
+    /// The settings now.
+    public var settings: EndpointPoolSettings { core.settings }
+
+    /// Takes over other settings. What is known of the endpoints is kept; ejected ones return or return earlier if the new
+    /// settings say so. If they are invalid it traps, or, inside of
+    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), does nothing.
+    /// - Parameter settings: The settings.
+    public func apply(_ settings: EndpointPoolSettings) {
+        guard settings.areAllowed() else { return }
+        core.change { machine, now in machine.change(to: settings, at: now) }
+    }
 
     public var description: String { core.description }
 }

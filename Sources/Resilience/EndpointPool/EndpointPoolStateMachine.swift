@@ -8,23 +8,7 @@
 /// It knows endpoints by their place in the list, and by a number that no other one of the pool ever has. What depends on time
 /// alone happens with the next input.
 struct EndpointPoolStateMachine: Sendable {
-    struct Settings: Sendable, Hashable {
-        var choice: EndpointChoice
-        /// nil if none is ever ejected.
-        var ejection: OutlierEjection?
-        var slowStart: SlowStart?
-        /// The share of endpoints below which all are used.
-        var panicThreshold: Double
-        /// The verdicts that mean that the endpoint failed.
-        var failing: VerdictSet
-
-        /// What the end of a call says of its endpoint: that it has answered, that it failed, or nothing.
-        func evidence(of verdict: Verdict) -> Evidence {
-            if verdict.saysNothing { return .nothing }
-            if failing.contains(verdict) { return .failing }
-            return verdict.kind == .success || verdict.kind == .permanent ? .healthy : .nothing
-        }
-    }
+    typealias Settings = EndpointPoolSettings
 
     enum Evidence: Sendable, Hashable {
         case healthy, failing, nothing
@@ -571,4 +555,13 @@ extension Int {
     /// Its place when it was given.
     @usableFromInline let place: Int
     fileprivate let generation: Int
+}
+
+extension EndpointPoolSettings {
+    /// What the end of a call says of its endpoint: that it has answered, that it failed, or nothing.
+    func evidence(of verdict: Verdict) -> EndpointPoolStateMachine.Evidence {
+        if verdict.saysNothing { return .nothing }
+        if failing.contains(verdict) { return .failing }
+        return verdict.kind == .success || verdict.kind == .permanent ? .healthy : .nothing
+    }
 }

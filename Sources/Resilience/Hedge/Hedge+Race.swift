@@ -10,16 +10,17 @@ extension Hedge {
         _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run<R>,
         losing lose: @escaping @Sendable (R, inout PolicyCall) -> Void = { _, _ in }
     ) async throws -> (R, Verdict) {
-        let (settings, delay) = begin()
+        let (terms, delay) = begin()
         let (began, deadline, options) = (call.now, call.deadline, call.options)
         let repetition = call.repetition
         if repetition == .unsaid { noteUncopied(because: .unknownEffects, &call) }
         let (attempt, isWatched, account) = (call.attempt, call.waits != nil, call.account)
         let race = HedgeRace<R>(
             HedgeStateMachine(
-                maxHedges: repetition == .never ? 0 : settings.maxHedges,
+                maxHedges: repetition == .never ? 0 : terms.settings.maxHedges,
                 delay: repetition == .harmless ? delay : nil,
-                on: repetition.repeated(settings.verdicts, namesUncertain: false), hasEffects: repetition != .harmless,
+                on: repetition.repeated(terms.settings.verdicts, namesUncertain: false),
+                hasEffects: repetition != .harmless,
                 deadline: deadline, at: began))
         let executor = inner.timeBase.executorForTasks
         await withDiscardingTaskGroup { group in
@@ -30,7 +31,7 @@ extension Hedge {
                 var call = PolicyCall(inner, options, attempt: attempt, deadline: deadline)
                 call.waits = waits
                 call.account = account
-                if copy > 0 { settings.budget.begins(after: withdrawal, &call) }
+                if copy > 0 { terms.budget.begins(after: withdrawal, &call) }
                 var (verdict, hasRun) = (Verdict.success, false)
                 let result: Result<R, any Error>
                 do {
@@ -59,9 +60,9 @@ extension Hedge {
                 if !counts, case .success(let value) = result { lose(value, &call) }
                 if !hasRun || counts && verdict.kind == .rejected {
                     // It never reached the other side.
-                    if withdrawal != .none { settings.budget.giveBack(withdrawal) }
+                    if withdrawal != .none { terms.budget.giveBack(withdrawal) }
                 } else if counts {
-                    settings.report(verdict, after: withdrawal, &call)
+                    terms.report(verdict, after: withdrawal, &call)
                 }
             }
             group.addTask(executorPreference: executor) { await run(0, .none) }
@@ -70,13 +71,13 @@ extension Hedge {
                 let (step, waiter) = race.next(at: call.now)
                 switch step {
                 case .begin:
-                    guard !Task.isCancelled, settings.budget.withdraw(.usual, &call) else {
+                    guard !Task.isCancelled, terms.budget.withdraw(.usual, &call) else {
                         if !Task.isCancelled { tell(.budgetExhausted, &call) }
                         race.mayBeginNoMore()
                         continue
                     }
                     guard let hedge = race.began(at: call.now) else {
-                        settings.budget.giveBack(.usual)
+                        terms.budget.giveBack(.usual)
                         continue
                     }
                     tell(.hedged(hedge, after: began.duration(to: call.now)), &call)
@@ -105,10 +106,10 @@ extension Hedge {
             if kept.copy > 0 { tell(.won(kept.copy, after: began.duration(to: outcome.time)), &call) }
         }
         // The call counts by its first copy, however that would have ended.
-        if outcome.firstLost { settings.budget.failed(after: .none, mayPass: false, &call) }
+        if outcome.firstLost { terms.budget.failed(after: .none, mayPass: false, &call) }
         // The copies have told their ends: a retry that shares the budget has nothing to add.
         if !kept.verdict.saysNothing {
-            settings.budget.wasTold(mayPass: settings.verdicts.contains(kept.verdict), &call)
+            terms.budget.wasTold(mayPass: terms.settings.verdicts.contains(kept.verdict), &call)
         }
         call.hasRun = outcome.hasRun
         switch kept.result {
@@ -125,14 +126,14 @@ extension Hedge {
     }
 }
 
-extension HedgeSettings {
+extension HedgeTerms {
     /// Tells the budget how a copy ended.
     fileprivate func report(_ verdict: Verdict, after withdrawal: Withdrawal, _ call: inout PolicyCall) {
         switch verdict.kind {
         case .success: budget.succeeded(after: withdrawal, &call)
         case .cancelled, .rejected: break
         case .transient, .throttled, .uncertain, .permanent:
-            budget.failed(after: withdrawal, mayPass: verdicts.contains(verdict), &call)
+            budget.failed(after: withdrawal, mayPass: settings.verdicts.contains(verdict), &call)
         }
     }
 }

@@ -1,19 +1,19 @@
 /// A registry of hedges, one for each key.
 public typealias HedgeRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Hedge>
 
-extension Hedge: RegistryEntry {
+extension Hedge: ConfigurablePolicy {
     /// Returns whether a budget of its own is not spent: latencies that nobody has added to for so long are no loss.
     /// - Parameter time: How long the hedge has not been used.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
-        let settings = settings
-        return !settings.ownsBudget || settings.budget.isAtRest
+        let terms = terms
+        return !terms.ownsBudget || terms.budget.isAtRest
     }
 
     /// Whether the hedge can take over the settings of another one: not if it would get a budget that measures time, and
     /// has one that measures none, or on another time base.
     /// - Parameter other: The hedge with the new settings.
     public func canBeReconfigured(like other: Hedge) -> Bool {
-        let (old, new) = (settings, other.settings)
+        let (old, new) = (terms, other.terms)
         return old.ownsBudget && new.ownsBudget || new.budget.timeBase == nil
             || new.budget.timeBase === old.budget.timeBase
     }
@@ -26,7 +26,18 @@ extension Hedge: RegistryEntry {
     public func reconfigured(like other: Hedge) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
-        change(to: other.settings)
+        change(to: other.terms)
         return self
+    }
+
+    /// Takes over all of them. The latencies are kept, unless the new delay is no percentile.
+    /// - Parameter settings: The settings.
+    /// - Returns: What stands in the way; nothing has changed then.
+    @discardableResult public func apply(_ settings: Settings) -> [String] {
+        guard settings.areAllowed() else { return [] }
+        var terms = terms
+        terms.settings = settings
+        change(to: terms)
+        return []
     }
 }

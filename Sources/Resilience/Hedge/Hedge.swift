@@ -30,13 +30,15 @@ public final class Hedge: StatusReporting {
     let lazyObservers: LazyObservers
 
     struct State {
-        var settings: HedgeSettings
+        var terms: HedgeTerms
         /// nil if the delay is no percentile.
         var latencies: LatencyWindow?
 
-        init(_ settings: HedgeSettings) {
-            self.settings = settings
-            if case .percentile(let share, _, _) = settings.delay.kind { latencies = LatencyWindow(percentile: share) }
+        init(_ terms: HedgeTerms) {
+            self.terms = terms
+            if case .percentile(let share, _, _) = terms.settings.delay.kind {
+                latencies = LatencyWindow(percentile: share)
+            }
         }
     }
 
@@ -55,26 +57,42 @@ public final class Hedge: StatusReporting {
     ///     10 per second besides.
     ///   - timeBase: The time base of that budget; it must be that of the pipeline.
     ///   - observers: The observers that are told what this hedge does; nil for none at first.
-    public init(
+    public convenience init(
         _ name: String = "hedge", after delay: HedgeDelay = .percentile(), maxHedges: Int = 1,
         on verdicts: VerdictSet = [.transient, .uncertain], budget: RetryBudget? = nil,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
-        let checks = SettingChecks("Hedge")
+        self.init(
+            name, settings: Settings(after: delay, maxHedges: maxHedges, on: verdicts), budget: budget,
+            timeBase: timeBase, observers: observers)
+    }
+
+    /// Creates a hedge that knows no latencies.
+    /// - Parameters:
+    ///   - name: The name in events.
+    ///   - settings: The settings.
+    ///   - budget: Limits the hedges of many calls together; nil for one of its own.
+    ///   - timeBase: The time base of that budget; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this hedge does; nil for none at first.
+    public init(
+        _ name: String = "hedge", settings: Settings, budget: RetryBudget? = nil, timeBase: any TimeBase = .system,
+        observers: PolicyObservers? = nil
+    ) {
         self.name = name
         lazyObservers = LazyObservers(observers)
         state = Locked(
             State(
-                HedgeSettings(
-                    delay: delay, maxHedges: checks.within(0...10, maxHedges, "maxHedges"),
-                    verdicts: checks.failures(verdicts, "verdicts"),
-                    budget: budget ?? .ratio(0.1, timeBase: timeBase), ownsBudget: budget == nil)))
+                HedgeTerms(
+                    settings: settings.valid(), budget: budget ?? .ratio(0.1, timeBase: timeBase),
+                    ownsBudget: budget == nil)))
     }
 
-    var settings: HedgeSettings { state.withLock { $0.settings } }
+    /// The settings now.
+    public var settings: Settings { terms.settings }
+    var terms: HedgeTerms { state.withLock { $0.terms } }
 
     /// Limits the hedges of many calls together.
-    public var budget: RetryBudget { settings.budget }
+    public var budget: RetryBudget { terms.budget }
 
     /// The time base of the budget; nil if it does not measure time.
     public var timeBase: (any TimeBase)? { budget.timeBase }
@@ -82,7 +100,7 @@ public final class Hedge: StatusReporting {
     public var traits: PolicyTraits { PolicyTraits(maxCopies: settings.maxHedges + 1) }
 
     /// The settings and the delay for a call that begins now.
-    func begin() -> (HedgeSettings, delay: Int64?) { state.withLock { ($0.settings, $0.delay) } }
+    func begin() -> (HedgeTerms, delay: Int64?) { state.withLock { ($0.terms, $0.delay) } }
 
     /// Takes note of how long the first copy of a call took, or, if it lost, of how long it took at least.
     func note(_ latency: Duration, isLost: Bool) {
@@ -113,25 +131,25 @@ public final class Hedge: StatusReporting {
         if isNews { call.emit(Event.notCopied(reason), from: name, to: lazyObservers.known) }
     }
 
-    func change(to settings: HedgeSettings) { state.withLock { $0.change(to: settings) } }
+    func change(to terms: HedgeTerms) { state.withLock { $0.change(to: terms) } }
 
     /// Forgets all latencies, and the calls that had no copies. The budget stays as it is, since it may be shared.
     public func reset() {
-        state.withLock { $0 = State($0.settings) }
+        state.withLock { $0 = State($0.terms) }
         ranOnce.reset()
         unknownEffects.reset()
     }
 
     /// Whether no latencies are known, and a budget of its own is not spent.
     public var isAtRest: Bool {
-        let (isEmpty, settings) = state.withLock { (($0.latencies?.count ?? 0) == 0, $0.settings) }
-        return isEmpty && (!settings.ownsBudget || settings.budget.isAtRest)
+        let (isEmpty, terms) = state.withLock { (($0.latencies?.count ?? 0) == 0, $0.terms) }
+        return isEmpty && (!terms.ownsBudget || terms.budget.isAtRest)
     }
 
     /// The delay before a hedge begins now, and what is left of the budget.
     public var status: HedgeStatus {
         let (delay, samples, maxHedges) = state.withLock {
-            ($0.delay, $0.latencies?.count ?? 0, $0.settings.maxHedges)
+            ($0.delay, $0.latencies?.count ?? 0, $0.terms.settings.maxHedges)
         }
         return HedgeStatus(
             delay: delay.map { .nanoseconds($0) }, samples: samples, hedgesLeft: budget.retriesLeft,
@@ -144,20 +162,10 @@ public final class Hedge: StatusReporting {
     }
 }
 
-/// The settings of a ``Hedge``.
-struct HedgeSettings: Sendable {
-    var delay: HedgeDelay
-    var maxHedges: Int
-    var verdicts: VerdictSet
-    var budget: RetryBudget
-    /// Whether the hedge has made the budget for itself.
-    var ownsBudget: Bool
-}
-
 extension Hedge.State {
     /// In nanoseconds; nil if only a failure begins a hedge.
     fileprivate var delay: Int64? {
-        switch settings.delay.kind {
+        switch terms.settings.delay.kind {
         case .never: return nil
         case .constant(let delay): return delay
         case .percentile(_, let least, let minimumSamples):
@@ -168,11 +176,11 @@ extension Hedge.State {
 
     /// Goes on with other settings. The latencies stay, and so does a budget of the hedge's own if none is given: with a
     /// new one, each change of settings would allow as many hedges as at the start.
-    fileprivate mutating func change(to settings: HedgeSettings) {
-        let budget = self.settings.ownsBudget && settings.ownsBudget ? self.settings.budget : settings.budget
-        self.settings = settings
-        self.settings.budget = budget
-        if case .percentile(let share, _, _) = settings.delay.kind {
+    fileprivate mutating func change(to terms: HedgeTerms) {
+        let budget = self.terms.ownsBudget && terms.ownsBudget ? self.terms.budget : terms.budget
+        self.terms = terms
+        self.terms.budget = budget
+        if case .percentile(let share, _, _) = terms.settings.delay.kind {
             latencies = latencies?.with(percentile: share) ?? LatencyWindow(percentile: share)
         } else {
             latencies = nil

@@ -1,5 +1,5 @@
 /// How long a ``Hedge`` waits for a copy of a call before it begins the next one.
-public struct HedgeDelay: Sendable, Hashable, CustomStringConvertible {
+public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         /// In nanoseconds.
         case constant(Int64)
@@ -9,12 +9,11 @@ public struct HedgeDelay: Sendable, Hashable, CustomStringConvertible {
     }
 
     let kind: Kind
-    private static let checks = SettingChecks("HedgeDelay")
 
     /// Always the same delay.
     /// - Parameter delay: The delay; 0 or more. With 0, all copies begin at once.
     public static func constant(_ delay: Duration) -> HedgeDelay {
-        HedgeDelay(kind: .constant(checks.notNegative(delay, "delay").saturatedNanoseconds))
+        HedgeDelay(kind: .constant(delay.saturatedNanoseconds)).valid()
     }
 
     /// A percentile of the latencies of the latest 1000 successes, which the hedge measures by itself: of 100 calls, about
@@ -35,10 +34,8 @@ public struct HedgeDelay: Sendable, Hashable, CustomStringConvertible {
         _ share: Double = 0.95, atLeast least: Duration = .milliseconds(1), minimumSamples: Int = 100
     ) -> HedgeDelay {
         HedgeDelay(
-            kind: .percentile(
-                checks.within(0.01...0.999, share, "percentile"),
-                atLeast: checks.notNegative(least, "atLeast").saturatedNanoseconds,
-                minimumSamples: checks.within(1...LatencyWindow.capacity, minimumSamples, "minimumSamples")))
+            kind: .percentile(share, atLeast: least.saturatedNanoseconds, minimumSamples: minimumSamples)
+        ).valid()
     }
 
     /// No delay begins a hedge: only a failure does.
@@ -57,5 +54,49 @@ public struct HedgeDelay: Sendable, Hashable, CustomStringConvertible {
     private static func percent(_ share: Double) -> String {
         let tenths = Int((share * 1_000).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"
+    }
+
+    public static let schema = SettingsSchema(
+        "HedgeDelay", standard: never,
+        kinds: [
+            SettingVariant(
+                "constant", standard: Duration.zero,
+                [SettingField("delaySeconds", \.self, .atLeast(0), need: .required)]
+            ) {
+                HedgeDelay(kind: .constant($0.saturatedNanoseconds))
+            } values: {
+                if case .constant(let delay) = $0.kind { .nanoseconds(delay) } else { nil }
+            },
+            SettingVariant(
+                "percentile", standard: Percentile(),
+                [
+                    SettingField("percentile", \.share, .within(0.01, 0.999)),
+                    SettingField("atLeastSeconds", \.least, .atLeast(0)),
+                    SettingField("minimumSamples", \.samples, .within(1, Double(LatencyWindow.capacity))),
+                ]
+            ) {
+                HedgeDelay(
+                    kind: .percentile($0.share, atLeast: $0.least.saturatedNanoseconds, minimumSamples: $0.samples))
+            } values: {
+                Percentile($0)
+            },
+            SettingVariant("never", standard: (), []) {
+                never
+            } values: {
+                $0.kind == .never ? () : nil
+            },
+        ])
+
+    private struct Percentile: Sendable {
+        var share = 0.95
+        var least = Duration.milliseconds(1)
+        var samples = 100
+
+        init() {}
+
+        init?(_ delay: HedgeDelay) {
+            guard case .percentile(let share, let least, let samples) = delay.kind else { return nil }
+            (self.share, self.least, self.samples) = (share, .nanoseconds(least), samples)
+        }
     }
 }

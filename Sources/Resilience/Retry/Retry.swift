@@ -45,14 +45,16 @@ public struct Retry: Policy {
     public typealias OnGiveUp = @Sendable (RetryHistory, RetriesExhausted.Reason) -> Void
 
     public let name: String
-    let settings: RetrySettings
+    let terms: RetryTerms
+    /// The settings.
+    public var settings: Settings { terms.settings }
 
     /// The time base of the budget; nil without a budget, or if it does not measure time.
-    public var timeBase: (any TimeBase)? { settings.budget?.timeBase }
+    public var timeBase: (any TimeBase)? { terms.budget?.timeBase }
 
     public var traits: PolicyTraits {
         PolicyTraits(
-            maxAttempts: settings.maxAttempts, retriesRejections: settings.verdicts.contains(.rejected))
+            maxAttempts: terms.maxAttempts, retriesRejections: terms.settings.verdicts.contains(.rejected))
     }
 
     /// Always true: a retry keeps nothing between calls. Its budget is an object of its own.
@@ -92,11 +94,31 @@ public struct Retry: Policy {
         beforeRetry: BeforeRetry? = nil,
         onGiveUp: OnGiveUp? = nil
     ) {
-        self.name = name
-        settings = RetrySettings(
+        let settings = Settings(
             maxRetries: maxRetries, maxElapsed: maxElapsed, backoff: backoff, throttledBackoff: throttledBackoff,
-            verdicts: verdicts, retryAfterCeiling: retryAfterCeiling, budget: budget, wrapsLastError: wrapsLastError,
-            generator: generator, rules: rules, beforeRetry: beforeRetry, onGiveUp: onGiveUp)
+            on: verdicts, retryAfterCeiling: retryAfterCeiling, wrapsLastError: wrapsLastError)
+        self.init(
+            name, settings: settings, budget: budget, generator: generator, rules: rules, beforeRetry: beforeRetry,
+            onGiveUp: onGiveUp)
+    }
+
+    /// Creates a retry.
+    /// - Parameters:
+    ///   - name: The name in events.
+    ///   - settings: The settings.
+    ///   - budget: Limits the retries of many calls together; nil for no limit.
+    ///   - generator: The source of jitter; pass a seeded one to repeat a run.
+    ///   - rules: Decide for individual errors whether and how soon to retry.
+    ///   - beforeRetry: Runs before each wait, on the call's task; must not block.
+    ///   - onGiveUp: Runs when a call is given up, on the call's task; must not block.
+    public init(
+        _ name: String = "retry", settings: Settings, budget: RetryBudget? = nil, generator: SplitMix64 = .shared,
+        rules: Rules? = nil, beforeRetry: BeforeRetry? = nil, onGiveUp: OnGiveUp? = nil
+    ) {
+        self.name = name
+        terms = RetryTerms(
+            settings.valid(), budget: budget, generator: generator, rules: rules, beforeRetry: beforeRetry,
+            onGiveUp: onGiveUp)
     }
 
     /// A retry for 429s only: at most three times, after 1, 2 and 4 seconds, or after the wait that the other side
@@ -110,7 +132,7 @@ public struct Retry: Policy {
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         RetrySlot.beginRound(&slot)
         call.attempt = call.options.firstAttempt
-        if !RetrySlot.isFirstRound(slot) || settings.hasMaxElapsed { note(&call, &slot) }
+        if !RetrySlot.isFirstRound(slot) || terms.hasMaxElapsed { note(&call, &slot) }
         return .proceed
     }
 
@@ -120,20 +142,20 @@ public struct Retry: Policy {
         if RetrySlot.isFirstRound(slot) {
             slot.retry.began = call.now
         } else {
-            settings.budget?.begins(after: slot.retry.withdrawal, &call)
+            terms.budget?.begins(after: slot.retry.withdrawal, &call)
         }
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         guard outcome.verdict.kind == .success else { return failed(&call, &slot, outcome) }
-        if !RetrySlot.isFirstRound(slot) || settings.budget != nil { succeeded(&call, &slot) }
+        if !RetrySlot.isFirstRound(slot) || terms.budget != nil { succeeded(&call, &slot) }
         slot = PolicySlot()
         return .pass
     }
 
     @inline(never) private func succeeded(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
-        if settings.keepsHistory { _ = slot.retry.takeNotes() }
-        settings.budget?.succeeded(after: slot.retry.withdrawal, &call)
+        if terms.keepsHistory { _ = slot.retry.takeNotes() }
+        terms.budget?.succeeded(after: slot.retry.withdrawal, &call)
     }
 
     @inline(never) private func failed(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome)
@@ -144,14 +166,14 @@ public struct Retry: Policy {
         let attempt = own.attempt(call.options)
         let failure = RetryFailure(attempt: attempt, verdict: outcome.verdict, error: outcome.error)
         // The notes are in the slot only during a wait for another round.
-        let notes = settings.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
+        let notes = terms.keepsHistory ? own.takeNotes() ?? RetrySlot.Notes() : nil
         notes?.history.append(failure)
         if failure.isRejection {
             own.noteRejection()
         } else if own.rounds > 1, outcome.verdict.kind != .cancelled {
             CallOrigin.current?.noteRetried()
         }
-        if outcome.verdict.kind == .rejected, let budget = settings.budget {
+        if outcome.verdict.kind == .rejected, let budget = terms.budget {
             // The attempt that was paid for never reached the other side.
             budget.giveBack(own.withdrawal)
             own.withdrawal = .none
@@ -159,7 +181,7 @@ public struct Retry: Policy {
         var machine = RetryStateMachine(
             attempts: attempt, previousDelay: notes?.previousDelay ?? own.previousDelay)
         let decision = decide(&machine, failure, &call, own)
-        let budget = settings.budget
+        let budget = terms.budget
         if !outcome.verdict.saysNothing {
             budget?.failed(after: own.withdrawal, mayPass: decision.mayPass, &call)
         }
@@ -176,9 +198,9 @@ public struct Retry: Policy {
             }
             own.withdrawal = withdrawal
             let wait = call.now.duration(to: instant)
-            settings.beforeRetry?(failure, wait)
+            terms.beforeRetry?(failure, wait)
             call.emit(
-                Event.retrying(attempt: attempt, of: settings.maxAttempts, after: wait, outcome.verdict),
+                Event.retrying(attempt: attempt, of: terms.maxAttempts, after: wait, outcome.verdict),
                 from: name)
             if let notes {
                 notes.previousDelay = machine.previousDelay
@@ -202,14 +224,14 @@ public struct Retry: Policy {
     private func decide(
         _ machine: inout RetryStateMachine, _ failure: RetryFailure, _ call: inout PolicyCall, _ own: RetrySlot
     ) -> RetryStateMachine.Decision {
-        let rule = failure.verdict.kind == .cancelled ? nil : settings.rules?(failure)
+        let rule = failure.verdict.kind == .cancelled ? nil : terms.rules?(failure)
         let rejectedFor = failure.verdict.kind == .rejected ? (failure.error as? any Rejection)?.retryAfter : nil
-        let start = settings.hasMaxElapsed ? own.began : .distantFuture
-        var generator = settings.generator
+        let start = terms.hasMaxElapsed ? own.began : .distantFuture
+        var generator = terms.generator
         return machine.failed(
             failure.verdict, rule: rule, rejectedFor: rejectedFor, repetition: call.repetition,
             callerRetries: CallOrigin.current.map { $0.attempt > 1 } ?? false, at: call.now, since: start,
-            deadline: call.deadline, settings, using: &generator)
+            deadline: call.deadline, terms.settings, using: &generator)
     }
 
     private func giveUp(
@@ -221,26 +243,26 @@ public struct Retry: Policy {
         own = RetrySlot(PolicySlot())
         call.emit(Event.gaveUp(attempt: attempts, reason), from: name)
         guard let history = notes?.history else { return .pass }
-        settings.onGiveUp?(history, reason)
+        terms.onGiveUp?(history, reason)
         // A rejection does not hide how the attempt before it ended.
         let last = history.failures.last { !$0.verdict.saysNothing } ?? failure
-        guard settings.wrapsLastError, let error = last.error else { return .pass }
+        guard terms.settings.wrapsLastError, let error = last.error else { return .pass }
         let wrapped = RetriesExhausted(reason: reason, lastError: error, verdict: last.verdict, history: history)
         return .replace(wrapped, as: last.verdict)
     }
 
     public func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {
-        if settings.keepsHistory { _ = slot.retry.takeNotes() }
-        settings.budget?.giveBack(slot.retry.withdrawal)
+        if terms.keepsHistory { _ = slot.retry.takeNotes() }
+        terms.budget?.giveBack(slot.retry.withdrawal)
         slot = PolicySlot()
     }
 
-    public var description: String { "\(name): \(settings)" }
+    public var description: String { "\(name): \(terms)" }
 }
 
 extension Retry {
     /// Limits the retries of many calls together; nil if there is no such limit.
-    public var budget: RetryBudget? { settings.budget }
+    public var budget: RetryBudget? { terms.budget }
 }
 
 extension Retry {

@@ -1,49 +1,89 @@
-/// A class, so that a ``Retry`` is three words and cheap to move.
-final class RetrySettings: Sendable, CustomStringConvertible {
-    let maxRetries: Int
-    let maxElapsed: Duration?
+extension Retry {
+    /// The settings of a ``Retry`` as a value, which can be read from a file or a server: `{"maxRetries": 5}`.
+    ///
+    /// See <doc:RetryGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
+    public struct Settings: SettingsGroup {
+        /// How many attempts may follow the first; 0 or more.
+        public var maxRetries: Int
+        /// How long after the start of the first attempt another one may begin; 0 or more, nil for no limit.
+        public var maxElapsed: Duration?
+        /// The wait after any failure but a 429.
+        public var backoff: Backoff
+        /// The wait after the other side asked for fewer calls (a 429).
+        public var throttledBackoff: Backoff
+        /// Which failures are retried; neither success nor cancelled.
+        public var verdicts: VerdictSet
+        /// The longest wait that the other side or a rejecting policy may name; 0 or more.
+        public var retryAfterCeiling: Duration
+        /// Whether a call that is given up throws ``RetriesExhausted``.
+        public var wrapsLastError: Bool
+
+        /// Creates settings.
+        public init(
+            maxRetries: Int = 3, maxElapsed: Duration? = nil,
+            backoff: Backoff = .exponential(from: .milliseconds(50), cap: .seconds(20)),
+            throttledBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(20)),
+            on verdicts: VerdictSet = [.transient, .throttled], retryAfterCeiling: Duration = .seconds(120),
+            wrapsLastError: Bool = false
+        ) {
+            self.maxRetries = maxRetries
+            self.maxElapsed = maxElapsed
+            self.backoff = backoff
+            self.throttledBackoff = throttledBackoff
+            self.verdicts = verdicts
+            self.retryAfterCeiling = retryAfterCeiling
+            self.wrapsLastError = wrapsLastError
+        }
+
+        public static let schema = SettingsSchema(
+            "Retry", standard: Settings(),
+            [
+                SettingField("maxRetries", \.maxRetries, .atLeast(0)),
+                SettingField("maxElapsedSeconds", \.maxElapsed, .atLeast(0)),
+                SettingField("backoff", \.backoff),
+                SettingField("throttledBackoff", \.throttledBackoff),
+                SettingField("verdicts", \.verdicts, .failures),
+                SettingField("retryAfterCeilingSeconds", \.retryAfterCeiling, .atLeast(0)),
+                SettingField("wrapsLastError", \.wrapsLastError),
+            ])
+    }
+}
+
+/// What a ``Retry`` goes by. A class, so that a ``Retry`` is three words and cheap to move.
+final class RetryTerms: Sendable, CustomStringConvertible {
+    let settings: Retry.Settings
     /// Whether `maxElapsed` is set: one byte, since every call reads it.
     let hasMaxElapsed: Bool
-    let backoff: Backoff
-    let throttledBackoff: Backoff
-    let verdicts: VerdictSet
-    let retryAfterCeiling: Int64
     let budget: RetryBudget?
-    let wrapsLastError: Bool
     let generator: SplitMix64
     let rules: Retry.Rules?
     let beforeRetry: Retry.BeforeRetry?
     let onGiveUp: Retry.OnGiveUp?
 
     init(
-        maxRetries: Int, maxElapsed: Duration? = nil, backoff: Backoff, throttledBackoff: Backoff, verdicts: VerdictSet,
-        retryAfterCeiling: Duration, budget: RetryBudget? = nil, wrapsLastError: Bool = false, generator: SplitMix64,
-        rules: Retry.Rules? = nil, beforeRetry: Retry.BeforeRetry? = nil, onGiveUp: Retry.OnGiveUp? = nil
+        _ settings: Retry.Settings, budget: RetryBudget?, generator: SplitMix64, rules: Retry.Rules?,
+        beforeRetry: Retry.BeforeRetry?, onGiveUp: Retry.OnGiveUp?
     ) {
-        let checks = SettingChecks("Retry")
-        self.maxRetries = checks.atLeast(0, maxRetries, "maxRetries")
-        self.maxElapsed = maxElapsed.map { checks.notNegative($0, "maxElapsed") }
-        hasMaxElapsed = maxElapsed != nil
-        self.backoff = backoff
-        self.throttledBackoff = throttledBackoff
-        self.verdicts = checks.failures(verdicts, "verdicts")
-        self.retryAfterCeiling = checks.notNegative(retryAfterCeiling, "retryAfterCeiling").saturatedNanoseconds
+        self.settings = settings
+        hasMaxElapsed = settings.maxElapsed != nil
         self.budget = budget
-        self.wrapsLastError = wrapsLastError
         self.generator = generator
         self.rules = rules
         self.beforeRetry = beforeRetry
         self.onGiveUp = onGiveUp
     }
 
-    var maxAttempts: Int { maxRetries.saturatingAdding(1) }
+    var maxAttempts: Int { settings.maxRetries.saturatingAdding(1) }
 
     /// Whether the errors of a call's attempts are needed.
-    var keepsHistory: Bool { wrapsLastError || onGiveUp != nil }
+    var keepsHistory: Bool { settings.wrapsLastError || onGiveUp != nil }
 
     var description: String {
-        var parts = ["\(maxRetries) retries on \(verdicts)", "backoff \(backoff)", "throttled \(throttledBackoff)"]
-        if let maxElapsed { parts.append("for \(maxElapsed.text)") }
+        var parts = [
+            "\(settings.maxRetries) retries on \(settings.verdicts)", "backoff \(settings.backoff)",
+            "throttled \(settings.throttledBackoff)",
+        ]
+        if let maxElapsed = settings.maxElapsed { parts.append("for \(maxElapsed.text)") }
         if let budget { parts.append("budget \(budget)") }
         if rules != nil { parts.append("rules") }
         return parts.joined(separator: ", ")

@@ -36,7 +36,7 @@ struct RetryStateMachine: Equatable {
         _ verdict: Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, repetition: Repetition = .unsaid,
         callerRetries: Bool = false, at now: MonotonicInstant, since start: MonotonicInstant = .distantFuture,
         deadline: MonotonicInstant,
-        _ settings: RetrySettings,
+        _ settings: Retry.Settings,
         using generator: inout some RandomNumberGenerator
     ) -> Decision {
         guard let backoff = backoff(after: verdict, rule, settings) else { return .notMine }
@@ -52,7 +52,7 @@ struct RetryStateMachine: Equatable {
 
         let named = max(verdict.retryAfter ?? .zero, rejectedFor ?? .zero)
         let floor = named.saturatedNanoseconds
-        guard floor <= settings.retryAfterCeiling else { return .giveUp(.retryAfterTooLong) }
+        guard floor <= settings.retryAfterCeiling.saturatedNanoseconds else { return .giveUp(.retryAfterTooLong) }
         let delay = backoff.delayInNanoseconds(
             beforeRetry: attempts - 1, previous: previousDelay, using: &generator)
         let next = now.advanced(by: .nanoseconds(max(delay, floor)))
@@ -66,7 +66,7 @@ struct RetryStateMachine: Equatable {
 
     /// The backoff for this failure; nil if it is not to be retried.
     private func backoff(
-        after verdict: Verdict, _ rule: Retry.Decision?, _ settings: RetrySettings
+        after verdict: Verdict, _ rule: Retry.Decision?, _ settings: Retry.Settings
     ) -> Backoff? {
         guard verdict.kind != .success, verdict.kind != .cancelled else { return nil }
         let usual = verdict.kind == .throttled ? settings.throttledBackoff : settings.backoff
@@ -81,7 +81,7 @@ struct RetryStateMachine: Equatable {
     }
 
     /// Whether the failure is to be repeated, if no rule says anything and the call may be repeated.
-    private func isMine(_ verdict: Verdict, _ settings: RetrySettings) -> Bool {
+    private func isMine(_ verdict: Verdict, _ settings: Retry.Settings) -> Bool {
         // The other side knows what it did with the attempt.
         if let wish = verdict.shouldRetry, verdict.kind != .rejected { return wish }
         return Repetition.harmless.repeated(settings.verdicts, namesUncertain: true).contains(verdict)

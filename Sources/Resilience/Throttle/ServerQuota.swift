@@ -52,8 +52,8 @@ extension Throttle {
     /// reset, and then lets one call probe, as after a 429. It holds for no longer than its `maxHold`.
     /// - Parameter quota: What the server said.
     public func note(_ quota: ServerQuota) {
-        guard let wait = quota.wait, settings.maxHold > .zero else { return }
-        hold(for: min(wait, settings.maxHold))
+        guard let wait = quota.wait, terms.maxHold > .zero else { return }
+        hold(for: min(wait, terms.maxHold))
     }
 }
 

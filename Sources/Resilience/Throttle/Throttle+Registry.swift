@@ -1,7 +1,7 @@
 /// A registry of throttles, one for each key.
 public typealias ThrottleRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Throttle>
 
-extension Throttle: RegistryEntry {
+extension Throttle: ConfigurablePolicy {
     /// Whether the throttle may be evicted although it is not idle.
     ///
     /// It may if all that it remembers is a hold that has been over for this long, with no call that came to probe. It
@@ -15,28 +15,31 @@ extension Throttle: RegistryEntry {
         }
     }
 
-    /// Whether the two throttles differ in nothing but their rate and burst, and each counts by itself.
-    /// - Parameter other: The throttle with the new settings.
-    public func canBeReconfigured(like other: Throttle) -> Bool {
-        let (own, ramp) = state.withLock { ($0.made, $0.machine.ramp) }
-        let (made, otherRamp) = other.state.withLock { ($0.made, $0.machine.ramp) }
-        guard settings == other.settings, ramp == otherRamp, !isShared, !other.isShared else { return false }
-        if case (.rate, .rate) = (own.kind, made.kind) { return true }
-        return own == made
+    /// The settings that this throttle can't take over while it runs: all but the rate and the burst, and a window of another
+    /// kind or length. One that several processes keep together takes over none.
+    /// - Parameter settings: The settings.
+    public func inTheWay(of settings: Settings) -> [String] {
+        let own = self.settings
+        if case (.rate, .rate) = (own.limit.kind, settings.limit.kind) {
+            return Settings.schema.differences(own, settings, exceptLive: !isShared)
+        }
+        return Settings.schema.differences(own, settings, exceptLive: false)
     }
 
-    /// Takes over the rate and the burst of another throttle, as ``setRate(_:burst:)`` does.
-    /// - Parameter other: The throttle with the new settings.
-    /// - Returns: This throttle. nil, with nothing changed, if the two differ in more than rate and burst, or within
-    ///   [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a setting was invalid.
-    public func reconfigured(like other: Throttle) -> Self? {
-        guard other !== self else { return self }
-        guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
-        let made = other.state.withLock { $0.made }
-        if case .rate(let rate, let burst) = made.kind {
+    public func canBeReconfigured(like other: Throttle) -> Bool {
+        !isShared && !other.isShared && inTheWay(of: other.settings).isEmpty
+    }
+
+    /// Takes over the rate and the burst, as ``setRate(_:burst:)`` does.
+    /// - Parameter settings: The settings.
+    /// - Returns: What stands in the way; nothing has changed then.
+    @discardableResult public func apply(_ settings: Settings) -> [String] {
+        let others = inTheWay(of: settings)
+        guard others.isEmpty, settings.areAllowed() else { return others }
+        if case .rate(let rate, let burst) = settings.limit.kind {
             setRate(rate, burst: burst)
-            state.withLock { $0.made = made }
+            state.withLock { $0.made = settings.limit }
         }
-        return self
+        return []
     }
 }

@@ -28,7 +28,7 @@ public final class Throttle: StatusReporting {
 
     struct State {
         var limit: ThrottleLimit
-        /// The limit that the throttle was made with, or that a registry has given it since.
+        /// The limit that the throttle was made with, or has taken over since.
         var made: ThrottleLimit
         var machine: ThrottleStateMachine
         /// The waiters of the calls that sleep in the machine's line, by ticket.
@@ -43,10 +43,15 @@ public final class Throttle: StatusReporting {
         }
     }
 
-    static let checks = SettingChecks("Throttle")
-
     let base: any TimeBase
-    let settings: ThrottleSettings
+    /// As it was made: all but the limit never changes.
+    let terms: Settings
+    /// The settings that the throttle was made with, or has taken over since. A rate that was set by hand is in the status.
+    public var settings: Settings {
+        var settings = terms
+        settings.limit = state.withLock { $0.made }
+        return settings
+    }
     let state: Locked<State>
     /// Brings permits that somebody else hands out; nil if the throttle counts by itself.
     let supply: (any PermitSupply)?
@@ -78,35 +83,40 @@ public final class Throttle: StatusReporting {
         maxHold: Duration = .seconds(3600), earlyProbe: Duration = .seconds(300), ramp: Duration = .zero,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
-        self.init(
-            name, limit: limit, supply: nil, maxWait: maxWait, queue: queue, holdOnThrottled: holdOnThrottled,
-            holdBackoff: holdBackoff, maxHold: maxHold, earlyProbe: earlyProbe, ramp: ramp, timeBase: timeBase,
-            observers: observers)
+        let settings = Settings(
+            limit: limit, maxWait: maxWait, queue: queue, holdOnThrottled: holdOnThrottled, holdBackoff: holdBackoff,
+            maxHold: maxHold, earlyProbe: earlyProbe, ramp: ramp)
+        self.init(name, settings: settings, timeBase: timeBase, observers: observers)
+    }
+
+    /// Creates a throttle.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - settings: The settings.
+    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    public convenience init(
+        _ name: String = "throttle", settings: Settings, timeBase: any TimeBase = .system,
+        observers: PolicyObservers? = nil
+    ) {
+        self.init(name, settings: settings, supply: nil, timeBase: timeBase, observers: observers)
     }
 
     /// Creates a throttle whose permits somebody else may hand out.
     /// - Parameter supply: Brings the permits, and how long a call waits to learn whether there are any; nil if the
     ///   throttle counts by itself.
     package init(
-        _ name: String, limit: ThrottleLimit, supply: (supply: any PermitSupply, patience: Duration)?,
-        maxWait: Duration, queue: Int, holdOnThrottled: Bool, holdBackoff: Backoff, maxHold: Duration,
-        earlyProbe: Duration = .zero, ramp: Duration,
+        _ name: String, settings: Settings, supply: (supply: any PermitSupply, patience: Duration)?,
         timeBase: any TimeBase, observers: PolicyObservers?
     ) {
-        let checks = Self.checks
         self.name = name
-        settings = ThrottleSettings(
-            maxWait: checks.notNegative(maxWait, "maxWait"), queue: checks.atLeast(0, queue, "queue"),
-            holdBackoff: holdOnThrottled
-                ? checks.require(
-                    !holdBackoff.isCustom, holdBackoff, "holdBackoff",
-                    "must not be custom, since it is asked under the throttle's lock", else: .none) : nil,
-            maxHold: checks.notNegative(maxHold, "maxHold"),
-            earlyProbe: checks.notNegative(earlyProbe, "earlyProbe"))
+        let terms = settings.valid()
+        self.terms = terms
         lazyObservers = LazyObservers(observers)
         base = timeBase
+        let limit = terms.limit
         let limiter = supply.map { Limiter(LeasedPermits(of: limit, patience: $0.patience)) } ?? Limiter(limit)
-        let machine = ThrottleStateMachine(limiter, ramp: checks.notNegative(ramp, "ramp"))
+        let machine = ThrottleStateMachine(limiter, ramp: terms.ramp)
         self.supply = supply?.supply
         state = Locked(State(limit: limit, made: limit, machine: machine))
     }
@@ -114,7 +124,7 @@ public final class Throttle: StatusReporting {
     /// What the throttle does to calls. It can't nest in itself: a call that is the gate's probe would wait for its own
     /// end.
     public var traits: PolicyTraits {
-        PolicyTraits(waits: settings.maxWait > .zero || supply != nil, limitsRate: true, canNestInItself: false)
+        PolicyTraits(waits: terms.maxWait > .zero || supply != nil, limitsRate: true, canNestInItself: false)
     }
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -142,7 +152,7 @@ public final class Throttle: StatusReporting {
         let (admission, waiter, woken, isUrgent) = state.withLock {
             state -> (ThrottleStateMachine.Admission, PolicyWaiter?, (PolicyWaiter?, PolicyWaiter?), Bool) in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
-            let admission = state.machine.admit(own, cost: cost, deadline: deadline, settings, at: now)
+            let admission = state.machine.admit(own, cost: cost, deadline: deadline, terms, at: now)
             var waiter: PolicyWaiter?
             if case .wait(let own, let turn, _) = admission {
                 waiter = PolicyWaiter(turn: turn)
@@ -176,7 +186,7 @@ public final class Throttle: StatusReporting {
         if ThrottleSlot.isAdmitted(slot) {
             switch outcome.verdict.kind {
             case .rejected: break
-            case .throttled where settings.holdBackoff != nil: break
+            case .throttled where terms.holdOnThrottled: break
             default:
                 slot = PolicySlot()
                 return .pass
@@ -191,7 +201,7 @@ public final class Throttle: StatusReporting {
         let (now, cost) = (call.now, call.options.cost)
         let (heldUntil, woken, isUrgent) = state.withLock { state in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
-            let heldUntil = state.machine.end(own, cost: cost, verdict, settings, at: now)
+            let heldUntil = state.machine.end(own, cost: cost, verdict, terms, at: now)
             return (heldUntil, state.woken(), state.machine.limiter.isUrgent)
         }
         resume(woken)
@@ -243,9 +253,10 @@ public final class Throttle: StatusReporting {
     ///   - burst: How many calls may go at once after a pause; 1 or more. nil keeps the present one.
     public func setRate(_ rate: ThrottleRate, burst: Int? = nil) {
         let hasRate = state.withLock { if case .rate = $0.limit.kind { true } else { false } }
-        guard Self.checks.allows(hasRate, rate, "rate", "can be set only if there is one: \"\(name)\" has none"),
-            burst.map({ Self.checks.isAtLeast(1, $0, "burst") }) ?? true,
-            SettingChecks.mayChange
+        guard
+            SettingChecks("Throttle")
+                .allows(hasRate, rate, "rate", "can be set only if there is one: \"\(name)\" has none"),
+            Settings(limit: ThrottleLimit(.rate(rate, burst: burst ?? 1))).areAllowed()
         else { return }
         change { state, now in
             guard case .rate(_, let present) = state.limit.kind else { return }
@@ -273,7 +284,7 @@ public final class Throttle: StatusReporting {
         // On a copy: the call does not take place.
         var machine = state.withLock { $0.machine }
         let slot = ThrottleSlot(PolicySlot())
-        return switch machine.admit(slot, cost: cost, deadline: deadline, settings, at: now) {
+        return switch machine.admit(slot, cost: cost, deadline: deadline, terms, at: now) {
         case .enter: .proceeds
         case .wait(_, let turn, _): .waits(turn.map { now.duration(to: $0) })
         case .reject(let retryAfter): .rejects(retryAfter: machine.limiter.allows(cost) ? retryAfter : .infinite)
@@ -294,9 +305,9 @@ public final class Throttle: StatusReporting {
 
     public var description: String {
         let limit = state.withLock { $0.limit }
-        let maxWait = settings.maxWait
+        let maxWait = terms.maxWait
         let wait = maxWait == .zero ? "rejects at once" : "waits up to \(maxWait.text)"
-        return "\(name): \(limit), \(wait)\(settings.holdBackoff == nil ? "" : ", held by 429")"
+        return "\(name): \(limit), \(wait)\(terms.holdOnThrottled ? ", held by 429" : "")"
     }
 }
 

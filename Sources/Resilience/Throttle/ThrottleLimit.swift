@@ -7,7 +7,7 @@
 /// Throttle(limit: .perSecond(10, burst: 20))
 /// Throttle(limit: .slidingWindow(100, per: .seconds(60)))
 /// ```
-public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
+public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
     package enum Kind: Sendable, Hashable {
         case unlimited
         case rate(ThrottleRate, burst: Int)
@@ -22,11 +22,10 @@ public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
 
     package let kind: Kind
 
-    private init(_ kind: Kind) { self.kind = kind }
+    init(_ kind: Kind) { self.kind = kind }
 
     private init(_ calls: Int, per period: Duration, _ window: Window) {
-        let checks = Throttle.checks
-        kind = .window(checks.atLeast(1, calls, "calls"), per: checks.aboveZero(period, "period"), window)
+        kind = .window(calls, per: period, window)
     }
 
     /// No limit: the throttle only holds calls. With `holdOnThrottled` a 429 holds them, and ``Throttle/hold(for:)`` does in any
@@ -39,7 +38,7 @@ public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
     ///   - period: The time in which they may go; above zero.
     ///   - burst: The number of calls allowed at the same instant after a pause; 1 or more.
     public static func rate(_ calls: Int, per period: Duration, burst: Int = 1) -> ThrottleLimit {
-        ThrottleLimit(.rate(ThrottleRate(calls, per: period), burst: Throttle.checks.atLeast(1, burst, "burst")))
+        ThrottleLimit(.rate(ThrottleRate(calls, per: period), burst: burst)).valid()
     }
 
     /// Calls per second; see ``rate(_:per:burst:)``.
@@ -66,7 +65,7 @@ public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
     ///   - calls: The most calls in any interval; 1 or more.
     ///   - period: The interval's length; above zero.
     public static func slidingWindow(_ calls: Int, per period: Duration) -> ThrottleLimit {
-        ThrottleLimit(calls, per: period, .sliding)
+        ThrottleLimit(calls, per: period, .sliding).valid()
     }
 
     /// Calls in each of successive windows, for a server that counts in this way.
@@ -82,7 +81,7 @@ public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
     public static func fixedWindow(_ calls: Int, per period: Duration, from anchor: MonotonicInstant? = nil)
         -> ThrottleLimit
     {
-        ThrottleLimit(calls, per: period, .fixed(anchor: anchor))
+        ThrottleLimit(calls, per: period, .fixed(anchor: anchor)).valid()
     }
 
     public var description: String {
@@ -91,6 +90,51 @@ public struct ThrottleLimit: Sendable, Hashable, CustomStringConvertible {
         case .rate(let rate, let burst): "\(rate), burst \(burst)"
         case .window(let calls, let period, .sliding): "\(calls) in any \(period.text)"
         case .window(let calls, let period, .fixed): "\(calls) in each \(period.text)"
+        }
+    }
+
+    /// Without the anchor of a fixed window, an instant that has no meaning in another process.
+    public static let schema = SettingsSchema(
+        "ThrottleLimit", standard: unlimited,
+        kinds: [
+            SettingVariant("unlimited", standard: (), []) {
+                unlimited
+            } values: {
+                $0.kind == .unlimited ? () : nil
+            },
+            SettingVariant("rate", standard: Parts(), Parts.fields + [SettingField("burst", \.burst, .atLeast(1))]) {
+                ThrottleLimit(.rate(ThrottleRate(valid: $0.calls, per: $0.period), burst: $0.burst))
+            } values: {
+                guard case .rate(let rate, let burst) = $0.kind else { return nil }
+                return Parts(calls: rate.calls, period: rate.period, burst: burst)
+            },
+            window("slidingWindow") { $0 == .sliding },
+            window("fixedWindow") { $0 == .fixed(anchor: nil) },
+            window("") { $0 != .sliding && $0 != .fixed(anchor: nil) },
+        ])
+
+    private struct Parts: Sendable {
+        var calls = 1
+        var period = Duration.seconds(1)
+        var burst = 1
+        var window = Window.sliding
+
+        static let fields: [SettingField<Parts>] = [
+            SettingField("calls", \.calls, .atLeast(1), need: .required),
+            SettingField("periodSeconds", \.period, .above(0), need: .required),
+        ]
+    }
+
+    private static func window(
+        _ name: String, isOwn: @escaping @Sendable (Window) -> Bool
+    ) -> SettingVariant<ThrottleLimit> {
+        SettingVariant(
+            name, standard: Parts(window: name == "slidingWindow" ? .sliding : .fixed(anchor: nil)), Parts.fields
+        ) {
+            ThrottleLimit($0.calls, per: $0.period, $0.window)
+        } values: {
+            guard case .window(let calls, let period, let window) = $0.kind, isOwn(window) else { return nil }
+            return Parts(calls: calls, period: period, window: window)
         }
     }
 }

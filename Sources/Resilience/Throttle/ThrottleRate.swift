@@ -15,6 +15,8 @@ public struct ThrottleRate: Sendable, Hashable, CustomStringConvertible {
         self.period = checks.aboveZero(period, "period")
     }
 
+    init(valid calls: Int, per period: Duration) { (self.calls, self.period) = (calls, period) }
+
     /// A number of calls per second.
     /// - Parameter calls: 1 or more.
     public static func perSecond(_ calls: Int) -> ThrottleRate { ThrottleRate(calls, per: .seconds(1)) }

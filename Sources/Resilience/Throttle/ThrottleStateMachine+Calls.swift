@@ -9,7 +9,7 @@ extension ThrottleStateMachine {
 
     /// A new call asks to go in, or a call whose slot says that it is in line asks again.
     mutating func admit(
-        _ slot: ThrottleSlot, cost: Int, deadline: MonotonicInstant, _ settings: ThrottleSettings,
+        _ slot: ThrottleSlot, cost: Int, deadline: MonotonicInstant, _ settings: Throttle.Settings,
         at now: MonotonicInstant
     ) -> Admission {
         let isInLine = slot.stage == .waiting
@@ -71,7 +71,7 @@ extension ThrottleStateMachine {
     /// A call comes out, or leaves the line.
     /// - Returns: Until when all calls are held because of its 429; nil if they are not.
     mutating func end(
-        _ slot: ThrottleSlot, cost: Int, _ verdict: Verdict, _ settings: ThrottleSettings,
+        _ slot: ThrottleSlot, cost: Int, _ verdict: Verdict, _ settings: Throttle.Settings,
         at now: MonotonicInstant,
         using generator: SplitMix64 = .shared
     ) -> MonotonicInstant? {
@@ -81,7 +81,8 @@ extension ThrottleStateMachine {
             return nil
         }
         if slot.stage == .probe, !verdict.saysNothing { noteTime(ofProbeIn: slot.generation, endedAt: now) }
-        if verdict.kind == .throttled, let backoff = settings.holdBackoff {
+        if verdict.kind == .throttled, settings.holdOnThrottled {
+            let backoff = settings.holdBackoff
             guard minds(throttledInGeneration: slot.generation, wasProbe: slot.stage == .probe) else { return nil }
             var generator = generator
             let delay = verdict.namedWait ?? backoff.delay(beforeRetry: holdsBefore, using: &generator)

@@ -44,7 +44,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         observers: PolicyObservers? = nil
     ) {
         self.name = name
-        self.limit = SettingChecks("AbandoningTimeout").aboveZero(limit, "limit")
+        self.limit = Timeout.Settings(limit: limit).valid().limit
         self.timeBase = timeBase
         self.observers = observers ?? PolicyObservers()
     }

@@ -29,7 +29,7 @@ public struct ClientTimeout: Policy {
     ///   - name: The name in events and errors.
     ///   - limit: How long a call may take; above 0. Beyond 292 years there is no limit.
     public init(_ name: String = "timeout", limit: Duration) {
-        let limit = SettingChecks("ClientTimeout").aboveZero(limit, "limit")
+        let limit = Timeout.Settings(limit: limit).valid().limit
         self.name = name
         self.limit = limit
         nanoseconds = limit.saturatedNanoseconds

@@ -34,8 +34,14 @@ public struct Timeout: AroundPolicy {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - limit: How long a call may take; above 0. Beyond 292 years there is no limit.
-    public init(_ name: String = "timeout", limit: Duration) {
-        let limit = SettingChecks("Timeout").aboveZero(limit, "limit")
+    public init(_ name: String = "timeout", limit: Duration) { self.init(name, settings: Settings(limit: limit)) }
+
+    /// Creates a timeout.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - settings: The settings.
+    public init(_ name: String = "timeout", settings: Settings) {
+        let limit = settings.valid().limit
         self.name = name
         self.limit = limit
         limitForAttempt = nil

@@ -37,10 +37,12 @@ extension Throttle {
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, observers: PolicyObservers? = nil
     ) {
         let leaser = PermitLeaser(fleet: fleet, key: fleet.key("throttle1", name), fallback: fallback)
+        let settings = Settings(
+            limit: limit, maxWait: maxWait, queue: queue, holdOnThrottled: holdOnThrottled, holdBackoff: holdBackoff,
+            maxHold: maxHold, earlyProbe: .zero, ramp: ramp)
         self.init(
-            name, limit: limit, supply: (leaser, fleet.timeToKnow), maxWait: maxWait, queue: queue,
-            holdOnThrottled: holdOnThrottled, holdBackoff: holdBackoff, maxHold: maxHold, ramp: ramp,
-            timeBase: fleet.timeBase, observers: observers)
+            name, settings: settings, supply: (leaser, fleet.timeToKnow), timeBase: fleet.timeBase,
+            observers: observers)
         leaser.supply(self)
     }
 }

@@ -9,21 +9,21 @@ package enum ConfigurationOracle {
     package static func check(_ input: [UInt8]) throws -> Bool {
         let data = Data(input)
         let taken = [
-            try taken(data, as: RetryConfiguration.self) { _ = Retry(configuration: $0).description },
-            try taken(data, as: CircuitBreakerConfiguration.self) { _ = CircuitBreaker(configuration: $0).status },
-            try taken(data, as: HedgeConfiguration.self) { _ = (Hedge(configuration: $0).status, "\($0.delay)") },
-            try taken(data, as: AdaptiveThrottleConfiguration.self) { _ = AdaptiveThrottle(configuration: $0).status },
-            try taken(data, as: EndpointPoolConfiguration.self) {
-                _ = EndpointPool("pool", [1, 2, 3], configuration: $0).status
+            try taken(data, as: Retry.Settings.self) { _ = Retry(settings: $0).description },
+            try taken(data, as: CircuitBreaker.Settings.self) { _ = CircuitBreaker(settings: $0).status },
+            try taken(data, as: Hedge.Settings.self) { _ = (Hedge(settings: $0).status, "\($0.delay)") },
+            try taken(data, as: AdaptiveThrottle.Settings.self) { _ = AdaptiveThrottle(settings: $0).status },
+            try taken(data, as: EndpointPoolSettings.self) {
+                _ = EndpointPool("pool", [1, 2, 3], settings: $0).status
             },
-            try taken(data, as: ChaosConfiguration.self) { _ = Chaos(configuration: $0).status },
-            try taken(data, as: BulkheadConfiguration.self) { _ = Bulkhead(configuration: $0).status },
-            try taken(data, as: ThrottleConfiguration.self) { _ = Throttle(configuration: $0).status },
-            try taken(data, as: CallCacheConfiguration.self) {
-                _ = CallCache<Int, Int>(configuration: $0).description
+            try taken(data, as: Chaos.Settings.self) { _ = Chaos(settings: $0).status },
+            try taken(data, as: Bulkhead.Settings.self) { _ = Bulkhead(settings: $0).status },
+            try taken(data, as: Throttle.Settings.self) { _ = Throttle(settings: $0).status },
+            try taken(data, as: CallCacheSettings.self) {
+                _ = CallCache<Int, Int>(settings: $0).description
             },
-            try taken(data, as: TimeoutConfiguration.self) { _ = Timeout(configuration: $0).limit },
-            try taken(data, as: PipelineConfiguration.self) { _ = Pipeline(configuration: $0).description },
+            try taken(data, as: Timeout.Settings.self) { _ = Timeout(settings: $0).limit },
+            try taken(data, as: Pipeline.Settings.self) { _ = Pipeline(settings: $0).description },
         ]
         return taken.contains(true)
     }

@@ -252,8 +252,8 @@ import Testing
     @Test(
         "invalid settings are told, with what is valid",
         arguments: [
-            (AdaptiveLimitInput.range(0...5), "range must lie in 1...1000000000"),
-            (.range(1...1_000_000_001), "range must lie in 1...1000000000"),
+            (AdaptiveLimitInput.range(0...5), "lowest must lie in 1...1000000000"),
+            (.range(1...1_000_000_001), "highest must lie in 1...1000000000"),
             (.initial(201), "initial must lie in 1...200"),
             (.initial(0), "initial must lie in 1...200"), (.window(.zero), "window must be above zero"),
             (.slowAfter(.zero), "slowAfter must be above zero"), (.tolerance(0), "tolerance must lie in 0.01...10.0"),
@@ -262,7 +262,8 @@ import Testing
             (.increase(.infinity), "increase must be above 0 and finite"),
             (.decrease(1), "decrease must be above 0 and below 1"),
             (.decrease(.nan), "decrease must be above 0 and below 1"),
-            (.queue(0...0.5), "queue must lie in 0.01...0.9"), (.queue(0.5...1), "queue must lie in 0.01...0.9"),
+            (.queue(0...0.5), "leastQueue must lie in 0.01...0.9"),
+            (.queue(0.5...1), "mostQueue must lie in 0.01...0.9"),
             (.verdicts(.success), "verdicts must have neither success nor cancelled among them"),
         ])
     func invalid(input: AdaptiveLimitInput, text: String) throws {

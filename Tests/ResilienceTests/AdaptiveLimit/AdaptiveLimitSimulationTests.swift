@@ -365,9 +365,10 @@ struct LimitedService {
         "in an overload from the start, with timeouts that leave no call an answer, the limit falls to what gets answers",
         arguments: [("gradient", 4.0, 0.7), ("vegas", 4.0, 0.7), ("aimd", 4.0, 0.7), ("gradient", 1.2, 0.35)])
     func fromTheStart(limit: String, timeout: Double, least: Double) {
-        let settings = Case(limit: limit, capacity: 10, milliseconds: 20, times: .fixed).settings
+        var settings = Case(limit: limit, capacity: 10, milliseconds: 20, times: .fixed).settings
+        settings.initial = 100
         var world = LimitedService(
-            [settings.beginning(with: 100)], .fixed, load: 2, seed: 1, timeout: timeout * 0.02,
+            [settings], .fixed, load: 2, seed: 1, timeout: timeout * 0.02,
             serviceTime: { _ in 0.02 }, capacity: { _ in 10 })
         _ = world.run(until: 30)
         let stretch = world.run(until: 120)

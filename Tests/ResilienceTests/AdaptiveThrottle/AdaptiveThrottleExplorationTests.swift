@@ -26,8 +26,11 @@ private struct ListedCalls: ExplorableMachine {
     private typealias Settings = AdaptiveThrottleStateMachine.Settings
 
     private static let all: [Settings] = [
-        Settings(multiplier: 2, window: 100, minimumCalls: 2, maxRejection: 1, failing: [.transient, .throttled]),
-        Settings(multiplier: 1, window: 100, minimumCalls: 1, maxRejection: 0.5, failing: [.transient, .throttled]),
+        Settings(
+            multiplier: 2, over: .nanoseconds(100), minimumCalls: 2, maxRejection: 1, failing: [.transient, .throttled]),
+        Settings(
+            multiplier: 1, over: .nanoseconds(100), minimumCalls: 1, maxRejection: 0.5,
+            failing: [.transient, .throttled]),
     ]
 
     private var machine: AdaptiveThrottleStateMachine

@@ -13,7 +13,7 @@ import Testing
         var generator = SeededGenerator(seed: seed)
         var machine = AdaptiveThrottleStateMachine(
             .init(
-                multiplier: 2, window: 120_000_000_000, minimumCalls: 10, maxRejection: 0.9,
+                multiplier: 2, over: .seconds(120), minimumCalls: 10, maxRejection: 0.9,
                 failing: [.throttled, .transient, .uncertain]))
         var minutes: [Double] = []
         for minute in 0..<120 {
@@ -66,7 +66,7 @@ import Testing
         for load in [30, 100, 200] {
             var generator = SeededGenerator(seed: 6)
             var machine = AdaptiveThrottleStateMachine(
-                .init(multiplier: 2, window: 100, minimumCalls: 10, maxRejection: 0.9, failing: .transient))
+                .init(multiplier: 2, over: .nanoseconds(100), minimumCalls: 10, maxRejection: 0.9, failing: .transient))
             var sent = 0
             for tick in 0..<1_000 {
                 let now = MonotonicInstant(nanoseconds: Int64(tick))

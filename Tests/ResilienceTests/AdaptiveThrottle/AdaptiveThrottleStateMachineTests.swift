@@ -15,7 +15,8 @@ import Testing
     ) -> AdaptiveThrottleStateMachine {
         AdaptiveThrottleStateMachine(
             .init(
-                multiplier: multiplier, window: window, minimumCalls: minimumCalls, maxRejection: maxRejection,
+                multiplier: multiplier, over: .nanoseconds(window), minimumCalls: minimumCalls,
+                maxRejection: maxRejection,
                 failing: [.transient, .throttled]))
     }
 
@@ -105,10 +106,13 @@ import Testing
         _ = machine.ended(.transient, at: start)
         machine.change(
             to: .init(
-                multiplier: 2, window: 100, minimumCalls: 1, maxRejection: 0.1, failing: [.transient, .throttled]))
+                multiplier: 2, over: .nanoseconds(100), minimumCalls: 1, maxRejection: 0.1,
+                failing: [.transient, .throttled]))
         #expect(machine.rejection(at: start) == 0.1 && machine.counts(at: start).calls == 1)
         machine.change(
-            to: .init(multiplier: 2, window: 200, minimumCalls: 1, maxRejection: 1, failing: [.transient, .throttled]))
+            to: .init(
+                multiplier: 2, over: .nanoseconds(200), minimumCalls: 1, maxRejection: 1,
+                failing: [.transient, .throttled]))
         #expect(machine.rejection(at: start) == 0 && machine.counts(at: start).calls == 0)
         _ = machine.ended(.transient, at: start)
         machine.reset()

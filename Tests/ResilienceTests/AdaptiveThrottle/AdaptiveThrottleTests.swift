@@ -220,19 +220,19 @@ import Testing
     func configuration() throws {
         let json =
             #"{"multiplier": 1.5, "windowSeconds": 30, "minimumCalls": 3, "maxRejection": 0.5, "failing": ["throttled"]}"#
-        let read = try JSONDecoder().decode(AdaptiveThrottleConfiguration.self, from: Data(json.utf8))
-        let made = try AdaptiveThrottleConfiguration(
+        let read = try JSONDecoder().decode(AdaptiveThrottle.Settings.self, from: Data(json.utf8))
+        let made = AdaptiveThrottle.Settings(
             multiplier: 1.5, over: .seconds(30), minimumCalls: 3, maxRejection: 0.5, failing: .throttled)
         #expect(read == made)
         let again = try JSONDecoder().decode(
-            AdaptiveThrottleConfiguration.self, from: JSONEncoder().encode(read))
+            AdaptiveThrottle.Settings.self, from: JSONEncoder().encode(read))
         #expect(again == read)
-        let standard = try JSONDecoder().decode(AdaptiveThrottleConfiguration.self, from: Data("{}".utf8))
+        let standard = try JSONDecoder().decode(AdaptiveThrottle.Settings.self, from: Data("{}".utf8))
         #expect(standard.multiplier == 2 && standard.window == .seconds(120) && standard.minimumCalls == 10)
         #expect(standard.maxRejection == 0.9 && standard.failing == [.throttled, .transient, .uncertain])
         let bad = Data(#"{"multiplier": 0.5, "windowSeconds": 0, "minimumCalls": "x", "more": 1}"#.utf8)
         let error = #expect(throws: InvalidSettings.self) {
-            try JSONDecoder().decode(AdaptiveThrottleConfiguration.self, from: bad)
+            try JSONDecoder().decode(AdaptiveThrottle.Settings.self, from: bad)
         }
         #expect(
             error?.problems.map(\.parameter).sorted() == ["minimumCalls", "more", "multiplier", "windowSeconds"])

@@ -40,8 +40,7 @@ import Testing
             _ = Backoff.sequence([.seconds(1), .seconds(-1)])
         }
         #expect(
-            errorText(result).contains(
-                "sequence is [1 s, -1 s], and must have at least one delay, and no negative one"))
+            errorText(result).contains("sequence.1 is -1 s, and must not be negative"))
     }
 
     @Test("an infinite factor is rejected with a message that names it")
@@ -57,7 +56,7 @@ import Testing
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Backoff.constant(.seconds(1), jitter: .proportional(.nan))
         }
-        #expect(errorText(result).contains("jitter share is nan, and must lie in 0...1"))
+        #expect(errorText(result).contains("jitterShare is nan, and must lie in 0...1"))
     }
 
     @Test("decorrelated jitter of a custom delay is rejected with a message that says why")

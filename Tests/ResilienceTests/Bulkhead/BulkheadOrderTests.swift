@@ -114,7 +114,7 @@ import Testing
         #expect("\(bulkhead(queue: 2, .byPriority))" == "bulkhead: 1 at a time, 2 queued, by priority")
         let limited = Bulkhead(limit: 1, queue: 2, order: .byPriority, maxWait: .seconds(3))
         #expect("\(limited)" == "bulkhead: 1 at a time, 2 queued for at most 3 s, by priority")
-        #expect(limited.order == .byPriority)
+        #expect(limited.settings.order == .byPriority)
     }
 
     private func bulkhead(queue: Int, _ order: Bulkhead.Order) -> Bulkhead {

@@ -140,7 +140,7 @@ import Testing
     func settings() {
         let bulkhead = bulkhead()
         #expect("\(bulkhead)" == "bulkhead: 1 at a time, 9 queued, shed after 5 ms if it is busy for 100 ms")
-        #expect(bulkhead.shedding == LoadShedding(target: .milliseconds(5), interval: .milliseconds(100)))
+        #expect(bulkhead.settings.shedding == LoadShedding(target: .milliseconds(5), interval: .milliseconds(100)))
         let other = Bulkhead(limit: 1, queue: 9, shedding: LoadShedding(target: .zero), timeBase: clock)
         #expect(!bulkhead.canBeReconfigured(like: other) && other.canBeReconfigured(like: other))
         #expect(!bulkhead.canBeReconfigured(like: Bulkhead(limit: 1, queue: 9, timeBase: clock)))

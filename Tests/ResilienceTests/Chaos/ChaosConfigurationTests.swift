@@ -5,8 +5,8 @@ import Testing
 @testable import Resilience
 
 @Suite(.timeLimit(.minutes(20))) struct ChaosConfigurationTests {
-    private func decode(_ json: String) throws -> ChaosConfiguration {
-        try JSONDecoder().decode(ChaosConfiguration.self, from: Data(json.utf8))
+    private func decode(_ json: String) throws -> Chaos.Settings {
+        try JSONDecoder().decode(Chaos.Settings.self, from: Data(json.utf8))
     }
 
     private func problems(_ json: String) -> [String] {
@@ -32,20 +32,20 @@ import Testing
             }
             """
         let read = try decode(json)
-        let made = try ChaosConfiguration(
+        let made = Chaos.Settings(
             until: "2026-11-27T15:00:00Z", faultRate: 0.1, faultVerdict: .throttled, faultAfter: .milliseconds(500),
             lostAnswerRate: 0.05, delayRate: 0.2, delay: .milliseconds(250), maxDelay: .milliseconds(2_500),
-            cancellationRate: 0.01, script: [.fault, nil, .lostAnswer, .delay, .cancellation], tags: ["a", "b"],
+            cancellationRate: 0.01, script: [.fault, .none, .lostAnswer, .delay, .cancellation], tags: ["b", "a"],
             maxPriority: .low, limit: 1_000, maxDelayed: 20)
         #expect(read == made)
-        let again = try JSONDecoder().decode(ChaosConfiguration.self, from: JSONEncoder().encode(read))
+        let again = try JSONDecoder().decode(Chaos.Settings.self, from: JSONEncoder().encode(read))
         #expect(again == read)
         let standard = try decode("{}")
-        #expect(try standard == ChaosConfiguration() && standard.until == nil && standard.delay == .seconds(1))
-        let chaos = Chaos(configuration: standard)
+        #expect(standard == Chaos.Settings() && standard.until == nil && standard.delay == .seconds(1))
+        let chaos = Chaos(settings: standard)
         #expect(!chaos.isOn && "\(chaos)" == "chaos: nothing")
         #expect(
-            "\(Chaos(configuration: read, at: Self.three))"
+            "\(Chaos(settings: read, at: Self.three))"
                 == "chaos: fault (throttled) after 500 ms, 10 %; lost answer (uncertain), 5 %; "
                 + "delay of 250 ms…2.5 s, 20 %; cancellation, 1 %; a script")
     }
@@ -66,7 +66,7 @@ import Testing
             ),
             (
                 #"{"script": ["fault", "behavior"]}"#,
-                #"Chaos: script is "behavior", and must be one of none, fault, lostAnswer, delay, cancellation"#
+                #"Chaos: script.1 is "behavior", and must be one of none, fault, lostAnswer, delay, cancellation"#
             ),
             (#"{"script": "fault"}"#, #"Chaos: script is "fault", and must be a list of names"#),
             (#"{"maxPriority": 128}"#, "Chaos: maxPriority is 128, and must lie in -128...127"),
@@ -85,10 +85,9 @@ import Testing
     func everything() {
         let found = problems(#"{"faultrate": 0.1, "limit": -1, "until": "", "delayRate": 2, "script": ["x"]}"#)
         #expect(found.count == 5, "\(found)")
-        #expect(throws: InvalidSettings.self) { try ChaosConfiguration(faultRate: .nan) }
-        #expect(throws: InvalidSettings.self) { try ChaosConfiguration(faultVerdict: .cancelled) }
-        #expect(throws: InvalidSettings.self) { try ChaosConfiguration(script: [.behavior]) }
-        #expect(throws: Never.self) { try ChaosConfiguration(delay: .seconds(Int64.max), limit: .max) }
+        func check(_ settings: Chaos.Settings) throws { _ = try PolicySettings.checked { settings.valid() } }
+        #expect(throws: InvalidSettings.self) { try check(Chaos.Settings(faultRate: .nan)) }
+        #expect(throws: Never.self) { try check(Chaos.Settings(delay: .seconds(Int64.max), limit: .max)) }
     }
 
     @Test(
@@ -111,7 +110,7 @@ import Testing
 
     private func chaos(_ clock: ManualClock, until: String?, before: Duration, rate: Double = 1) throws -> Chaos {
         Chaos(
-            configuration: try ChaosConfiguration(until: until, faultRate: rate),
+            settings: Chaos.Settings(until: until, faultRate: rate),
             at: Self.three - before.saturatedNanoseconds / 1_000_000, timeBase: clock)
     }
 
@@ -163,10 +162,10 @@ import Testing
         let clock = ManualClock()
         func pipeline(_ until: String, breaker: Bool) throws -> Pipeline {
             let json = #"{"faultRate": 1\#(until)}"#
-            let chaos = try JSONDecoder().decode(ChaosConfiguration.self, from: Data(json.utf8))
+            let chaos = try JSONDecoder().decode(Chaos.Settings.self, from: Data(json.utf8))
             return Pipeline("search", timeBase: clock) {
                 if breaker { CircuitBreaker(timeBase: clock) }
-                Chaos("chaos", configuration: chaos, timeBase: clock)
+                Chaos("chaos", settings: chaos, timeBase: clock)
             }
         }
         let old = try pipeline(#", "until": "9999-12-31T00:00Z""#, breaker: false)
@@ -181,11 +180,11 @@ import Testing
         let clock = ManualClock()
         let registry = PipelineRegistry<String>(timeBase: clock) { name in
             Pipeline(
-                name, configuration: PipelineConfiguration(retry: try? .init(), chaos: try? .init()), timeBase: clock)
+                name, settings: Pipeline.Settings(retry: .init(), chaos: .init()), timeBase: clock)
         }
         func read(_ json: String) throws {
-            let settings = try JSONDecoder().decode(PipelineConfiguration.self, from: Data(json.utf8))
-            registry.reconfigure { name in Pipeline(name, configuration: settings, timeBase: clock) }
+            let settings = try JSONDecoder().decode(Pipeline.Settings.self, from: Data(json.utf8))
+            registry.reconfigure { name in Pipeline(name, settings: settings, timeBase: clock) }
         }
         try await registry["search"].run {}
         let chaos = try #require(registry["search"].policies(of: Chaos.self).first)

@@ -50,7 +50,7 @@ import Testing
 
     private func configured(_ mode: CircuitBreaker.Mode?) throws -> CircuitBreaker {
         CircuitBreaker(
-            configuration: try CircuitBreakerConfiguration(tripping: .consecutiveFailures(1), mode: mode),
+            settings: CircuitBreaker.Settings(tripping: .consecutiveFailures(1), mode: mode ?? .automatic),
             timeBase: clock, observers: PolicyObservers(recorder))
     }
 

@@ -90,6 +90,6 @@ import Testing
         result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThreeStateCircuit(excess: .waits(upTo: .zero))
         }
-        #expect(errorText(result).contains("excess is 0 s, and must be above zero"))
+        #expect(errorText(result).contains("excessWaits is 0 s, and must be above zero"))
     }
 }

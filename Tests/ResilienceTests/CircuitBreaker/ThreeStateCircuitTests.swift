@@ -189,7 +189,7 @@ private let now = MonotonicInstant.second(100)
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = ThreeStateCircuit(probes: 0)
         }
-        #expect(errorText(result).contains("probes is 0, and must lie in 1...1"))
+        #expect(errorText(result).contains("probes is 0, and must be at least 1"))
     }
 
     @Test("a number of successes below one is rejected with a message that names it")

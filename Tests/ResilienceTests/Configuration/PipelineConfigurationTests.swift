@@ -4,8 +4,8 @@ import ResilienceTesting
 import Testing
 
 @Suite struct PipelineConfigurationTests {
-    private func decode(_ json: String) throws -> PipelineConfiguration {
-        try JSONDecoder().decode(PipelineConfiguration.self, from: Data(json.utf8))
+    private func decode(_ json: String) throws -> Pipeline.Settings {
+        try JSONDecoder().decode(Pipeline.Settings.self, from: Data(json.utf8))
     }
 
     private func problems(_ json: String) -> [String] {
@@ -34,7 +34,7 @@ import Testing
         ]
         #expect(configuration.policies == names)
         let clock = ManualClock()
-        let pipeline = Pipeline("search", configuration: configuration, timeBase: clock)
+        let pipeline = Pipeline("search", settings: configuration, timeBase: clock)
         #expect(pipeline.name == "search" && pipeline.elements.map(\.name) == names)
         #expect(pipeline.timeBase === clock && pipeline.warnings.isEmpty)
         #expect(pipeline.policies(of: Timeout.self).map(\.limit) == [.seconds(30), .seconds(5)])
@@ -46,12 +46,12 @@ import Testing
     func enforcedByClient() throws {
         let configuration = try decode(
             #"{"timeout": {"limitSeconds": 30}, "attemptTimeout": {"limitSeconds": 5, "enforcedBy": "client"}}"#)
-        let pipeline = Pipeline("search", configuration: configuration)
+        let pipeline = Pipeline("search", settings: configuration)
         #expect(pipeline.elements.map(\.name) == ["timeout", "attemptTimeout"])
         #expect(pipeline.policies(of: Timeout.self).map(\.limit) == [.seconds(30)])
         #expect(pipeline.policies(of: ClientTimeout.self).map(\.limit) == [.seconds(5)])
         let written = try JSONEncoder().encode(configuration)
-        #expect(try JSONDecoder().decode(PipelineConfiguration.self, from: written) == configuration)
+        #expect(try JSONDecoder().decode(Pipeline.Settings.self, from: written) == configuration)
         #expect(
             problems(#"{"timeout": {"limitSeconds": 30, "enforcedBy": "server"}}"#) == [
                 #"Timeout: timeout.enforcedBy is "server", and must be one of policy, client"#
@@ -60,17 +60,17 @@ import Testing
 
     @Test("what is written is read again, with no policies at all, too")
     func coding() throws {
-        let configurations = try [
-            PipelineConfiguration(), PipelineConfiguration(retry: .init(), attemptTimeout: .init(limit: .seconds(1))),
-            PipelineConfiguration(circuitBreaker: .init(), bulkhead: .init(limit: 2)),
-            PipelineConfiguration(hedge: .init()),
-            PipelineConfiguration(hedge: .init(after: .constant(.milliseconds(200)), maxHedges: 3, on: .transient)),
-            PipelineConfiguration(hedge: .init(after: .never)),
-            PipelineConfiguration(hedge: .init(after: .percentile(0.99, atLeast: .seconds(1), minimumSamples: 7))),
+        let configurations = [
+            Pipeline.Settings(), Pipeline.Settings(retry: .init(), attemptTimeout: .init(limit: .seconds(1))),
+            Pipeline.Settings(circuitBreaker: .init(), bulkhead: .init(limit: 2)),
+            Pipeline.Settings(hedge: .init()),
+            Pipeline.Settings(hedge: .init(after: .constant(.milliseconds(200)), maxHedges: 3, on: .transient)),
+            Pipeline.Settings(hedge: .init(after: .never)),
+            Pipeline.Settings(hedge: .init(after: .percentile(0.99, atLeast: .seconds(1), minimumSamples: 7))),
         ]
         for configuration in configurations {
             let written = try JSONEncoder().encode(configuration)
-            #expect(try JSONDecoder().decode(PipelineConfiguration.self, from: written) == configuration)
+            #expect(try JSONDecoder().decode(Pipeline.Settings.self, from: written) == configuration)
         }
     }
 
@@ -80,8 +80,8 @@ import Testing
             #"{"policies": ["circuitBreaker", "retry", "hedge", "adaptiveThrottle", "chaos"], "bulkhead": {"limit": 3}, "retry": {"maxRetries": 7}}"#
         )
         #expect(
-            try configuration
-                == PipelineConfiguration(
+            configuration
+                == Pipeline.Settings(
                     retry: .init(maxRetries: 7), hedge: .init(), adaptiveThrottle: .init(), circuitBreaker: .init(),
                     chaos: .init()))
         #expect(try decode(#"{"policies": []}"#).policies == [])

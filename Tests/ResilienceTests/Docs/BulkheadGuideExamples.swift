@@ -29,7 +29,7 @@ import Testing
             try await client.cleanUp()
         }
         if database.status.queued > 16 { database.setLimit(12) }
-        #expect(search.order == .lastInFirstOut && database.status.limit == 8)
+        #expect(search.settings.order == .lastInFirstOut && database.status.limit == 8)
     }
 
     @Test("a bulkhead sheds calls, by priority")
@@ -37,7 +37,7 @@ import Testing
         let api = Bulkhead(
             "api", limit: 64, queue: 1_000, order: .byPriority,
             shedding: LoadShedding())
-        #expect(api.shedding == LoadShedding() && api.order == .byPriority)
+        #expect(api.settings.shedding == LoadShedding() && api.settings.order == .byPriority)
     }
 
     @Test("a bulkhead finds its limit, and can be asked for it")

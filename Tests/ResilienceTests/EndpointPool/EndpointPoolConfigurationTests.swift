@@ -4,19 +4,20 @@ import ResilienceTesting
 import Testing
 
 @Suite struct EndpointPoolConfigurationTests {
-    private func decode(_ json: String) throws -> EndpointPoolConfiguration {
-        try JSONDecoder().decode(EndpointPoolConfiguration.self, from: Data(json.utf8))
+    private func decode(_ json: String) throws -> EndpointPoolSettings {
+        try JSONDecoder().decode(EndpointPoolSettings.self, from: Data(json.utf8))
     }
 
     @Test("what is left out has the pool's defaults")
     func defaults() throws {
         let configuration = try decode("{}")
-        #expect(configuration == (try EndpointPoolConfiguration()))
+        #expect(configuration == (EndpointPoolSettings()))
         #expect(configuration.ejection == OutlierEjection() && configuration.slowStart == SlowStart())
         #expect(configuration.choice == .leastLoaded && configuration.panicThreshold == 0.5)
         #expect(configuration.failing == [.transient, .uncertain])
         let rules = try decode(#"{"ejection": {"failureShare": {}, "deviation": {}}}"#).ejection
-        #expect(rules.failureShare == OutlierEjection.FailureShare() && rules.deviation == OutlierEjection.Deviation())
+        #expect(
+            rules?.failureShare == OutlierEjection.FailureShare() && rules?.deviation == OutlierEjection.Deviation())
     }
 
     @Test("all settings are read, and written so that they are read again")
@@ -34,7 +35,7 @@ import Testing
                 "slowStart": {"overSeconds": 4, "from": 0.2}
             }
             """)
-        let expected = try EndpointPoolConfiguration(
+        let expected = EndpointPoolSettings(
             choosing: .roundRobin,
             ejecting: OutlierEjection(
                 afterConsecutive: 3,
@@ -44,7 +45,7 @@ import Testing
             slowStart: SlowStart(over: .seconds(4), from: 0.2), panicThreshold: 0.25, failing: .throttled)
         #expect(configuration == expected)
         let again = try JSONDecoder().decode(
-            EndpointPoolConfiguration.self, from: JSONEncoder().encode(configuration))
+            EndpointPoolSettings.self, from: JSONEncoder().encode(configuration))
         #expect(again == configuration)
     }
 
@@ -66,20 +67,23 @@ import Testing
                 "choice", "ejections", "ejection.timeSeconds", "ejection.deviation.minimumEndpoints", "slowStart.from",
             ]), "\(paths)")
         let made = #expect(throws: InvalidSettings.self) {
-            try EndpointPoolConfiguration(
-                ejecting: OutlierEjection(jitter: 2), slowStart: SlowStart(over: .zero), panicThreshold: .nan)
+            _ = try PolicySettings.checked {
+                EndpointPoolSettings(
+                    ejecting: OutlierEjection(jitter: 2), slowStart: SlowStart(over: .zero), panicThreshold: .nan
+                ).valid()
+            }
         }
         #expect(made?.problems.map(\.parameter) == ["jitter", "over", "panicThreshold"])
     }
 
-    @Test("a pool takes over a configuration while it is in use")
+    @Test("a pool takes over other settings while it is in use")
     func reconfigured() async throws {
         let clock = ManualClock()
-        let strict = try EndpointPoolConfiguration(ejecting: OutlierEjection(afterConsecutive: 1, jitter: 0))
-        let pool = EndpointPool("search", [1, 2], configuration: strict, timeBase: clock)
+        let strict = EndpointPoolSettings(ejecting: OutlierEjection(afterConsecutive: 1, jitter: 0))
+        let pool = EndpointPool("search", [1, 2], settings: strict, timeBase: clock)
         try pool.pick().complete(.transient)
         #expect(pool.status.ejected == 1)
-        pool.reconfigure(try EndpointPoolConfiguration(ejecting: OutlierEjection(maxEjected: 0)))
+        pool.apply(EndpointPoolSettings(ejecting: OutlierEjection(maxEjected: 0)))
         #expect(pool.status.ejected == 0)
         for _ in 0..<20 { try pool.pick().complete(.transient) }
         #expect(pool.status.ejected == 0)

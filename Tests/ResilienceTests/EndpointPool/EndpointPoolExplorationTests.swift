@@ -56,7 +56,7 @@ private struct ListedOutcomes: ExplorableMachine {
         intervalEnd = start.saturatingAdding(20)
         machine = Machine(
             Machine.Settings(
-                choice: choice, ejection: Self.rules, slowStart: SlowStart(over: .nanoseconds(15), from: 0.5),
+                choosing: choice, ejecting: Self.rules, slowStart: SlowStart(over: .nanoseconds(15), from: 0.5),
                 panicThreshold: 0.6, failing: [.transient]),
             at: MonotonicInstant(nanoseconds: start))
         _ = machine.update(to: (0..<count).map { _ in (nil, 1) }, at: instant, using: &generator)

@@ -42,7 +42,7 @@ private struct Simulated: CustomStringConvertible {
         var now = MonotonicInstant(nanoseconds: 0)
         var machine = EndpointPoolStateMachine(
             EndpointPoolStateMachine.Settings(
-                choice: scenario.choice, ejection: scenario.ejection, slowStart: SlowStart(), panicThreshold: 0.5,
+                choosing: scenario.choice, ejecting: scenario.ejection, slowStart: SlowStart(), panicThreshold: 0.5,
                 failing: [.transient]),
             at: now)
         _ = machine.update(to: (0..<10).map { _ in (nil, 1) }, at: now, using: &generator)
@@ -136,7 +136,7 @@ private struct Simulated: CustomStringConvertible {
         var now = MonotonicInstant(nanoseconds: 0)
         var machine = EndpointPoolStateMachine(
             EndpointPoolStateMachine.Settings(
-                choice: .leastLoaded, ejection: ejection, slowStart: SlowStart(), panicThreshold: 0.5,
+                choosing: .leastLoaded, ejecting: ejection, slowStart: SlowStart(), panicThreshold: 0.5,
                 failing: [.transient]),
             at: now)
         _ = machine.update(to: shares.map { _ in (nil, 1) }, at: now, using: &generator)

@@ -17,7 +17,7 @@ private struct Bench {
     ) {
         machine = Machine(
             Machine.Settings(
-                choice: choice, ejection: ejection, slowStart: slowStart, panicThreshold: panicThreshold,
+                choosing: choice, ejecting: ejection, slowStart: slowStart, panicThreshold: panicThreshold,
                 failing: [.transient, .uncertain]),
             at: now)
         _ = machine.update(to: weights.map { (nil, $0) }, at: now, using: &generator)
@@ -558,7 +558,7 @@ struct EndpointPoolEjectionStateMachineTests {
     @Test("the longest times do not trap")
     func extremes() {
         let long = Duration.seconds(Int64.max)
-        let rules = OutlierEjection(interval: long, for: long, upTo: long, jitter: 1)
+        let rules = OutlierEjection(interval: long, for: long, upTo: long, jitter: 1).valid()
         #expect(rules.maxInARow == 1 && rules.length(ofNumber: 1, 1) == .max && rules.memory == .infinite)
         let short = OutlierEjection(interval: .nanoseconds(1), for: .nanoseconds(1), upTo: long)
         #expect(short.length(ofNumber: .max, 1) == .max)

@@ -658,8 +658,8 @@ private struct Comparing: Hashable {
         }
         #expect(
             error?.problems.map(\.parameter) == [
-                "factor", "minimumGap", "minimumEndpoints", "minimumCalls", "limit", "minimumEndpoints",
-                "minimumCalls", "consecutiveFailures", "interval", "time", "maxTime", "jitter", "maxEjected", "over",
+                "consecutiveFailures", "factor", "minimumGap", "minimumEndpoints", "minimumCalls", "limit",
+                "minimumEndpoints", "minimumCalls", "interval", "time", "maxTime", "jitter", "maxEjected", "over",
                 "from", "panicThreshold", "failing",
             ])
     }

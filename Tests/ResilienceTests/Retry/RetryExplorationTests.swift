@@ -10,7 +10,7 @@ private struct RetriedCall: ExplorableMachine {
         case failed(Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, after: Int64)
     }
 
-    private let settings: RetrySettings
+    private let settings: Retry.Settings
     private let deadline: MonotonicInstant
     private let verdicts: [Verdict]
     private let rules: [Retry.Decision?]
@@ -28,7 +28,7 @@ private struct RetriedCall: ExplorableMachine {
 
     /// - Parameter goesOn: whether after the call's end comes another.
     init(
-        _ settings: RetrySettings, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
+        _ settings: Retry.Settings, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
         verdicts: [Verdict], rules: [Retry.Decision?] = [nil], rejections: [Duration?] = [nil],
         repetition: Repetition = .unsaid, callerRetries: Bool = false, lengths: [Int64] = [0, 1], goesOn: Bool = false
     ) {
@@ -87,7 +87,7 @@ private struct RetriedCall: ExplorableMachine {
         // Three centuries are as good as eternity.
         let named = [verdict.retryAfter, rejectedFor, .zero].compactMap { $0.map(nanosecondsRoundedUp) }.max() ?? 0
         let floor = min(named, Int128(Int64.max))
-        guard floor <= Int128(settings.retryAfterCeiling) else {
+        guard floor <= Int128(settings.retryAfterCeiling.saturatedNanoseconds) else {
             return try end(decision, is: .giveUp(.retryAfterTooLong))
         }
         let (least, greatest) = delays(backoff, previous: before.previousDelay)
@@ -175,13 +175,11 @@ private struct RetriedCall: ExplorableMachine {
         maxRetries: Int, jitter: Backoff.Jitter = .none, base: Int64 = 1, cap: Int64 = 5,
         ceiling: Duration = .nanoseconds(9), maxElapsed: Duration? = nil,
         on retried: VerdictSet = [.transient, .throttled]
-    ) -> RetrySettings {
-        RetrySettings(
+    ) -> Retry.Settings {
+        Retry.Settings(
             maxRetries: maxRetries, maxElapsed: maxElapsed,
             backoff: .exponential(from: .nanoseconds(base), cap: .nanoseconds(cap), jitter: jitter),
-            throttledBackoff: .constant(.nanoseconds(3)), verdicts: retried,
-            retryAfterCeiling: ceiling,
-            generator: SplitMix64(seed: 0))
+            throttledBackoff: .constant(.nanoseconds(3)), on: retried, retryAfterCeiling: ceiling)
     }
 
     private static let verdicts: [Verdict] = [

@@ -9,17 +9,16 @@ private let now = MonotonicInstant.second(100)
 private func configured(
     maxRetries: Int = 2, backoff: Backoff = .constant(.seconds(1)), on verdicts: VerdictSet = [.transient, .throttled],
     maxElapsed: Duration? = nil
-) -> RetrySettings {
-    RetrySettings(
+) -> Retry.Settings {
+    Retry.Settings(
         maxRetries: maxRetries, maxElapsed: maxElapsed, backoff: backoff, throttledBackoff: .constant(.seconds(5)),
-        verdicts: verdicts,
-        retryAfterCeiling: .seconds(60), generator: SplitMix64(seed: 0))
+        on: verdicts, retryAfterCeiling: .seconds(60))
 }
 
 @Suite struct RetryStateMachineTests {
     private func decide(
         _ verdict: Verdict, attempt: Int = 1, previous: Duration = .zero, deadline: MonotonicInstant = .distantFuture,
-        _ settings: RetrySettings = configured(), rule: Retry.Decision? = nil, rejectedFor: Duration? = nil,
+        _ settings: Retry.Settings = configured(), rule: Retry.Decision? = nil, rejectedFor: Duration? = nil,
         repetition: Repetition = .unsaid, callerRetries: Bool = false, since start: MonotonicInstant = .distantFuture
     ) -> RetryStateMachine.Decision {
         var generator = SeededGenerator(seed: 1)

@@ -30,22 +30,22 @@ import Testing
                 "retryAfterCeilingSeconds": 5, "wrapsLastError": true}
                 """
         ) { json in
-            let all = Retry(configuration: try read(json)).settings
+            let all = Retry(settings: try read(json)).settings
             return
-                "\(all.maxRetries) \(all.maxElapsed as Any) \(all.hasMaxElapsed) \(all.backoff) \(all.throttledBackoff) \(all.verdicts) \(all.retryAfterCeiling) \(all.wrapsLastError)"
+                "\(all.maxRetries) \(all.maxElapsed as Any) \(all.backoff) \(all.throttledBackoff) \(all.verdicts) \(all.retryAfterCeiling) \(all.wrapsLastError)"
         },
         Row(
             name: "Hedge",
             json: #"{"delay": {"kind": "constant", "delaySeconds": 1}, "maxHedges": 3, "verdicts": ["throttled"]}"#
         ) { json in
-            let all = Hedge(configuration: try read(json)).settings
+            let all = Hedge(settings: try read(json)).settings
             return "\(all.delay) \(all.maxHedges) \(all.verdicts)"
         },
         Row(
             name: "AdaptiveThrottle",
             json:
                 #"{"multiplier": 3, "windowSeconds": 7, "minimumCalls": 3, "maxRejection": 0.5, "failing": ["throttled"]}"#
-        ) { json in "\(AdaptiveThrottle(configuration: try read(json)).settings)" },
+        ) { json in "\(AdaptiveThrottle(settings: try read(json)).settings)" },
         Row(
             name: "Bulkhead",
             json: """
@@ -53,10 +53,10 @@ import Testing
                 "maxWaitSeconds": 3, "predictsWait": false, "shedding": {}}
                 """
         ) { json in
-            let bulkhead = Bulkhead(configuration: try read(json))
+            let bulkhead = Bulkhead(settings: try read(json))
             let status = bulkhead.status
             return
-                "\(status.limit) \(status.queueLimit) \(bulkhead.adaptiveLimit as Any) \(bulkhead.order) \(bulkhead.maxWait) \(bulkhead.predictsWait) \(bulkhead.shedding as Any)"
+                "\(status.limit) \(status.queueLimit) \(bulkhead.adaptiveLimit as Any) \(bulkhead.settings)"
         },
         Row(
             name: "Throttle",
@@ -66,22 +66,22 @@ import Testing
                 "rampSeconds": 6}
                 """, required: ["limit", "holdOnThrottled"]
         ) { json in
-            let throttle = Throttle(configuration: try read(json))
+            let throttle = Throttle(settings: try read(json))
             let (limit, ramp) = throttle.state.withLock { ($0.limit, $0.machine.ramp) }
             return "\(limit) \(ramp) \(throttle.settings)"
         },
         Row(
             name: "Throttle that does not hold", json: #"{"limit": {"kind": "unlimited"}, "holdOnThrottled": true}"#,
             required: ["limit"]
-        ) { json in "\(Throttle(configuration: try read(json)).settings.holdBackoff == nil)" },
+        ) { json in "\(Throttle(settings: try read(json)).settings.holdOnThrottled)" },
         Row(
             name: "Timeout", json: #"{"limitSeconds": 3, "enforcedBy": "client"}"#,
             required: ["limitSeconds", "enforcedBy"]
         ) {
             json in
-            let configuration: TimeoutConfiguration = try read(json)
+            let configuration: Timeout.Settings = try read(json)
             return
-                "\(Timeout(configuration: configuration)) \(ClientTimeout(configuration: configuration)) \(AbandoningTimeout(configuration: configuration))"
+                "\(Timeout(settings: configuration)) \(ClientTimeout(limit: configuration.limit)) \(AbandoningTimeout(limit: configuration.limit))"
         },
         Row(
             name: "CircuitBreaker",
@@ -90,7 +90,7 @@ import Testing
                 "closing": {"successes": 3}, "probeLeaseSeconds": 9, "excessWaitsSeconds": 4, "rampSeconds": 5}
                 """
         ) { json in
-            let breaker = CircuitBreaker(configuration: try read(json))
+            let breaker = CircuitBreaker(settings: try read(json))
             let machine = breaker.inner.withLock { $0.circuit.machine }
             let circuit = try #require(machine as? ThreeStateCircuit)
             return
@@ -100,7 +100,7 @@ import Testing
             name: "CircuitBreaker with several probes", json: #"{"probes": 2, "closing": {"successes": 3}}"#,
             required: ["closing"]
         ) { json in
-            let machine = CircuitBreaker(configuration: try read(json)).inner.withLock { $0.circuit.machine }
+            let machine = CircuitBreaker(settings: try read(json)).inner.withLock { $0.circuit.machine }
             return "\((machine as? ThreeStateCircuit)?.maxProbes ?? 0)"
         },
         Row(
@@ -109,7 +109,7 @@ import Testing
                 {"choice": "roundRobin", "ejection": {"maxEjected": 0.3}, "slowStart": {"overSeconds": 3},
                 "panicThreshold": 0.2, "failing": ["throttled"]}
                 """
-        ) { json in "\(EndpointPool<Int>("pool", [], configuration: try read(json)).settings)" },
+        ) { json in "\(EndpointPool<Int>("pool", [], settings: try read(json)).settings)" },
         Row(
             name: "OutlierEjection",
             json: """
@@ -118,8 +118,8 @@ import Testing
                 """
         ) { json in
             let ejection: OutlierEjection = try read(json)
-            let configuration = try EndpointPoolConfiguration(ejecting: ejection)
-            return "\(EndpointPool<Int>("pool", [], configuration: configuration).settings)"
+            let configuration = EndpointPoolSettings(ejecting: ejection)
+            return "\(EndpointPool<Int>("pool", [], settings: configuration).settings)"
         },
         Row(
             name: "CallCache",
@@ -128,7 +128,7 @@ import Testing
                 "failuresForSeconds": 6, "pauseAfterErrorSeconds": 7, "maxCount": 8, "maxCost": 9}
                 """, required: ["freshForSeconds"]
         ) { json in
-            let all = CallCache<Int, Int>(configuration: try read(json))
+            let all = CallCache<Int, Int>(settings: try read(json)).settings
             return
                 "\(all.lifetime) \(all.staleOn) \(all.failuresFor) \(all.pauseAfterError) \(all.maxCount) \(all.maxCost as Any)"
         },
@@ -144,7 +144,7 @@ import Testing
             required: ["tags", "maxPriority", "limit", "maxDelayed"]
         ) { json in
             // A second before its end.
-            let chaos = Chaos(configuration: try read(json), at: 1_893_455_999_000, timeBase: ManualClock())
+            let chaos = Chaos(settings: try read(json), at: 1_893_455_999_000, timeBase: ManualClock())
             return "\(chaos.isOn) \(chaos)"
         },
     ]
@@ -171,10 +171,10 @@ import Testing
             """
         let all = try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
         func made(_ object: [String: Any]) throws -> String {
-            let configuration: PipelineConfiguration = try Self.read(try JSONSerialization.data(withJSONObject: object))
-            let text = "\(Pipeline(configuration: configuration))"
-            let rewritten: PipelineConfiguration = try Self.read(try JSONEncoder().encode(configuration))
-            #expect("\(Pipeline(configuration: rewritten))" == text)
+            let configuration: Pipeline.Settings = try Self.read(try JSONSerialization.data(withJSONObject: object))
+            let text = "\(Pipeline(settings: configuration))"
+            let rewritten: Pipeline.Settings = try Self.read(try JSONEncoder().encode(configuration))
+            #expect("\(Pipeline(settings: rewritten))" == text)
             return text
         }
         let full = try made(all)
@@ -188,8 +188,8 @@ import Testing
 
     @Test("a throttle from a configuration counts by its `failing`")
     func failing() async throws {
-        let configuration = try AdaptiveThrottleConfiguration(minimumCalls: 1, failing: .throttled)
-        let throttle = AdaptiveThrottle(configuration: configuration, timeBase: ManualClock())
+        let configuration = AdaptiveThrottle.Settings(minimumCalls: 1, failing: .throttled)
+        let throttle = AdaptiveThrottle(settings: configuration, timeBase: ManualClock())
         for _ in 0..<10 { _ = try? await throttle.run(judging: { _ in .transient }) {} }
         #expect(throttle.status == AdaptiveThrottleStatus(calls: 10, accepted: 10, rejection: 0))
     }

@@ -26,7 +26,7 @@ import Testing
         ({ _ = Bulkhead(limit: 1, maxWait: .seconds(-1)) }, "Bulkhead: maxWait is -1 s, and must not be negative"),
         ({ _ = Throttle(limit: .rate(0, per: .seconds(1))) }, "ThrottleRate: calls is 0, and must be at least 1"),
         ({ _ = Throttle(limit: .rate(1, per: .zero)) }, "ThrottleRate: period is 0 s, and must be above zero"),
-        ({ _ = Throttle(limit: .perSecond(1, burst: 0)) }, "Throttle: burst is 0, and must be at least 1"),
+        ({ _ = Throttle(limit: .perSecond(1, burst: 0)) }, "ThrottleLimit: burst is 0, and must be at least 1"),
         (
             { _ = Throttle(limit: .perSecond(1), maxWait: .seconds(-2)) },
             "Throttle: maxWait is -2 s, and must not be negative"
@@ -35,10 +35,13 @@ import Testing
             { _ = Throttle(limit: .perSecond(1), queue: -2) },
             "Throttle: queue is -2, and must not be negative"
         ),
-        ({ _ = Throttle(limit: .slidingWindow(0, per: .seconds(1))) }, "Throttle: calls is 0, and must be at least 1"),
+        (
+            { _ = Throttle(limit: .slidingWindow(0, per: .seconds(1))) },
+            "ThrottleLimit: calls is 0, and must be at least 1"
+        ),
         (
             { _ = Throttle(limit: .fixedWindow(1, per: .seconds(-1))) },
-            "Throttle: period is -1 s, and must be above zero"
+            "ThrottleLimit: period is -1 s, and must be above zero"
         ),
         (
             { _ = Throttle("gate", limit: .unlimited, holdOnThrottled: true, maxHold: .seconds(-1)) },
@@ -49,7 +52,7 @@ import Testing
             "Throttle: ramp is -1 s, and must not be negative"
         ),
         ({ _ = Timeout(limit: .zero) }, "Timeout: limit is 0 s, and must be above zero"),
-        ({ _ = AbandoningTimeout(limit: .zero) }, "AbandoningTimeout: limit is 0 s, and must be above zero"),
+        ({ _ = AbandoningTimeout(limit: .zero) }, "Timeout: limit is 0 s, and must be above zero"),
         ({ _ = cache(freshFor: .seconds(-1)) }, "CallCache: freshFor is -1 s, and must not be negative"),
         ({ _ = cache(maxCount: 0) }, "CallCache: maxCount is 0, and must be at least 1"),
         ({ _ = cache(maxCost: 0) }, "CallCache: maxCost is 0, and must be at least 1"),
@@ -66,18 +69,18 @@ import Testing
         ({ _ = Backoff.linear(.seconds(-1)) }, "Backoff: base is -1 s, and must not be negative"),
         (
             { _ = Backoff.sequence([]) },
-            "Backoff: sequence is [], and must have at least one delay, and no negative one"
+            "Backoff: sequence is [], and must have at least one delay"
         ),
         ({ _ = RetryBudget.tokens(capacity: -1) }, "RetryBudget: capacity is -1, and must not be negative"),
         ({ _ = RetryBudget.ratio(.infinity) }, "RetryBudget: share is inf, and must lie in 0...1000"),
         ({ _ = RetryBudget.throttling(maxTokens: 0) }, "RetryBudget: maxTokens is 0, and must lie in 1...1000"),
         (
             { _ = CircuitBreaker(tripping: .consecutiveFailures(0)) },
-            "ConsecutiveFailures: limit is 0, and must be at least 1"
+            "TripRule: limit is 0, and must be at least 1"
         ),
         (
             { _ = CircuitBreaker(tripping: .failureRatio(2)) },
-            "FailuresInWindow: ratio is 2.0, and must be above 0 and at most 1"
+            "TripRule: ratio is 2.0, and must be above 0 and at most 1"
         ),
         (
             { _ = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(.max))) },
@@ -85,7 +88,7 @@ import Testing
         ),
         (
             { _ = CircuitBreaker(tripping: .slowCalls(0.5, longerThan: .zero)) },
-            "SlowCalls: slowness is 0 s, and must be above zero"
+            "TripRule: slowness is 0 s, and must be above zero"
         ),
         (
             { _ = CircuitBreaker(tripping: CombinedRule(.any, of: [])) },
@@ -95,7 +98,7 @@ import Testing
             { _ = CircuitBreaker(openFor: .constant(.seconds(-1))) },
             "BreakDuration: length is -1 s, and must not be negative"
         ),
-        ({ _ = ThreeStateCircuit(probes: 2) }, "ThreeStateCircuit: probes is 2, and must lie in 1...1"),
+        ({ _ = ThreeStateCircuit(probes: 2) }, "CircuitBreaker: probes is 2, and must lie in 1...1"),
         ({ _ = CircuitHealthCheck(timeout: .zero) {} }, "CircuitHealthCheck: timeout is 0 s, and must be above zero"),
         ({ _ = RunOptions(cost: -1) }, "RunOptions: cost is -1, and must not be negative"),
         ({ _ = RunOptions(firstAttempt: 0) }, "RunOptions: firstAttempt is 0, and must be at least 1"),
@@ -141,7 +144,9 @@ import Testing
         #expect(problems { bulkhead.setQueue(-1) }.count == 1)
         #expect(problems { throttle.setRate(.perSecond(0)) } == ["ThrottleRate: calls is 0, and must be at least 1"])
         #expect(
-            problems { throttle.setRate(.perSecond(1), burst: 0) } == ["Throttle: burst is 0, and must be at least 1"])
+            problems { throttle.setRate(.perSecond(1), burst: 0) } == [
+                "ThrottleLimit: burst is 0, and must be at least 1"
+            ])
         #expect(problems { breaker.reconfigure(tripping: .consecutiveFailures(0)) }.count == 1)
         #expect(bulkhead.status.limit == 3 && bulkhead.status.queueLimit == 5)
         #expect("\(throttle)".hasPrefix("throttle: 10 per 1 s, burst 4") && "\(breaker)" == before)

@@ -24,8 +24,9 @@ private struct ProbedHold: ExplorableMachine {
 
     private static let hold: Int64 = 2_000
     private static let first: Int64 = 300
-    private let settings = ThrottleSettings(
-        maxWait: .zero, queue: 0, holdBackoff: .constant(.seconds(10), jitter: .none), maxHold: .seconds(hold),
+    private let settings = Throttle.Settings(
+        limit: .unlimited, maxWait: .zero, queue: 0, holdOnThrottled: true,
+        holdBackoff: .constant(.seconds(10), jitter: .none), maxHold: .seconds(hold),
         earlyProbe: .seconds(first))
     private var machine = ThrottleStateMachine(rate: nil, burst: 1)
     private var now: Int64 = 0

@@ -7,11 +7,12 @@ private func at(_ second: Int64) -> MonotonicInstant { .second(second) }
 /// A gate that a 429 holds for an hour, which is probed after 5, 15, 35 and 55 minutes.
 private final class HeldGate {
     var machine = ThrottleStateMachine(rate: nil, burst: 1)
-    let settings: ThrottleSettings
+    let settings: Throttle.Settings
 
     init(maxWait: Duration = .zero) {
-        settings = ThrottleSettings(
-            maxWait: maxWait, queue: 10, holdBackoff: .constant(.seconds(1), jitter: .none), maxHold: .seconds(3600),
+        settings = Throttle.Settings(
+            limit: .unlimited, maxWait: maxWait, queue: 10, holdOnThrottled: true,
+            holdBackoff: .constant(.seconds(1), jitter: .none), maxHold: .seconds(3600),
             earlyProbe: .seconds(300))
         throttled(come(at: 0), .seconds(86_400), at: 0)
     }
@@ -184,8 +185,9 @@ private final class HeldGate {
     @Test("a call that an early probe keeps out is told when the next may go, and not when the probe's lease ends")
     func toldNoLease() {
         var machine = ThrottleStateMachine(rate: nil, burst: 1)
-        let settings = ThrottleSettings(
-            maxWait: .zero, queue: 10, holdBackoff: .constant(.seconds(1), jitter: .none), maxHold: .seconds(3600),
+        let settings = Throttle.Settings(
+            limit: .unlimited, maxWait: .zero, queue: 10, holdOnThrottled: true,
+            holdBackoff: .constant(.seconds(1), jitter: .none), maxHold: .seconds(3600),
             earlyProbe: .seconds(2))
         func asks(at second: Int64) -> ThrottleStateMachine.Admission {
             machine.admit(ThrottleSlot(PolicySlot()), cost: 1, deadline: .distantFuture, settings, at: at(second))

@@ -7,8 +7,8 @@ import Testing
     private let start = MonotonicInstant(nanoseconds: 3_600_000_000_000)
     private let permits = LeasedPermits(largest: 10, patience: .milliseconds(110))
 
-    private func settings(maxWait: Duration) -> ThrottleSettings {
-        ThrottleSettings(maxWait: maxWait, queue: 10, holdBackoff: nil, maxHold: .seconds(100))
+    private func settings(maxWait: Duration) -> Throttle.Settings {
+        Throttle.Settings(limit: .unlimited, maxWait: maxWait, queue: 10, maxHold: .seconds(100))
     }
 
     private func come(

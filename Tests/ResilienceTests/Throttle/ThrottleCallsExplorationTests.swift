@@ -24,9 +24,10 @@ private struct SleepingCalls: ExplorableMachine {
         var isWoken = false
     }
 
-    private let settings = ThrottleSettings(
-        maxWait: .nanoseconds(6), queue: 2, holdBackoff: .constant(.nanoseconds(2), jitter: .none),
-        maxHold: .nanoseconds(3))
+    private let settings = Throttle.Settings(
+        limit: .unlimited, maxWait: .nanoseconds(6), queue: 2, holdOnThrottled: true,
+        holdBackoff: .constant(.nanoseconds(2), jitter: .none),
+        maxHold: .nanoseconds(3), earlyProbe: .zero)
     private var machine: ThrottleStateMachine
     private var now = MonotonicInstant(nanoseconds: 0)
     private var sleepers: [Sleeper] = []

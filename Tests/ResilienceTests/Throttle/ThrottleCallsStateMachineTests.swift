@@ -9,15 +9,17 @@ import Testing
     private static func settings(
         maxWait: Duration = .seconds(10), queue: Int = 10, holdBackoff: Backoff? = nil,
         maxHold: Duration = .seconds(100)
-    ) -> ThrottleSettings {
-        ThrottleSettings(maxWait: maxWait, queue: queue, holdBackoff: holdBackoff, maxHold: maxHold)
+    ) -> Throttle.Settings {
+        Throttle.Settings(
+            limit: .unlimited, maxWait: maxWait, queue: queue, holdOnThrottled: holdBackoff != nil,
+            holdBackoff: holdBackoff ?? .none, maxHold: maxHold, earlyProbe: .zero)
     }
 
     private func at(_ seconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: seconds * 1_000_000_000) }
 
     private func come(
         _ machine: inout ThrottleStateMachine, _ slot: ThrottleSlot = ThrottleSlot(PolicySlot()), cost: Int = 1,
-        deadline: MonotonicInstant = .distantFuture, under settings: ThrottleSettings? = nil,
+        deadline: MonotonicInstant = .distantFuture, under settings: Throttle.Settings? = nil,
         at now: MonotonicInstant
     ) -> ThrottleStateMachine.Admission {
         machine.admit(slot, cost: cost, deadline: deadline, settings ?? patient, at: now)

@@ -190,12 +190,12 @@ import Testing
         let error = #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked { ClientTimeout(limit: limit) }
         }
-        #expect(error?.problems.first?.subject == "ClientTimeout" && error?.problems.first?.parameter == "limit")
+        #expect(error?.problems.first?.subject == "Timeout" && error?.problems.first?.parameter == "limit")
     }
 
-    @Test("a configuration makes one, too, and its description says who ends the call")
+    @Test("its description says who ends the call")
     func configuration() throws {
-        let timeout = ClientTimeout("attempt", configuration: try TimeoutConfiguration(limit: .seconds(2)))
+        let timeout = ClientTimeout("attempt", limit: .seconds(2))
         #expect("\(timeout)" == "attempt: 2 s, ended by the client")
     }
 }

@@ -1,17 +1,23 @@
 /// The calls that a rule looks back on.
-public struct CallWindow: Sendable, Hashable, CustomStringConvertible {
+public struct CallWindow: SettingsGroup, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case calls(Int)
         case time(nanoseconds: Int64, buckets: Int)
     }
 
-    let kind: Kind
-    private static let checks = SettingChecks("CallWindow")
+    private var count: Int?
+    private var length: Duration?
+    private var buckets: Int?
+
+    var kind: Kind {
+        count.map { .calls($0) }
+            ?? .time(nanoseconds: (length ?? .seconds(1)).saturatedNanoseconds, buckets: buckets ?? 10)
+    }
 
     /// The last `count` calls, however long ago.
     /// - Parameter count: 1…10 000 000. One bit per call is kept.
     public static func calls(_ count: Int) -> CallWindow {
-        CallWindow(kind: .calls(checks.within(1...10_000_000, count, "calls")))
+        CallWindow(count: count).valid()
     }
 
     /// The calls of the last `length`. The window advances by one bucket at a time, so it covers between `length` minus
@@ -20,10 +26,29 @@ public struct CallWindow: Sendable, Hashable, CustomStringConvertible {
     ///   - length: Above 0; rounded up to a whole number of nanoseconds per bucket.
     ///   - buckets: 1…100 000. Two counts per bucket are kept, however many calls there are.
     public static func time(_ length: Duration, buckets: Int = 10) -> CallWindow {
-        CallWindow(
-            kind: .time(
-                nanoseconds: checks.aboveZero(length, "length").saturatedNanoseconds,
-                buckets: checks.within(1...100_000, buckets, "buckets")))
+        CallWindow(length: length, buckets: buckets).valid()
+    }
+
+    /// `{"calls": 100}`, or `{"lengthSeconds": 10, "buckets": 10}`.
+    public static let schema = SettingsSchema(
+        "CallWindow", standard: CallWindow(length: .seconds(1)),
+        [
+            SettingField(
+                "calls", \.count, .within(1, 10_000_000), need: .conditional("must be given without `lengthSeconds`")),
+            SettingField("lengthSeconds", \.length, .above(0), need: .conditional("must be given without `calls`")),
+            SettingField("buckets", \.buckets, .within(1, 100_000), need: .conditional("10")),
+        ]
+    ) { window, given in
+        guard given.areSound("calls") else { return }
+        guard window.count != nil else {
+            if !given.has("lengthSeconds") { given.noteMissing("lengthSeconds") }
+            window.buckets = window.buckets ?? 10
+            return
+        }
+        for name in ["lengthSeconds", "buckets"] where given.isGivenInFile(name) {
+            given.note(name, "given", "is no setting: there are calls")
+        }
+        (window.length, window.buckets) = (nil, nil)
     }
 
     public var description: String {

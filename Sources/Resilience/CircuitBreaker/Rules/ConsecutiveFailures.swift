@@ -15,10 +15,8 @@ public struct ConsecutiveFailures: TripRule, Hashable {
     ///   - failing: The verdicts that count as failures.
     ///   - healthy: The verdicts that reset the count; they have nothing in common with `failing`.
     public init(_ limit: Int, failing: VerdictSet, healthy: VerdictSet) {
-        let checks = SettingChecks("ConsecutiveFailures")
-        self.limit = checks.atLeast(1, limit, "limit")
-        self.failing = checks.failing(failing, healthy)
-        self.healthy = healthy
+        let parts = TripRuleSettings.consecutive(limit: limit, failing: failing, healthy: healthy).checkedParts
+        (self.limit, self.failing, self.healthy) = (parts.limit, parts.failing, parts.healthy)
     }
 
     public func evidence(of end: CallEnd) -> TripEvidence { end.verdict.evidence(failing: failing, healthy: healthy) }
@@ -51,15 +49,6 @@ public struct ConsecutiveFailures: TripRule, Hashable {
     }
 
     public var description: String { "opens on \(limit) in a row of \(failing)" }
-}
-
-extension SettingChecks {
-    /// Checks that the two sets have nothing in common.
-    func failing(_ failing: VerdictSet, _ healthy: VerdictSet) -> VerdictSet {
-        require(
-            failing.isDisjoint(with: healthy), failing, "failing",
-            "must have nothing in common with healthy, which is \(healthy)", else: failing.subtracting(healthy))
-    }
 }
 
 extension Verdict {

@@ -32,17 +32,12 @@ public struct FailuresInWindow: TripRule, Hashable {
     public init(
         _ limit: Limit, over window: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet
     ) {
-        let checks = SettingChecks("FailuresInWindow")
-        self.limit =
-            switch limit {
-            case .ratio(let ratio): .ratio(checks.ratio(ratio, "ratio"))
-            case .count(let count): .count(checks.held(by: window, count, "count"))
-            }
-        self.minimumCalls = checks.held(by: window, minimumCalls, "minimumCalls")
-        self.window = window
-        self.failing = checks.failing(failing, healthy)
-        self.healthy = healthy
-        outcomes = OutcomeWindow(window)
+        let settings = TripRuleSettings.failures(
+            limit, over: window, minimumCalls: minimumCalls, failing: failing, healthy: healthy)
+        let parts = settings.checkedParts
+        (self.limit, self.minimumCalls, self.window) = (parts.windowLimit, parts.leastCalls, parts.window)
+        (self.failing, self.healthy) = (parts.failing, parts.healthy)
+        outcomes = OutcomeWindow(self.window)
     }
 
     public func evidence(of end: CallEnd) -> TripEvidence { end.verdict.evidence(failing: failing, healthy: healthy) }
@@ -115,13 +110,6 @@ extension TripEvidence {
 extension SettingChecks {
     func ratio(_ value: Double, _ parameter: String) -> Double {
         require(value > 0 && value <= 1, value, parameter, "must be above 0 and at most 1", else: 1)
-    }
-
-    /// Checks a number of calls: at least 1, and no more than the window holds.
-    func held(by window: CallWindow, _ value: Int, _ parameter: String) -> Int {
-        let value = atLeast(1, value, parameter)
-        guard case .calls(let size) = window.kind else { return value }
-        return require(value <= size, value, parameter, "must be at most \(size), the calls of the window", else: size)
     }
 }
 

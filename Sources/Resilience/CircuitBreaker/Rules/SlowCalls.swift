@@ -25,15 +25,13 @@ public struct SlowCalls: TripRule, Hashable {
     public init(
         _ limit: FailuresInWindow.Limit, longerThan slowness: Duration, over window: CallWindow, minimumCalls: Int
     ) {
-        let slowness = SettingChecks("SlowCalls").aboveZero(slowness, "slowness")
-        // The checks of this type are those of this rule.
-        let checked = FailuresInWindow(limit, over: window, minimumCalls: minimumCalls, failing: [], healthy: [])
-        self.limit = checked.limit
-        self.slowness = slowness
-        self.window = window
-        self.minimumCalls = minimumCalls
-        outcomes = OutcomeWindow(window)
-        underWay = CallsUnderWay(slowness)
+        let settings = TripRuleSettings.slowCalls(
+            limit, longerThan: slowness, over: window, minimumCalls: minimumCalls)
+        let parts = settings.checkedParts
+        (self.limit, self.minimumCalls, self.window) = (parts.windowLimit, parts.leastCalls, parts.window)
+        self.slowness = parts.slowness
+        outcomes = OutcomeWindow(parts.window)
+        underWay = CallsUnderWay(parts.slowness)
     }
 
     /// A slow call is failing, however it ended. A call in time is healthy if it succeeded or failed permanently; any

@@ -1,22 +1,17 @@
-/// A rule of this package, as what ``CircuitBreakerConfiguration`` reads and writes: its settings, without its counts and
-/// windows.
+/// A rule as what a file has of it: its settings, without its counts and windows.
 indirect enum TripRuleSettings: Sendable, Hashable {
     case consecutive(limit: Int, failing: VerdictSet, healthy: VerdictSet)
     case failures(
         FailuresInWindow.Limit, over: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet)
     case slowCalls(FailuresInWindow.Limit, longerThan: Duration, over: CallWindow, minimumCalls: Int)
     case combined(CombinedRule.Quorum, [TripRuleSettings])
+    /// A rule of another module, and its description.
+    case foreign(String)
 
-    static let standard = TripRuleSettings(.standard)
-
-    private init(_ rule: ConsecutiveFailures) {
-        self = .consecutive(limit: rule.limit, failing: rule.failing, healthy: rule.healthy)
-    }
-
-    /// - Returns: nil if it is a rule of another module.
-    init?(_ rule: any TripRule) {
+    init(_ rule: any TripRule) {
         switch rule {
-        case let rule as ConsecutiveFailures: self.init(rule)
+        case let rule as ConsecutiveFailures:
+            self = .consecutive(limit: rule.limit, failing: rule.failing, healthy: rule.healthy)
         case let rule as FailuresInWindow:
             self = .failures(
                 rule.limit, over: rule.window, minimumCalls: rule.minimumCalls, failing: rule.failing,
@@ -25,10 +20,8 @@ indirect enum TripRuleSettings: Sendable, Hashable {
             self = .slowCalls(
                 rule.limit, longerThan: rule.slowness.inNanoseconds, over: rule.window, minimumCalls: rule.minimumCalls)
         case let rule as CombinedRule:
-            let rules = rule.rules.compactMap { TripRuleSettings($0) }
-            guard rules.count == rule.rules.count else { return nil }
-            self = .combined(rule.quorum, rules)
-        default: return nil
+            self = .combined(rule.quorum, rule.rules.map { TripRuleSettings($0) })
+        default: self = .foreign(rule.description)
         }
     }
 
@@ -41,6 +34,8 @@ indirect enum TripRuleSettings: Sendable, Hashable {
         case .slowCalls(let limit, let slowness, let window, let minimumCalls):
             SlowCalls(limit, longerThan: slowness, over: window, minimumCalls: minimumCalls)
         case .combined(let quorum, let rules): CombinedRule(quorum, of: rules.map(\.rule))
+        // No policy is made with it: it is invalid.
+        case .foreign: ConsecutiveFailures.standard
         }
     }
 
@@ -50,146 +45,174 @@ indirect enum TripRuleSettings: Sendable, Hashable {
     }
 }
 
-extension TripRuleSettings: Codable {
+extension TripRuleSettings: SettingsGroup {
     /// A window takes up to 1.6 MB.
     static let mostRules = 32
 
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case kind, limit, count, ratio
-        case slowness = "slownessSeconds"
-        case window, minimumCalls, failing, healthy, rules
-    }
+    // Rules contain rules.
+    static var settingType: SettingType { .group("TripRule") }
 
-    private enum Kind: String, CaseIterable, Encodable {
-        case consecutiveFailures, failures, failureRatio, slowCalls, anyOf, allOf
-    }
+    struct Parts: Sendable {
+        var limit = 5
+        var count: Int?
+        var ratio: Double?
+        var slowness = Duration.seconds(1)
+        var window = CallWindow.calls(100)
+        var minimumCalls: Int? = 10
+        var failing: VerdictSet = [.transient, .uncertain]
+        var healthy: VerdictSet = [.success, .permanent]
+        var rules: [TripRuleSettings] = []
+        var foreign = ""
 
-    init(from decoder: any Decoder) throws {
-        self = try decoder.settings(of: "TripRule", by: CodingKeys.self) { reader in
-            let kind: Kind = try reader.require(reader.choice(.kind), .kind)
-            let standard = FailuresInWindow.failureRatio(1)
-            var settings: TripRuleSettings
-            switch kind {
-            case .consecutiveFailures:
-                let standard = ConsecutiveFailures.standard
-                let (failing, healthy) = Self.verdicts(standard.failing, standard.healthy, &reader)
-                settings = .consecutive(
-                    limit: reader.value(.limit) ?? standard.limit, failing: failing, healthy: healthy)
-            case .failures:
-                let count = reader.require(reader.value(.count), .count, else: 1)
-                let window = reader.require(reader.value(.window), .window, else: Self.anyWindow)
-                let (failing, healthy) = Self.verdicts(standard.failing, standard.healthy, &reader)
-                settings = .failures(
-                    .count(count), over: window, minimumCalls: reader.value(.minimumCalls) ?? count,
-                    failing: failing, healthy: healthy)
-            case .failureRatio:
-                let (failing, healthy) = Self.verdicts(standard.failing, standard.healthy, &reader)
-                settings = .failures(
-                    .ratio(reader.require(reader.value(.ratio), .ratio, else: 1)),
-                    over: Self.window(standard.window, &reader),
-                    minimumCalls: reader.value(.minimumCalls) ?? standard.minimumCalls, failing: failing,
-                    healthy: healthy)
-            case .slowCalls:
-                let slowness = reader.require(reader.duration(.slowness), .slowness, else: .seconds(1))
-                let limit: FailuresInWindow.Limit =
-                    if let count: Int = reader.value(.count) {
-                        .count(count)
-                    } else if reader.isUnreadable(.count) {
-                        .count(1)
-                    } else {
-                        .ratio(reader.require(reader.value(.ratio), .ratio, else: 1))
-                    }
-                let standard = SlowCalls.slowCalls(1, longerThan: .seconds(1))
-                settings = .slowCalls(
-                    limit, longerThan: slowness, over: Self.window(standard.window, &reader),
-                    minimumCalls: reader.value(.minimumCalls) ?? standard.minimumCalls)
-            case .anyOf, .allOf:
-                let rules = reader.require(reader.list(.rules), .rules, else: [TripRuleSettings.standard])
-                settings = .combined(kind == .anyOf ? .any : .all, rules)
-                if settings.count > Self.mostRules {
-                    reader.note(
-                        .rules, "\(settings.count) rules", "must be at most \(Self.mostRules), with those inside")
-                    settings = .standard
+        var windowLimit: FailuresInWindow.Limit { count.map { .count($0) } ?? .ratio(ratio ?? 1) }
+        var leastCalls: Int { minimumCalls ?? count ?? 1 }
+
+        /// What one of a window holds.
+        fileprivate mutating func check(_ given: inout GivenSettings) {
+            guard given.areSound("window", "count", "minimumCalls"), case .calls(let size) = window.kind else { return }
+            for (name, calls) in [("count", count), ("minimumCalls", minimumCalls)] {
+                // Of a default nobody needs to hear, unless it is all that is wrong.
+                if let calls, calls > size, given.has(name) || given.areAllSound {
+                    given.note(name, "\(calls)", "must be at most \(size), the calls of the window")
                 }
             }
-            // Checks them.
-            _ = settings.rule
-            return settings
+        }
+
+        fileprivate func checkVerdicts(_ given: inout GivenSettings) {
+            guard given.areSound("failing", "healthy"), !failing.isDisjoint(with: healthy) else { return }
+            given.note("failing", "\(failing)", "must have nothing in common with healthy, which is \(healthy)")
         }
     }
 
-    /// Goes with any number of calls, in the place of a window that can't be read.
-    private static let anyWindow = CallWindow.time(.seconds(1))
+    /// The parts, if they are valid; see ``SettingsGroup/valid()``.
+    var checkedParts: Parts { valid().parts }
 
-    private static func window(_ standard: CallWindow, _ reader: inout SettingsReader<CodingKeys>) -> CallWindow {
-        reader.value(.window) ?? (reader.isUnreadable(.window) ? anyWindow : standard)
-    }
-
-    /// Nothing if one of the two can't be read, since they must not overlap.
-    private static func verdicts(
-        _ failing: VerdictSet, _ healthy: VerdictSet, _ reader: inout SettingsReader<CodingKeys>
-    ) -> (failing: VerdictSet, healthy: VerdictSet) {
-        let given = (reader.value(.failing) ?? failing, reader.value(.healthy) ?? healthy)
-        return reader.isUnreadable(.failing) || reader.isUnreadable(.healthy) ? ([], []) : given
-    }
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        func encode(_ kind: Kind, _ limit: FailuresInWindow.Limit, _ window: CallWindow, _ minimumCalls: Int) throws {
-            try container.encode(kind, forKey: .kind)
+    private var parts: Parts {
+        var parts = Parts()
+        func take(_ limit: FailuresInWindow.Limit, _ window: CallWindow, _ minimumCalls: Int) {
             switch limit {
-            case .count(let count): try container.encode(count, forKey: .count)
-            case .ratio(let ratio): try container.encode(ratio, forKey: .ratio)
+            case .count(let count): parts.count = count
+            case .ratio(let ratio): parts.ratio = ratio
             }
-            try container.encode(window, forKey: .window)
-            try container.encode(minimumCalls, forKey: .minimumCalls)
+            (parts.window, parts.minimumCalls) = (window, minimumCalls)
         }
         switch self {
         case .consecutive(let limit, let failing, let healthy):
-            try container.encode(Kind.consecutiveFailures, forKey: .kind)
-            try container.encode(limit, forKey: .limit)
-            try container.encode(failing, forKey: .failing)
-            try container.encode(healthy, forKey: .healthy)
+            (parts.limit, parts.failing, parts.healthy) = (limit, failing, healthy)
         case .failures(let limit, let window, let minimumCalls, let failing, let healthy):
-            let kind: Kind = if case .count = limit { .failures } else { .failureRatio }
-            try encode(kind, limit, window, minimumCalls)
-            try container.encode(failing, forKey: .failing)
-            try container.encode(healthy, forKey: .healthy)
+            take(limit, window, minimumCalls)
+            (parts.failing, parts.healthy) = (failing, healthy)
         case .slowCalls(let limit, let slowness, let window, let minimumCalls):
-            try encode(.slowCalls, limit, window, minimumCalls)
-            try container.encode(slowness, forKey: .slowness)
-        case .combined(let quorum, let rules):
-            try container.encode(quorum == .any ? Kind.anyOf : .allOf, forKey: .kind)
-            try container.encode(rules, forKey: .rules)
+            take(limit, window, minimumCalls)
+            parts.slowness = slowness
+        case .combined(_, let rules): parts.rules = rules
+        case .foreign: break
+        }
+        return parts
+    }
+
+    static let schema = SettingsSchema(
+        "TripRule", standard: consecutive(limit: 5, failing: .transient, healthy: .success),
+        kinds: [
+            kind("consecutiveFailures", [SettingField("limit", \.limit, .atLeast(1))] + verdicts) {
+                .consecutive(limit: $0.limit, failing: $0.failing, healthy: $0.healthy)
+            } finish: {
+                $0.checkVerdicts(&$1)
+            } isOwn: {
+                if case .consecutive = $0 { true } else { false }
+            },
+            failures(
+                "failures",
+                [
+                    SettingField("count", \.count, .atLeast(1), need: .required),
+                    SettingField("window", \.window, need: .required),
+                    SettingField("minimumCalls", \.minimumCalls, .atLeast(1), need: .conditional("`count`")),
+                ], Parts(count: 1, minimumCalls: nil)
+            ) {
+                if case .count = $0 { true } else { false }
+            },
+            failures(
+                "failureRatio",
+                [
+                    SettingField("ratio", \.ratio, .aboveUpTo(0, 1), need: .required),
+                    SettingField("window", \.window),
+                    SettingField("minimumCalls", \.minimumCalls, .atLeast(1)),
+                ], Parts(ratio: 1)
+            ) {
+                if case .ratio = $0 { true } else { false }
+            },
+            kind(
+                "slowCalls",
+                [
+                    SettingField("slownessSeconds", \.slowness, .above(0), need: .required),
+                    SettingField("count", \.count, .atLeast(1)),
+                    SettingField(
+                        "ratio", \.ratio, .aboveUpTo(0, 1), need: .conditional("must be given without `count`")),
+                    SettingField("window", \.window),
+                    SettingField("minimumCalls", \.minimumCalls, .atLeast(1)),
+                ]
+            ) {
+                .slowCalls($0.windowLimit, longerThan: $0.slowness, over: $0.window, minimumCalls: $0.leastCalls)
+            } finish: { parts, given in
+                parts.check(&given)
+                if given.areSound("count", "ratio"), parts.count == nil, parts.ratio == nil {
+                    given.noteMissing("ratio")
+                }
+            } isOwn: {
+                if case .slowCalls = $0 { true } else { false }
+            },
+            combined("anyOf", .any), combined("allOf", .all),
+            .code(standard: Parts(), []) { _ in
+                foreign("")
+            } finish: {
+                $1.note("\($0.foreign)", "must be a rule of this package")
+            } values: {
+                guard case .foreign(let text) = $0 else { return nil }
+                return Parts(foreign: text)
+            },
+        ])
+
+    private static let verdicts = [
+        SettingField("failing", \Parts.failing), SettingField("healthy", \Parts.healthy),
+    ]
+
+    private static func kind(
+        _ name: String, _ fields: [SettingField<Parts>], standard: Parts = Parts(),
+        make: @escaping @Sendable (Parts) -> TripRuleSettings,
+        finish: @escaping @Sendable (inout Parts, inout GivenSettings) -> Void,
+        isOwn: @escaping @Sendable (TripRuleSettings) -> Bool
+    ) -> SettingVariant<TripRuleSettings> {
+        SettingVariant(name, standard: standard, fields, make: make, finish: finish) { isOwn($0) ? $0.parts : nil }
+    }
+
+    private static func failures(
+        _ name: String, _ fields: [SettingField<Parts>], _ standard: Parts,
+        isOwn: @escaping @Sendable (FailuresInWindow.Limit) -> Bool
+    ) -> SettingVariant<TripRuleSettings> {
+        kind(name, fields + verdicts, standard: standard) {
+            .failures(
+                $0.windowLimit, over: $0.window, minimumCalls: $0.leastCalls, failing: $0.failing, healthy: $0.healthy)
+        } finish: {
+            $0.check(&$1)
+            $0.checkVerdicts(&$1)
+        } isOwn: {
+            if case .failures(let limit, _, _, _, _) = $0 { isOwn(limit) } else { false }
         }
     }
-}
 
-/// `{"calls": 100}`, or `{"lengthSeconds": 10, "buckets": 10}`.
-extension CallWindow: Codable {
-    private enum CodingKeys: String, CodingKey, CaseIterable {
-        case count = "calls"
-        case length = "lengthSeconds"
-        case buckets
-    }
-
-    public init(from decoder: any Decoder) throws {
-        self = try decoder.settings(of: "CallWindow", by: CodingKeys.self) { reader in
-            if let count: Int = reader.value(.count) { return .calls(count) }
-            if reader.isUnreadable(.count) { return .time(.seconds(1)) }
-            let length = reader.require(reader.duration(.length), .length, else: .seconds(1))
-            return reader.value(.buckets).map { .time(length, buckets: $0) } ?? .time(length)
-        }
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        switch kind {
-        case .calls(let count):
-            try container.encode(count, forKey: .count)
-        case .time(let nanoseconds, let buckets):
-            try container.encode(Duration.nanoseconds(nanoseconds), forKey: .length)
-            try container.encode(buckets, forKey: .buckets)
+    private static func combined(_ name: String, _ quorum: CombinedRule.Quorum) -> SettingVariant<TripRuleSettings> {
+        kind(name, [SettingField("rules", \.rules, need: .required)]) {
+            .combined(quorum, $0.rules)
+        } finish: { parts, given in
+            guard given.areSound("rules") else { return }
+            let count = parts.rules.reduce(0) { $0 + $1.count }
+            if parts.rules.isEmpty {
+                given.note("rules", "[]", "must have at least one rule")
+            } else if count > mostRules {
+                given.note("rules", "\(count) rules", "must be at most \(mostRules), with those inside")
+            }
+        } isOwn: {
+            if case .combined(quorum, _) = $0 { true } else { false }
         }
     }
 }

@@ -2,7 +2,7 @@
     public import Configuration
     public import Resilience
 
-    extension PipelineConfiguration {
+    extension Pipeline.Settings {
         /// Reads the settings of a pipeline from a snapshot of a configuration, once.
         ///
         /// For settings that follow the configuration while the process runs, use ``ConfiguredPipelines``.
@@ -17,7 +17,7 @@
 
         /// - Parameter tree: nil if nothing is given.
         init(_ tree: SettingTree?, at path: [String]) throws(InvalidSettings) {
-            self = try Self.read(tree, at: path, of: "Pipeline")
+            self = try Self.read(tree ?? .group([:]), of: "Pipeline", at: path)
         }
     }
 #endif

@@ -1,0 +1,123 @@
+extension CircuitBreaker {
+    /// The settings of a ``CircuitBreaker`` with three states as a value, which can be read from a file or a server.
+    ///
+    /// ```swift
+    /// let json = """
+    ///     {
+    ///         "tripping": {"kind": "failureRatio", "ratio": 0.5},
+    ///         "openFor": {"kind": "constant", "lengthSeconds": 30}
+    ///     }
+    ///     """
+    /// let settings = try JSONDecoder().decode(
+    ///     CircuitBreaker.Settings.self, from: Data(json.utf8))
+    /// let breaker = CircuitBreaker("search", settings: settings)
+    /// ```
+    ///
+    /// Rules and breaks have a `kind`:
+    ///
+    /// - a rule: `consecutiveFailures` with `limit`; `failures` with `count`, `failureRatio` with `ratio`, or `slowCalls`
+    ///   with `slownessSeconds` and one of the two; these three with `window` (`{"calls": 100}`, or
+    ///   `{"lengthSeconds": 10, "buckets": 10}`) and `minimumCalls`; `anyOf` or `allOf` with `rules`. `failing` and
+    ///   `healthy` are lists of verdicts;
+    /// - a break: `constant` with `lengthSeconds`; `exponential` with `baseSeconds`, `maxMultiplier` and `capSeconds`;
+    ///   `linear` with `baseSeconds` and `capSeconds`; `retryAfter` with `otherwise`, which is a break, and `capSeconds`;
+    ///   `jittered` with `break` and `jitterShare`.
+    ///
+    /// `mode` is the lever for an emergency: `disabled`, `isolated`, `observing`, or `automatic`, the default.
+    ///
+    /// See <doc:CircuitBreakerGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
+    public struct Settings: SettingsGroup {
+        private var trip: TripRuleSettings
+        private var length: BreakSettings
+        /// How many probes are let through at the same time; 1 to the number of probes in a round.
+        public var probes: Int
+        /// Decides by a round of probes whether the circuit closes or opens again.
+        public var closing: ProbeRule
+        /// After this time, the place of a probe that has not ended goes to another call; above 0.
+        public var probeLease: Duration
+        /// How long calls beyond the probes wait; above 0, nil if they are rejected.
+        var excessWait: Duration?
+        /// How long, after good probes, only a growing share of the calls is let in; 0 or more.
+        public var ramp: Duration
+        /// Who decides what the breaker does. In an emergency, ``CircuitBreaker/Mode/disabled`` lets all calls through, and
+        /// ``CircuitBreaker/Mode/isolated`` rejects all.
+        public var mode: Mode
+
+        /// Decides when to open; a rule of this package, without what it has counted.
+        public var rule: any TripRule {
+            get { trip.rule }
+            set { trip = TripRuleSettings(newValue) }
+        }
+        /// How long the circuit stays open; a break of this package.
+        public var openFor: any BreakDuration {
+            get { length.duration }
+            set { length = BreakSettings(newValue) }
+        }
+        /// What happens to calls beyond the probes.
+        public var excess: ThreeStateCircuit.Excess {
+            get { excessWait.map { .waits(upTo: $0) } ?? .rejected }
+            set { if case .waits(let limit) = newValue { excessWait = limit } else { excessWait = nil } }
+        }
+
+        /// Creates settings.
+        public init(
+            tripping rule: some TripRule = .standard, openFor: some BreakDuration = .standard, probes: Int = 1,
+            closing: ProbeRule = .successes(1), probeLease: Duration = .seconds(60),
+            excess: ThreeStateCircuit.Excess = .rejected, ramp: Duration = .zero, mode: Mode = .automatic
+        ) {
+            trip = TripRuleSettings(rule)
+            length = BreakSettings(openFor)
+            self.probes = probes
+            self.closing = closing
+            self.probeLease = probeLease
+            self.ramp = ramp
+            self.mode = mode
+            self.excess = excess
+        }
+
+        public static let schema = SettingsSchema(
+            "CircuitBreaker", standard: Settings(),
+            [
+                SettingField("tripping", \.trip), SettingField("openFor", \.length),
+                SettingField("probes", \.probes, .atLeast(1)), SettingField("closing", \.closing),
+                SettingField("probeLeaseSeconds", \.probeLease, .above(0)),
+                SettingField("excessWaitsSeconds", \.excessWait, .above(0)),
+                SettingField("rampSeconds", \.ramp, .atLeast(0)), SettingField("mode", \.mode),
+            ]
+        ) { settings, given in
+            guard given.areSound("probes", "closing"), settings.probes > settings.closing.probes else { return }
+            given.note("probes", "\(settings.probes)", "must lie in 1...\(settings.closing.probes)")
+        }
+
+        /// A closed circuit with these settings but the mode, for ``CircuitBreaker/reconfigure(circuit:)`` for example.
+        public var circuit: ThreeStateCircuit {
+            func circuit(_ rule: some TripRule, _ openFor: some BreakDuration) -> ThreeStateCircuit {
+                ThreeStateCircuit(
+                    tripping: rule, openFor: openFor, probes: probes, closing: closing, probeLease: probeLease,
+                    excess: excess, ramp: ramp)
+            }
+            return circuit(rule, openFor)
+        }
+    }
+
+    /// What stands in a rule.
+    package static var ruleForm: SettingsForm { TripRuleSettings.schema.form }
+    /// What stands in a break.
+    package static var breakForm: SettingsForm { BreakSettings.schema.form }
+
+    /// Creates a breaker with three states; see ``ThreeStateCircuit``.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - settings: The settings.
+    ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
+    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this breaker does; nil for none at first.
+    public convenience init(
+        _ name: String = "breaker", settings: Settings, healthCheck: CircuitHealthCheck? = nil,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
+    ) {
+        let settings = settings.valid()
+        self.init(name, circuit: settings.circuit, healthCheck: healthCheck, timeBase: timeBase, observers: observers)
+        settle(settings.mode, tells: false)
+    }
+}

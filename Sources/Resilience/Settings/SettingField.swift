@@ -1,0 +1,54 @@
+/// One setting of a group, in its ``SettingsSchema``.
+public struct SettingField<Settings>: Sendable {
+    let facts: SettingFacts
+    let read: @Sendable (inout Settings, SettingValue, inout SettingCheck) -> Void
+    let check: @Sendable (inout Settings, _ valid: Settings, inout SettingCheck) -> Void
+    let write: @Sendable (Settings) throws -> SettingValue?
+    let isSame: @Sendable (Settings, Settings) -> Bool
+
+    /// Describes a setting.
+    /// - Parameters:
+    ///   - name: Its name in a file. That of a duration ends with "Seconds".
+    ///   - path: Where it is in the settings.
+    ///   - range: What it may be.
+    ///   - need: Whether it must be given. What is left out has the value that the schema's settings have.
+    ///   - isLive: Whether what runs can take over another value.
+    public init<Value: SettingConvertible>(
+        _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable, _ range: SettingRange = .any,
+        need: SettingNeed = .defaulted, isLive: Bool = false
+    ) {
+        facts = SettingFacts(name: name, type: Value.settingType, range: range, need: need, isLive: isLive)
+        read = { settings, value, check in
+            let found = check.problems.count
+            guard var own = Value.read(value, &check) else { return }
+            if check.problems.count == found { own.check(range, &check) }
+            settings[keyPath: path] = own
+        }
+        self.check = { settings, valid, check in
+            let found = check.problems.count
+            settings[keyPath: path].check(range, &check)
+            if check.problems.count > found { settings[keyPath: path] = valid[keyPath: path] }
+        }
+        write = { try $0[keyPath: path].written() }
+        isSame = { $0[keyPath: path] == $1[keyPath: path] }
+    }
+}
+
+/// Whether a setting must be given.
+public enum SettingNeed: Sendable, Hashable {
+    /// What is left out has a default.
+    case defaulted
+    /// It has no default.
+    case required
+    /// The schema's `finish` says so, or what the default is: this is it for people.
+    case conditional(String)
+}
+
+/// What is known of a setting without its values.
+package struct SettingFacts: Sendable, Hashable {
+    package let name: String
+    package let type: SettingType
+    package let range: SettingRange
+    package let need: SettingNeed
+    package let isLive: Bool
+}

@@ -1,0 +1,73 @@
+/// What a setting's value may be. A number must be finite, too; a duration need not.
+public enum SettingRange: Sendable, Hashable {
+    /// Anything.
+    case any
+    /// This or more.
+    case atLeast(Double)
+    /// More than this.
+    case above(Double)
+    /// From the first to the second.
+    case within(Double, Double)
+    /// Above the first, and at most the second.
+    case aboveUpTo(Double, Double)
+    /// Without its ends.
+    case between(Double, Double)
+    /// Of verdicts: neither success nor cancelled.
+    case failures
+}
+
+/// The type of a setting.
+public indirect enum SettingType: Sendable, Hashable {
+    /// A whole number of 64 bits.
+    case whole
+    /// A number.
+    case number
+    /// A number of seconds.
+    case seconds
+    /// True or false.
+    case flag
+    /// A text.
+    case text
+    /// A list of names.
+    case names
+    /// A list of numbers of seconds.
+    case secondsList
+    /// One of these names.
+    case choice([String])
+    /// Settings of this name that stand together.
+    case group(String)
+    /// A list of such.
+    case groups(String)
+}
+
+extension SettingRange {
+    /// - Returns: What a value must be; nil if it is.
+    func requirement(brokenBy value: Double, of type: SettingType) -> String? {
+        func range(_ least: Double, _ most: Double) -> String {
+            let areWhole = least == least.rounded() && most == most.rounded()
+            return areWhole ? "\(Int(least))...\(Int(most))" : "\(least)...\(most)"
+        }
+        func short(_ number: Double) -> String { number == number.rounded() ? "\(Int(number))" : "\(number)" }
+        let finite = type == .number
+        let (isMet, requirement): (Bool, String) =
+            switch self {
+            case .any, .failures: (true, "must be finite")
+            case .atLeast(let least):
+                (
+                    value >= least,
+                    (finite ? "must be finite and " : "must ")
+                        + (least == 0
+                            ? "not be negative" : finite ? "at least \(short(least))" : "be at least \(short(least))")
+                )
+            case .above(let least):
+                (value > least, type == .seconds ? "must be above zero" : "must be above \(short(least)) and finite")
+            case .within(let least, let most):
+                (value >= least && value <= most, "must lie in \(range(least, most))")
+            case .aboveUpTo(let least, let most):
+                (value > least && value <= most, "must be above \(short(least)) and at most \(short(most))")
+            case .between(let least, let most):
+                (value > least && value < most, "must be above \(short(least)) and below \(short(most))")
+            }
+        return isMet && (!finite || value.isFinite) ? nil : requirement
+    }
+}

@@ -1,0 +1,99 @@
+/// A setting's value as a file has it.
+public indirect enum SettingValue: Sendable, Hashable {
+    /// Nothing.
+    case null
+    /// True or false.
+    case flag(Bool)
+    /// A number that is whole.
+    case whole(Int)
+    /// Another number.
+    case number(Double)
+    /// A text.
+    case text(String)
+    /// A list.
+    case list([SettingValue])
+    /// Settings that stand together, by name.
+    case group([String: SettingValue])
+    /// What is none of these, and what is known of it.
+    case unreadable(String)
+
+    /// A value of another type than wanted, for people.
+    package var shown: String {
+        switch self {
+        case .flag(let flag): "\(flag)"
+        case .whole(let whole): "\(whole)"
+        case .number(let number): Int(exactly: number).map { "\($0)" } ?? "\(number)"
+        case .text(let text): text.debugDescription
+        case .unreadable(let text): text
+        case .null, .list, .group: "something else"
+        }
+    }
+}
+
+extension SettingValue: Codable {
+    /// More levels than a rule or a break makes sense with; a file must not exhaust the stack.
+    static let mostLevels = 32
+
+    /// Reads whatever is there. It throws nothing of its own.
+    public init(from decoder: any Decoder) throws {
+        guard decoder.codingPath.count <= Self.mostLevels + 1 else {
+            self = .unreadable("deeper than \(Self.mostLevels) levels")
+            return
+        }
+        if let members = try? decoder.container(keyedBy: AnyName.self) {
+            var group: [String: SettingValue] = [:]
+            for name in members.allKeys { group[name.stringValue] = try members.decode(Self.self, forKey: name) }
+            self = .group(group)
+        } else if var elements = try? decoder.unkeyedContainer() {
+            var list: [SettingValue] = []
+            while !elements.isAtEnd { list.append(try SettingValue(from: elements.superDecoder())) }
+            self = .list(list)
+        } else {
+            let value = try decoder.singleValueContainer()
+            if value.decodeNil() {
+                self = .null
+            } else if let flag = try? value.decode(Bool.self) {
+                self = .flag(flag)
+            } else if let whole = try? value.decode(Int.self) {
+                self = .whole(whole)
+            } else if let number = try? value.decode(Double.self) {
+                self = .number(number)
+            } else if let text = try? value.decode(String.self) {
+                self = .text(text)
+            } else {
+                self = .unreadable("something else")
+            }
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        switch self {
+        case .group(let members):
+            var container = encoder.container(keyedBy: AnyName.self)
+            for (name, value) in members { try container.encode(value, forKey: AnyName(stringValue: name)) }
+        case .list(let elements):
+            var container = encoder.unkeyedContainer()
+            for element in elements { try container.encode(element) }
+        case .null, .unreadable: try encoder.singleValue { try $0.encodeNil() }
+        case .flag(let flag): try encoder.singleValue { try $0.encode(flag) }
+        case .whole(let whole): try encoder.singleValue { try $0.encode(whole) }
+        case .number(let number): try encoder.singleValue { try $0.encode(number) }
+        case .text(let text): try encoder.singleValue { try $0.encode(text) }
+        }
+    }
+}
+
+extension Encoder {
+    fileprivate func singleValue(_ encode: (inout any SingleValueEncodingContainer) throws -> Void) throws {
+        var container = singleValueContainer()
+        try encode(&container)
+    }
+}
+
+struct AnyName: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+}

@@ -1,0 +1,358 @@
+/// Settings that stand together, and can be read from a file or a server and written.
+///
+/// A struct that has a schema is `Codable` by it, and is checked by it.
+public protocol SettingsGroup: SettingConvertible, Hashable, Codable {
+    /// All of its settings.
+    static var schema: SettingsSchema<Self> { get }
+}
+
+/// The one table of a group of settings. The reader of files, the checks in source code, the lookup of a configuration, the
+/// docs and the differences of a reload derive from it.
+public struct SettingsSchema<Settings: Sendable>: Sendable {
+    /// What they are settings of, such as "Bulkhead".
+    public let subject: String
+    /// Valid settings. What is left out is theirs.
+    let standard: Settings
+    let fields: [SettingField<Settings>]
+    let variants: [SettingVariant<Settings>]
+    let finish: @Sendable (inout Settings, inout GivenSettings) -> Void
+
+    /// Describes settings.
+    /// - Parameters:
+    ///   - subject: What they are settings of, such as "Bulkhead".
+    ///   - standard: Valid settings, with the defaults.
+    ///   - fields: The settings, in the order in which people read them.
+    ///   - finish: Is given what was read or made, to check and change what depends on several settings.
+    public init(
+        _ subject: String, standard: Settings, _ fields: [SettingField<Settings>],
+        finish: @escaping @Sendable (inout Settings, inout GivenSettings) -> Void = { _, _ in }
+    ) {
+        self.subject = subject
+        self.standard = standard
+        self.fields = fields
+        self.finish = finish
+        variants = []
+    }
+
+    /// Describes settings of which there are several kinds, each with settings of its own beside its `kind`.
+    /// - Parameters:
+    ///   - subject: What they are settings of.
+    ///   - standard: Valid settings.
+    ///   - kinds: The kinds.
+    public init(_ subject: String, standard: Settings, kinds: [SettingVariant<Settings>]) {
+        self.subject = subject
+        self.standard = standard
+        variants = kinds
+        fields = []
+        finish = { _, _ in }
+    }
+}
+
+/// One kind of settings.
+public struct SettingVariant<Settings: Sendable>: Sendable {
+    let kind: String
+    let facts: [SettingFacts]
+    let read: @Sendable ([String: SettingValue], inout SettingCheck) -> Settings?
+    /// nil if it is another kind.
+    let write: @Sendable (Settings) throws -> [String: SettingValue]?
+    /// Whether it is this kind.
+    let check: @Sendable (inout Settings, inout SettingCheck) -> Bool
+    /// What is left out, as it is written.
+    let defaults: @Sendable () -> [String: SettingValue]
+
+    /// Describes a kind.
+    /// - Parameters:
+    ///   - kind: Its name.
+    ///   - standard: Valid values of what it has, with the defaults.
+    ///   - fields: Its settings.
+    ///   - make: Makes the settings of valid values.
+    ///   - finish: Is given the values that were read or made, to check what depends on several.
+    ///   - values: The values of settings; nil if they are of another kind.
+    public init<Values: Sendable>(
+        _ kind: String, standard: Values, _ fields: [SettingField<Values>],
+        make: @escaping @Sendable (Values) -> Settings,
+        finish: @escaping @Sendable (inout Values, inout GivenSettings) -> Void = { _, _ in },
+        values: @escaping @Sendable (Settings) -> Values?
+    ) {
+        self.kind = kind
+        facts = fields.map(\.facts)
+        let table = SettingTable(standard: standard, fields: fields, finish: finish)
+        read = { members, check in make(table.read(members, after: ["kind"], &check)) }
+        write = { try values($0).map(table.written) }
+        self.check = { settings, check in
+            guard var own = values(settings) else { return false }
+            table.check(&own, &check)
+            settings = make(own)
+            return true
+        }
+        defaults = { (try? table.written(standard)) ?? [:] }
+    }
+
+    /// A kind that no file has: what it does is code.
+    /// - Parameters:
+    ///   - standard: Valid values of what it has.
+    ///   - fields: What is checked.
+    ///   - make: Makes the settings of valid values.
+    ///   - finish: Is given the values, to check what depends on several.
+    ///   - values: The values of settings; nil if they are of another kind.
+    public static func code<Values: Sendable>(
+        standard: Values, _ fields: [SettingField<Values>], make: @escaping @Sendable (Values) -> Settings,
+        finish: @escaping @Sendable (inout Values, inout GivenSettings) -> Void = { _, _ in },
+        values: @escaping @Sendable (Settings) -> Values?
+    ) -> SettingVariant {
+        SettingVariant("", standard: standard, fields, make: make, finish: finish, values: values)
+    }
+
+    /// A kind that means that there are no settings.
+    /// - Parameter kind: Its name.
+    public static func none(_ kind: String) -> SettingVariant {
+        SettingVariant(kind: kind)
+    }
+
+    private init(kind: String) {
+        self.kind = kind
+        facts = []
+        read = { members, check in
+            check.noteOthers(than: ["kind"], in: members)
+            return nil
+        }
+        write = { _ in nil }
+        check = { _, _ in false }
+        defaults = { [:] }
+    }
+}
+
+/// Which settings of a group are given and can be read. In source code, all are.
+public struct GivenSettings: Sendable {
+    var check: SettingCheck
+    fileprivate let given: Set<String>?
+    fileprivate let failed: Set<String>
+
+    /// Whether a setting is given.
+    /// - Parameter name: Its name.
+    public func has(_ name: String) -> Bool { given?.contains(name) ?? true }
+
+    /// Whether the settings are those of a file.
+    var isInFile: Bool { given != nil }
+
+    /// Whether a setting stands in a file.
+    func isGivenInFile(_ name: String) -> Bool { given?.contains(name) ?? false }
+
+    /// Whether nothing is wrong with settings. Nothing else is to be said of what goes with one that is wrong.
+    /// - Parameter names: Their names.
+    public func areSound(_ names: String...) -> Bool { failed.isDisjoint(with: names) }
+
+    var areAllSound: Bool { failed.isEmpty }
+
+    /// Notes that a setting is invalid.
+    /// - Parameters:
+    ///   - name: Its name.
+    ///   - value: The invalid value.
+    ///   - requirement: What it must be.
+    public mutating func note(_ name: String, _ value: String, _ requirement: String) {
+        check.note(name, value, requirement)
+    }
+
+    /// Notes that the group as a whole is invalid.
+    /// - Parameters:
+    ///   - value: The invalid value.
+    ///   - requirement: What it must be.
+    public mutating func note(_ value: String, _ requirement: String) { check.note(value, requirement) }
+
+    /// Notes that a setting is missing.
+    /// - Parameter name: Its name.
+    public mutating func noteMissing(_ name: String) { note(name, "missing", "must be given") }
+}
+
+/// Reads, checks and writes what has fields.
+private struct SettingTable<Values: Sendable>: Sendable {
+    let standard: Values
+    let fields: [SettingField<Values>]
+    let finish: @Sendable (inout Values, inout GivenSettings) -> Void
+
+    /// - Parameter others: Names that are read elsewhere.
+    func read(_ members: [String: SettingValue], after others: [String], _ check: inout SettingCheck) -> Values {
+        check.noteOthers(than: others + fields.map(\.facts.name), in: members)
+        var values = standard
+        var failed: Set<String> = []
+        for field in fields {
+            let name = field.facts.name
+            let found = check.problems.count
+            if let value = members[name] {
+                check.within(name) { field.read(&values, value, &$0) }
+            } else if field.facts.need == .required {
+                check.note(name, "missing", "must be given")
+            }
+            if check.problems.count > found { failed.insert(name) }
+        }
+        finish(&values, given: Set(members.keys), failed, &check)
+        return values
+    }
+
+    func check(_ values: inout Values, _ check: inout SettingCheck) {
+        var failed: Set<String> = []
+        for field in fields {
+            let found = check.problems.count
+            check.within(field.facts.name) { field.check(&values, standard, &$0) }
+            if check.problems.count > found { failed.insert(field.facts.name) }
+        }
+        finish(&values, given: nil, failed, &check)
+    }
+
+    private func finish(
+        _ values: inout Values, given: Set<String>?, _ failed: Set<String>, _ check: inout SettingCheck
+    ) {
+        let found = check.problems.count
+        var settings = GivenSettings(check: check, given: given, failed: failed)
+        finish(&values, &settings)
+        check = settings.check
+        if check.problems.count > found { values = standard }
+    }
+
+    func written(_ values: Values) throws -> [String: SettingValue] {
+        var members: [String: SettingValue] = [:]
+        for field in fields { members[field.facts.name] = try field.write(values) }
+        return members
+    }
+}
+
+extension SettingCheck {
+    /// Notes names that are no settings.
+    fileprivate mutating func noteOthers(than names: [String], in members: [String: SettingValue]) {
+        for name in members.keys.sorted() where !names.contains(name) {
+            note(name, "given", "is no setting: there are \(names.joined(separator: ", "))")
+        }
+    }
+}
+
+extension SettingsSchema {
+    private var table: SettingTable<Settings> { SettingTable(standard: standard, fields: fields, finish: finish) }
+
+    func read(_ value: SettingValue, _ check: inout SettingCheck) -> Settings? {
+        let outer = check.subject
+        check.subject = subject
+        defer { check.subject = outer }
+        guard case .group(let given) = value else { return check.mismatch(value, "must be settings with names") }
+        // A misspelt name is wrong even if it is given nothing.
+        let names = Set(facts.map(\.name))
+        let members = given.filter { $0.value != .null || !names.contains($0.key) }
+        guard !variants.isEmpty else { return table.read(members, after: [], &check) }
+        if let variant = variant(members["kind"], &check) { return variant.read(members, &check) }
+        check.noteOthers(than: facts.map(\.name), in: members)
+        return nil
+    }
+
+    private func variant(_ kind: SettingValue?, _ check: inout SettingCheck) -> SettingVariant<Settings>? {
+        guard let kind else {
+            check.note("kind", "missing", "must be given")
+            return nil
+        }
+        return check.within("kind") { check in
+            String.read(kind, &check).flatMap { name in
+                written.first { $0.kind == name }
+                    ?? check.mismatch(kind, "must be one of \(kinds.joined(separator: ", "))")
+            }
+        }
+    }
+
+    func check(_ settings: inout Settings, _ check: inout SettingCheck) {
+        let outer = check.subject
+        check.subject = subject
+        defer { check.subject = outer }
+        if variants.isEmpty {
+            table.check(&settings, &check)
+        } else {
+            // What is of no kind is code.
+            _ = variants.contains { $0.check(&settings, &check) }
+        }
+    }
+
+    func written(_ settings: Settings) throws -> [String: SettingValue] {
+        guard !variants.isEmpty else { return try table.written(settings) }
+        for variant in written {
+            guard var members = try variant.write(settings) else { continue }
+            members["kind"] = .text(variant.kind)
+            return members
+        }
+        throw EncodingError.invalidValue(
+            settings, .init(codingPath: [], debugDescription: "\(subject) of your own is code, and can't be written."))
+    }
+
+    private var written: [SettingVariant<Settings>] { variants.filter { !$0.kind.isEmpty } }
+    private var kinds: [String] { written.map(\.kind) }
+
+    /// All settings, those of all kinds.
+    var facts: [SettingFacts] {
+        guard !variants.isEmpty else { return fields.map(\.facts) }
+        let kind = SettingFacts(
+            name: "kind", type: .choice(kinds), range: .any, need: .required, isLive: false)
+        return written.flatMap(\.facts).reduce(into: [kind]) { all, facts in
+            if !all.contains(where: { $0.name == facts.name }) { all.append(facts) }
+        }
+    }
+
+    /// What is left out, by kind; "" if there is but one.
+    private var defaults: [String: [String: SettingValue]] {
+        guard !variants.isEmpty else { return ["": (try? table.written(standard)) ?? [:]] }
+        return Dictionary(
+            uniqueKeysWithValues: written.map { variant in
+                let required = variant.facts.filter { $0.need == .required }.map(\.name)
+                return (variant.kind, variant.defaults().filter { !required.contains($0.key) })
+            })
+    }
+
+    package var form: SettingsForm { SettingsForm(facts: facts, defaults: defaults) }
+
+    /// The names of the settings in which two differ.
+    /// - Parameter isLive: Whether those that what runs can take over are left out.
+    func differences(_ one: Settings, _ other: Settings, exceptLive: Bool) -> [String] {
+        fields.filter { !($0.facts.isLive && exceptLive) && !$0.isSame(one, other) }.map(\.facts.name)
+    }
+}
+
+/// What a schema says, whatever its settings are.
+package struct SettingsForm: Sendable {
+    package let facts: [SettingFacts]
+    /// What is left out, by kind; "" if there is but one.
+    package let defaults: [String: [String: SettingValue]]
+    package var isOneKind: Bool { defaults[""] != nil }
+}
+
+extension SettingsGroup {
+    public static var settingType: SettingType { .group(schema.subject) }
+
+    public static func read(_ value: SettingValue, _ check: inout SettingCheck) -> Self? {
+        schema.read(value, &check)
+    }
+
+    public func written() throws -> SettingValue? { .group(try Self.schema.written(self)) }
+
+    public mutating func check(_ range: SettingRange, _ check: inout SettingCheck) { Self.schema.check(&self, &check) }
+
+    public init(from decoder: any Decoder) throws {
+        self = try Self.read(SettingValue(from: decoder), of: Self.schema.subject, at: decoder.codingPath.map(\.inPath))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        try written()?.encode(to: encoder)
+    }
+
+    /// Returns these settings if they are valid.
+    ///
+    /// An initializer calls it. If they are invalid, it traps with all that is wrong; inside of
+    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) it notes that, and returns valid ones to go on with.
+    public func valid() -> Self { checked().settings }
+
+    /// Whether these settings are valid, for a change of something that exists. If not, the change must be left out: what is
+    /// wrong is noted, or traps outside of a check.
+    func areAllowed() -> Bool { checked().areValid && SettingChecks.mayChange }
+
+    private func checked() -> (settings: Self, areValid: Bool) {
+        var (settings, check) = (self, SettingCheck(Self.schema.subject, at: nil))
+        Self.schema.check(&settings, &check)
+        for problem in check.problems where !Problems.note(problem) {
+            preconditionFailure("\(InvalidSettings(problems: check.problems))")
+        }
+        return (settings, check.problems.isEmpty)
+    }
+}

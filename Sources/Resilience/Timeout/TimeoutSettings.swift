@@ -1,0 +1,41 @@
+extension Timeout {
+    /// The settings of a ``Timeout``, a ``ClientTimeout`` or an ``AbandoningTimeout`` as a value, which can be read from a
+    /// file or a server: `{"limitSeconds": 5, "enforcedBy": "client"}`.
+    ///
+    /// See <doc:TimeoutGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
+    public struct Settings: SettingsGroup {
+        /// How long a call may take; above 0. Beyond 292 years there is no limit.
+        public var limit: Duration
+        /// Whether a pipeline that is made with a ``Pipeline/Settings`` gets a ``Timeout`` or a ``ClientTimeout``.
+        public var enforcedBy: TimeoutEnforcement
+
+        /// Creates settings.
+        public init(limit: Duration, enforcedBy: TimeoutEnforcement = .policy) {
+            self.limit = limit
+            self.enforcedBy = enforcedBy
+        }
+
+        public static let schema = SettingsSchema(
+            "Timeout", standard: Settings(limit: .seconds(1)),
+            [
+                SettingField("limitSeconds", \.limit, .above(0), need: .required),
+                SettingField("enforcedBy", \.enforcedBy),
+            ])
+    }
+}
+
+/// Who ends a call at the limit of a timeout.
+public enum TimeoutEnforcement: String, SettingChoice {
+    /// The policy: a ``Timeout``, which cancels the operation.
+    case policy
+    /// The client, which is given the deadline: a ``ClientTimeout``. Take it only if each operation ends by itself at
+    /// its attempt's deadline, as `URLSession` and async-http-client do with a pipeline of this package.
+    case client
+
+    @PipelineBuilder package func timeout(_ name: String, limit: Duration) -> [Pipeline.Element] {
+        switch self {
+        case .policy: Timeout(name, limit: limit)
+        case .client: ClientTimeout(name, limit: limit)
+        }
+    }
+}
