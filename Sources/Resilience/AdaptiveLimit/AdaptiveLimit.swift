@@ -174,9 +174,9 @@ extension AdaptiveLimit: SettingsGroup {
 
     private static func check(_ limit: inout AdaptiveLimit, _ given: inout GivenSettings) {
         given.noteDisorder("lowest", limit.lowest, "highest", limit.highest)
-        if !given.has("initial") {
+        if !given.has("initial") || !given.areSound("lowest", "highest") {
             limit.initial = 20.limited(to: limit.range)
-        } else if given.areSound("lowest", "highest"), !limit.range.contains(limit.initial) {
+        } else if !limit.range.contains(limit.initial) {
             given.note("initial", "\(limit.initial)", "must lie in \(limit.range)")
         }
     }

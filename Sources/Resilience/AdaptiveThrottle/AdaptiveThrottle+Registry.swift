@@ -12,7 +12,7 @@ extension AdaptiveThrottle: ConfigurablePolicy {
     /// - Parameter settings: The settings.
     /// - Returns: What stands in the way; nothing has changed then.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
-        if settings.areAllowed() { machine.withLock { $0.change(to: settings) } }
+        if let settings = settings.allowed() { machine.withLock { $0.change(to: settings) } }
         return []
     }
 

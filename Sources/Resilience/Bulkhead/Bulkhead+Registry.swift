@@ -15,7 +15,7 @@ extension Bulkhead: ConfigurablePolicy {
     /// adaptive limit begins with. One whose limit several processes have together takes over none.
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {
-        var (own, other) = (self.settings, settings)
+        var (own, other) = (self.settings, settings.settled)
         own.adaptiveLimit?.initial = 1
         other.adaptiveLimit?.initial = 1
         return Settings.schema.differences(own, other, exceptLive: !isShared)
@@ -31,7 +31,7 @@ extension Bulkhead: ConfigurablePolicy {
     /// - Returns: What stands in the way; nothing has changed then.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
         let others = inTheWay(of: settings)
-        guard others.isEmpty, settings.areAllowed() else { return others }
+        guard others.isEmpty, let settings = settings.allowed() else { return others }
         if adaptiveLimit == nil { setLimit(settings.limit) }
         setQueue(settings.queue)
         ask {

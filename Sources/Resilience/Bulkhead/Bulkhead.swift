@@ -348,7 +348,7 @@ public final class Bulkhead: StatusReporting {
     /// An ``AdaptiveLimit`` goes on from there, or from the nearest limit within its bounds.
     /// - Parameter limit: How many calls may run at the same time; 1 or more.
     public func setLimit(_ limit: Int) {
-        guard Settings(limit: limit).areAllowed() else { return }
+        guard Settings(limit: limit).allowed() != nil else { return }
         let now = base.now
         if isAdaptive { ask { $0.isSetByHand = true } }
         let (old, new) = setLimit { [adapter] in
@@ -384,7 +384,7 @@ public final class Bulkhead: StatusReporting {
     /// Waiting calls keep their places, even if there are more of them than the new size.
     /// - Parameter queue: How many calls may wait; 0 or more.
     public func setQueue(_ queue: Int) {
-        guard Settings(limit: 1, queue: queue).areAllowed() else { return }
+        guard Settings(limit: 1, queue: queue).allowed() != nil else { return }
         let old = ask { state in
             let old = state.machine.queueLimit
             state.machine.setQueueLimit(queue)

@@ -166,7 +166,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), does nothing.
     /// - Parameter settings: The settings.
     public func apply(_ settings: EndpointPoolSettings) {
-        guard settings.areAllowed() else { return }
+        guard let settings = settings.allowed() else { return }
         core.change { machine, now in machine.change(to: settings, at: now) }
     }
 

@@ -37,6 +37,14 @@ public struct EndpointPoolSettings: SettingsGroup {
         self.failing = failing
     }
 
+    /// With an ejection that ejects none, or a start that is not slow, in place of nil: what is left out has its default.
+    public func written() throws -> SettingValue? {
+        var own = self
+        own.ejection = ejection ?? OutlierEjection(maxEjected: 0)
+        own.slowStart = slowStart ?? SlowStart(from: 1)
+        return .group(try Self.schema.written(own))
+    }
+
     public static let schema = SettingsSchema(
         "EndpointPool", standard: EndpointPoolSettings(),
         [

@@ -141,6 +141,14 @@ public struct OutlierEjection: SettingsGroup {
             "maxTimeSeconds", settings.maxTime.text, "must not be below time, \(settings.time.text)")
     }
 
+    /// A rule that is nil is written as one that never ejects: what is left out has its default.
+    public func written() throws -> SettingValue? {
+        var own = self
+        own.consecutiveFailures = consecutiveFailures ?? .max
+        own.deviation = deviation ?? Deviation(factor: 100, minimumGap: 1)
+        return .group(try Self.schema.written(own))
+    }
+
     /// How many of `count` endpoints may be ejected at the same time: never all.
     func limit(of count: Int) -> Int {
         // A little more, since a product such as 0.29 × 100 may be just below a whole number.

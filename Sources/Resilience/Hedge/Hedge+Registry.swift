@@ -34,7 +34,7 @@ extension Hedge: ConfigurablePolicy {
     /// - Parameter settings: The settings.
     /// - Returns: What stands in the way; nothing has changed then.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
-        guard settings.areAllowed() else { return [] }
+        guard let settings = settings.allowed() else { return [] }
         var terms = terms
         terms.settings = settings
         change(to: terms)

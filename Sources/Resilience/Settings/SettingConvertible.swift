@@ -80,6 +80,7 @@ extension SettingConvertible {
     ) throws(InvalidSettings) -> Self {
         var check = SettingCheck(subject, at: path)
         let own = read(value, &check)
+        if own == nil, check.problems.isEmpty { check.note("given", "must not be of a kind that means none") }
         guard let own, check.problems.isEmpty else { throw InvalidSettings(problems: check.problems) }
         return own
     }

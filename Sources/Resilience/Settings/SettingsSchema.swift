@@ -339,17 +339,31 @@ extension SettingsGroup {
 
     /// Returns these settings if they are valid.
     ///
-    /// An initializer calls it. If they are invalid, it traps with all that is wrong; inside of
+    /// A policy's initializer calls it; that of settings must not, since the schema begins with valid ones. If they are invalid, it traps with all that is wrong; inside of
     /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) it notes that, and returns valid ones to go on with.
     public func valid() -> Self { checked().settings }
 
-    /// Whether these settings are valid, for a change of something that exists. If not, the change must be left out: what is
-    /// wrong is noted, or traps outside of a check.
-    func areAllowed() -> Bool { checked().areValid && SettingChecks.mayChange }
+    /// Returns these settings, as a policy has them, if they are valid, for a change of something that exists. If not, the
+    /// change must be left out: what is wrong is noted, or traps outside of a check.
+    func allowed() -> Self? {
+        let (settings, areValid) = checked()
+        return areValid && SettingChecks.mayChange ? settings : nil
+    }
 
-    private func checked() -> (settings: Self, areValid: Bool) {
+    /// These settings as a policy has them, with durations in nanoseconds; as they are if they are invalid.
+    var settled: Self {
+        let (settings, check) = looked()
+        return check.problems.isEmpty ? settings : self
+    }
+
+    private func looked() -> (settings: Self, check: SettingCheck) {
         var (settings, check) = (self, SettingCheck(Self.schema.subject, at: nil))
         Self.schema.check(&settings, &check)
+        return (settings, check)
+    }
+
+    private func checked() -> (settings: Self, areValid: Bool) {
+        let (settings, check) = looked()
         for problem in check.problems where !Problems.note(problem) {
             preconditionFailure("\(InvalidSettings(problems: check.problems))")
         }

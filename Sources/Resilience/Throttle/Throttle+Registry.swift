@@ -20,6 +20,9 @@ extension Throttle: ConfigurablePolicy {
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {
         let own = self.settings
+        var settings = settings.settled
+        // It does nothing.
+        if !own.holdOnThrottled, !settings.holdOnThrottled { settings.holdBackoff = own.holdBackoff }
         if case (.rate, .rate) = (own.limit.kind, settings.limit.kind) {
             return Settings.schema.differences(own, settings, exceptLive: !isShared)
         }
@@ -35,7 +38,7 @@ extension Throttle: ConfigurablePolicy {
     /// - Returns: What stands in the way; nothing has changed then.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
         let others = inTheWay(of: settings)
-        guard others.isEmpty, settings.areAllowed() else { return others }
+        guard others.isEmpty, let settings = settings.allowed() else { return others }
         if case .rate(let rate, let burst) = settings.limit.kind {
             setRate(rate, burst: burst)
             state.withLock { $0.made = settings.limit }

@@ -256,7 +256,7 @@ public final class Throttle: StatusReporting {
         guard
             SettingChecks("Throttle")
                 .allows(hasRate, rate, "rate", "can be set only if there is one: \"\(name)\" has none"),
-            Settings(limit: ThrottleLimit(.rate(rate, burst: burst ?? 1))).areAllowed()
+            Settings(limit: ThrottleLimit(.rate(rate, burst: burst ?? 1))).allowed() != nil
         else { return }
         change { state, now in
             guard case .rate(_, let present) = state.limit.kind else { return }

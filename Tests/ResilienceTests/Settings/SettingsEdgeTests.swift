@@ -1,0 +1,61 @@
+import Foundation
+import Testing
+
+@testable import Resilience
+
+@Suite struct SettingsEdgeTests {
+    private func again<Settings: Codable>(_ settings: Settings) throws -> Settings {
+        try JSONDecoder().decode(Settings.self, from: JSONEncoder().encode(settings))
+    }
+
+    @Test("rules of ejection that are off are written as ones that never eject, and stay off")
+    func ejectionThatIsOff() throws {
+        let off = try again(OutlierEjection(afterConsecutive: nil, deviation: nil))
+        #expect(off.consecutiveFailures == .max)
+        #expect(off.deviation == OutlierEjection.Deviation(factor: 100, minimumGap: 1))
+        let pool = try again(EndpointPoolSettings(ejecting: nil, slowStart: nil))
+        #expect(pool.ejection?.maxEjected == 0)
+        #expect(pool.slowStart?.from == 1)
+    }
+
+    @Test("an adaptive limit that is to be none is told to be wrong where there must be one")
+    func noAdaptiveLimit() throws {
+        let error = #expect(throws: InvalidSettings.self) {
+            try JSONDecoder().decode(AdaptiveLimit.self, from: Data(#"{"kind": "fixed"}"#.utf8))
+        }
+        #expect(error?.description == "AdaptiveLimit: value is given, and must not be of a kind that means none")
+    }
+
+    @Test("a backoff of holds that are off is not in the way")
+    func backoffOfNoHolds() throws {
+        let throttle = Throttle(limit: .perSecond(1))
+        #expect(throttle.apply(.init(limit: .perSecond(2), holdBackoff: .none)).isEmpty)
+        #expect(throttle.settings.limit == .perSecond(2))
+        #expect(throttle.apply(.init(limit: .perSecond(2), holdOnThrottled: true)) == ["holdOnThrottled"])
+    }
+
+    @Test("settings that a policy was made with are not in its way, whatever their durations")
+    func durationsThatNoFileCanHold() {
+        let third = Duration.seconds(1) / 3
+        for wait in [third, .seconds(Int64.max)] {
+            let settings = Bulkhead.Settings(limit: 1, maxWait: wait, shedding: LoadShedding(interval: third))
+            let bulkhead = Bulkhead(settings: settings)
+            #expect(bulkhead.apply(settings).isEmpty)
+            #expect(bulkhead.settings.maxWait == wait.inNanoseconds)
+            let held = Throttle.Settings(limit: .perSecond(1), maxWait: wait, ramp: third)
+            #expect(Throttle(settings: held).apply(held).isEmpty)
+            let adaptive = AdaptiveThrottle.Settings(over: wait)
+            let throttle = AdaptiveThrottle(settings: adaptive)
+            throttle.apply(adaptive)
+            #expect(throttle.settings.window == wait.inNanoseconds)
+        }
+    }
+
+    @Test("of an adaptive limit whose bounds are wrong, nothing is said of what it begins with")
+    func wrongBounds() {
+        let error = #expect(throws: InvalidSettings.self) {
+            try PolicySettings.checked { Bulkhead(adaptiveLimit: .gradient(initial: 0, in: 0...0)) }
+        }
+        #expect(error?.problems.map(\.parameter) == ["lowest", "highest"])
+    }
+}
