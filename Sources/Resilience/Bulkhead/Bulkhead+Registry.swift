@@ -31,7 +31,7 @@ extension Bulkhead: ConfigurablePolicy {
     /// - Returns: What stands in the way; nothing has changed then.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
         let others = inTheWay(of: settings)
-        guard others.isEmpty, let settings = settings.allowed() else { return others }
+        guard others.isEmpty, !isShared, let settings = settings.allowed() else { return others }
         if adaptiveLimit == nil { setLimit(settings.limit) }
         setQueue(settings.queue)
         ask {

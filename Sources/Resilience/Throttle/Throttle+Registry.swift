@@ -38,7 +38,7 @@ extension Throttle: ConfigurablePolicy {
     /// - Returns: What stands in the way; nothing has changed then.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
         let others = inTheWay(of: settings)
-        guard others.isEmpty, let settings = settings.allowed() else { return others }
+        guard others.isEmpty, !isShared, let settings = settings.allowed() else { return others }
         if case .rate(let rate, let burst) = settings.limit.kind {
             setRate(rate, burst: burst)
             state.withLock { $0.made = settings.limit }
