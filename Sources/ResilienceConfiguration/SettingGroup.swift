@@ -3,37 +3,43 @@
 
     /// Settings that stand together, and their names: what can be looked up, since a reader can't list its keys.
     ///
-    /// The names are those of the core's configurations. Tests compare the two, and the schema's page.
+    /// They are those of the core's schemas. Tests hold the schema's page to them.
     enum SettingGroup: String, CaseIterable, Sendable {
         case pipeline, timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, chaos
         case backoff, hedgeDelay, rule, window, probes, breakLength, throttleLimit, adaptiveLimit, loadShedding
         case endpointPool, outlierEjection, deviation, failureShare, slowStart
 
-        var fields: [SettingField] {
+        /// Made once, since every name of every pipeline is looked up by them at each change.
+        private static let all = Dictionary(uniqueKeysWithValues: allCases.map { ($0, fields(of: $0.form)) })
+
+        // All cases are in it.
+        var fields: [SettingField] { Self.all[self]! }
+
+        private var form: SettingsForm {
             switch self {
-            case .pipeline: Self.fields(of: Pipeline.Settings.schema.form)
-            case .timeout: Self.fields(of: Timeout.Settings.schema.form)
-            case .retry: Self.fields(of: Retry.Settings.schema.form)
-            case .hedge: Self.fields(of: Hedge.Settings.schema.form)
-            case .adaptiveThrottle: Self.fields(of: AdaptiveThrottle.Settings.schema.form)
-            case .circuitBreaker: Self.fields(of: CircuitBreaker.Settings.schema.form)
-            case .throttle: Self.fields(of: Throttle.Settings.schema.form)
-            case .bulkhead: Self.fields(of: Bulkhead.Settings.schema.form)
-            case .chaos: Self.fields(of: Chaos.Settings.schema.form)
-            case .backoff: Self.fields(of: Backoff.schema.form)
-            case .hedgeDelay: Self.fields(of: HedgeDelay.schema.form)
-            case .rule: Self.fields(of: CircuitBreaker.ruleForm)
-            case .window: Self.fields(of: CallWindow.schema.form)
-            case .probes: Self.fields(of: ProbeRule.schema.form)
-            case .breakLength: Self.fields(of: CircuitBreaker.breakForm)
-            case .throttleLimit: Self.fields(of: ThrottleLimit.schema.form)
-            case .adaptiveLimit: Self.fields(of: AdaptiveLimit.schema.form)
-            case .loadShedding: Self.fields(of: LoadShedding.schema.form)
-            case .endpointPool: Self.fields(of: EndpointPoolSettings.schema.form)
-            case .outlierEjection: Self.fields(of: OutlierEjection.schema.form)
-            case .deviation: Self.fields(of: OutlierEjection.Deviation.schema.form)
-            case .failureShare: Self.fields(of: OutlierEjection.FailureShare.schema.form)
-            case .slowStart: Self.fields(of: SlowStart.schema.form)
+            case .pipeline: Pipeline.Settings.schema.form
+            case .timeout: Timeout.Settings.schema.form
+            case .retry: Retry.Settings.schema.form
+            case .hedge: Hedge.Settings.schema.form
+            case .adaptiveThrottle: AdaptiveThrottle.Settings.schema.form
+            case .circuitBreaker: CircuitBreaker.Settings.schema.form
+            case .throttle: Throttle.Settings.schema.form
+            case .bulkhead: Bulkhead.Settings.schema.form
+            case .chaos: Chaos.Settings.schema.form
+            case .backoff: Backoff.schema.form
+            case .hedgeDelay: HedgeDelay.schema.form
+            case .rule: CircuitBreaker.ruleForm
+            case .window: CallWindow.schema.form
+            case .probes: ProbeRule.schema.form
+            case .breakLength: CircuitBreaker.breakForm
+            case .throttleLimit: ThrottleLimit.schema.form
+            case .adaptiveLimit: AdaptiveLimit.schema.form
+            case .loadShedding: LoadShedding.schema.form
+            case .endpointPool: EndpointPoolSettings.schema.form
+            case .outlierEjection: OutlierEjection.schema.form
+            case .deviation: OutlierEjection.Deviation.schema.form
+            case .failureShare: OutlierEjection.FailureShare.schema.form
+            case .slowStart: SlowStart.schema.form
             }
         }
 
@@ -52,13 +58,6 @@
             case groups(SettingGroup)
         }
 
-        enum Range: Sendable, Hashable {
-            case any, verdicts
-            case atLeast(Double), above(Double), within(Double, Double), aboveUpTo(Double, Double)
-            /// Without its ends.
-            case between(Double, Double)
-        }
-
         enum Default: Sendable, Hashable {
             case required
             /// The setting has no effect if it is left out.
@@ -75,15 +74,8 @@
 
         let name: String
         let kind: Kind
-        let range: Range
+        let range: SettingRange
         let standard: Default
-
-        init(_ name: String, _ kind: Kind, _ range: Range = .any, _ standard: Default = .byKind) {
-            self.name = name
-            self.kind = kind
-            self.range = range
-            self.standard = standard
-        }
 
         /// Names that somebody probably meant this one with.
         var misspelt: [String] {
@@ -104,7 +96,8 @@
                     case .required, .conditional: own.isEmpty ? .byKind : .kinds(own)
                     case .defaulted: own[""].map { .value($0) } ?? (own.isEmpty ? .none : .kinds(own))
                     }
-                return SettingField(facts.name, kind(facts.type, of: facts.name), range(facts.range), standard)
+                return SettingField(
+                    name: facts.name, kind: kind(facts.type, of: facts.name), range: facts.range, standard: standard)
             }
         }
 
@@ -136,18 +129,6 @@
             case "OutlierEjection.FailureShare": .failureShare
             // Tests read every group.
             default: SettingGroup(rawValue: subject.prefix(1).lowercased() + subject.dropFirst())!
-            }
-        }
-
-        private static func range(_ range: SettingRange) -> SettingField.Range {
-            switch range {
-            case .any: .any
-            case .atLeast(let least): .atLeast(least)
-            case .above(let least): .above(least)
-            case .within(let least, let most): .within(least, most)
-            case .aboveUpTo(let least, let most): .aboveUpTo(least, most)
-            case .between(let least, let most): .between(least, most)
-            case .failures: .verdicts
             }
         }
     }

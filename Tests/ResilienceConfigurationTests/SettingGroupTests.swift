@@ -93,7 +93,7 @@
         func ranges(place: Place) throws {
             let bounds: (valid: [Double], invalid: [Double])
             switch place.field.range {
-            case .any, .verdicts: return
+            case .any, .failures: return
             case .atLeast(let least): bounds = ([least, least + 1], [least - 1, -.infinity])
             case .above(let least): bounds = ([least + 0.001, least + 1, .infinity], [least, least - 1])
             case .within(let least, let most): bounds = ([least, most], [least - 1, most + 1])
@@ -286,7 +286,7 @@
             if case .choice(let names) = kind { return names.map { "`\($0)`" }.joined(separator: ", ") }
             return switch range {
             case .any: ""
-            case .verdicts: "verdicts"
+            case .failures: "verdicts"
             case .atLeast(let least): "\(text(least)) or more"
             case .above(let least): "above \(text(least))"
             case .within(let least, let most): "\(text(least)) to \(text(most))"

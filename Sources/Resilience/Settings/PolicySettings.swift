@@ -132,13 +132,6 @@ package struct SettingChecks: Sendable {
         allows(isValid, value, parameter, requirement()) ? value : valid()
     }
 
-    /// Notes that a value is invalid, or traps outside of a check.
-    /// - Returns: `valid`.
-    func replace<Value>(_ value: Any, _ parameter: String, _ requirement: String, by valid: Value) -> Value {
-        _ = allows(false, value, parameter, requirement)
-        return valid
-    }
-
     /// Returns whether a value is valid, for a change of something that exists. If it is not, the change must be left
     /// out: the problem is noted, or traps outside of a check.
     package func allows<Value>(
@@ -152,11 +145,7 @@ package struct SettingChecks: Sendable {
     }
 
     private static func text(_ value: Any) -> String {
-        switch value {
-        case let duration as Duration: duration.text
-        case let durations as [Duration]: "[\(durations.map(\.text).joined(separator: ", "))]"
-        default: "\(value)"
-        }
+        (value as? Duration)?.text ?? "\(value)"
     }
 
     /// Whether a change may be made: not if an open check has found an invalid setting, which may be part of the
@@ -164,13 +153,9 @@ package struct SettingChecks: Sendable {
     package static var mayChange: Bool { !Problems.areFound }
 
     package func atLeast(_ least: Int, _ value: Int, _ parameter: String) -> Int {
-        isAtLeast(least, value, parameter) ? value : least
-    }
-
-    /// Returns whether a value is large enough, as ``allows(_:_:_:_:)`` does.
-    func isAtLeast(_ least: Int, _ value: Int, _ parameter: String) -> Bool {
-        allows(
-            value >= least, value, parameter, least == 0 ? "must not be negative" : "must be at least \(least)")
+        require(
+            value >= least, value, parameter, least == 0 ? "must not be negative" : "must be at least \(least)",
+            else: least)
     }
 
     package func notNegative(_ value: Duration, _ parameter: String) -> Duration {

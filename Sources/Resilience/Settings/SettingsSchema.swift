@@ -135,9 +135,6 @@ public struct GivenSettings: Sendable {
     /// Whether the settings are those of a file.
     var isInFile: Bool { given != nil }
 
-    /// Whether a setting stands in a file.
-    func isGivenInFile(_ name: String) -> Bool { given?.contains(name) ?? false }
-
     /// Whether nothing is wrong with settings. Nothing else is to be said of what goes with one that is wrong.
     /// - Parameter names: Their names.
     public func areSound(_ names: String...) -> Bool { failed.isDisjoint(with: names) }

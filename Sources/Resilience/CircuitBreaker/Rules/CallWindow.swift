@@ -45,7 +45,7 @@ public struct CallWindow: SettingsGroup, CustomStringConvertible {
             window.buckets = window.buckets ?? 10
             return
         }
-        for name in ["lengthSeconds", "buckets"] where given.isGivenInFile(name) {
+        for name in ["lengthSeconds", "buckets"] where given.isInFile && given.has(name) {
             given.note(name, "given", "is no setting: there are calls")
         }
         (window.length, window.buckets) = (nil, nil)
