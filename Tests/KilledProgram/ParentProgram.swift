@@ -38,3 +38,35 @@ package final class ParentProgram: Sendable {
         guard status == 201 else { throw Status(code: status) }
     }
 }
+
+extension ParentProgram {
+    /// A queue that sends what it has to the parent.
+    package func queue(_ name: String, on store: some MutationStore) -> SyncQueue {
+        SyncQueue(
+            name, store: store, pipeline: Pipeline(name) {},
+            configuration: SyncQueueConfiguration(
+                maxInFlight: 4, maxFailures: 1000, failedBackoff: .constant(.milliseconds(3)))
+        ) { mutation in
+            try await self.post(mutation)
+        }
+    }
+
+    /// Enqueues, sends at the same time, and returns when nothing is pending.
+    /// - Parameter number: Which round of programs it is; nil enqueues nothing.
+    package func drain(
+        _ queue: SyncQueue, enqueuing count: Int, inRound number: Int?, entity: (_ id: Int) -> String
+    ) async throws {
+        queue.trigger()
+        if let number {
+            for index in 0..<count {
+                // Numbers grow from one mutation of a program to its next, and from one round of programs to the next.
+                let id = number * count + index
+                try await queue.enqueue(
+                    Mutation(id: "\(id)", entity: entity(id), kind: "note", payload: Data("\(id)".utf8)))
+                say("stored \(id)")
+                queue.trigger()
+            }
+        }
+        while try await queue.drain().end != .drained {}
+    }
+}

@@ -24,25 +24,9 @@
             _ = base.schedule(at: base.now + .seconds(120)) { exit(75) }
             let store = try await PostgreSQLStore(
                 try PostgreSQLEngine(connection), schema: schema, sending: .shared, lease: .seconds(1), lanesAtOnce: 4)
-            let queue = SyncQueue(
-                "trial", store: store, pipeline: Pipeline("trial") {},
-                configuration: SyncQueueConfiguration(
-                    maxInFlight: 4, maxFailures: 1000, failedBackoff: .constant(.milliseconds(3)))
-            ) { mutation in
-                try await parent.post(mutation)
-            }
+            let queue = parent.queue("trial", on: store)
             let follower = Task { await queue.followStore() }
-            queue.trigger()
-            if let number {
-                for index in 0..<Self.count {
-                    let id = number * Self.count + index
-                    try await queue.enqueue(
-                        Mutation(id: "\(id)", entity: "entity-\(id % 13)", kind: "note", payload: Data("\(id)".utf8)))
-                    parent.say("stored \(id)")
-                    queue.trigger()
-                }
-            }
-            while try await queue.drain().end != .drained {}
+            try await parent.drain(queue, enqueuing: Self.count, inRound: number) { "entity-\($0 % 13)" }
             follower.cancel()
             await queue.stop()
         }
