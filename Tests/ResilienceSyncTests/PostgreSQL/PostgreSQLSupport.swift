@@ -10,7 +10,8 @@
     enum TestDatabase {
         static let server = Result { try PostgreSQLServer(["max_connections=400", "shared_buffers=64MB"]) }
 
-        static func engine(connections: Int = 4, deadline: Duration = .seconds(60)) throws -> PostgreSQLEngine {
+        /// The deadline is for what hangs: beside all other tests, under a sanitizer, tables take a minute to make.
+        static func engine(connections: Int = 4, deadline: Duration = .seconds(600)) throws -> PostgreSQLEngine {
             try PostgreSQLEngine(server.get().connection, connections: connections, deadline: deadline)
         }
 
