@@ -97,8 +97,9 @@ extension SyncQueue {
                         if try await self.store.othersHaveHeads() { return (pending, 0, nil, true) }
                         // Dead mutations may block lanes whatever this queue's rule is.
                         let (heads, dueIn) = try await self.heads(after: .min, limit: 1)
-                        // Another may have been given what has come since.
-                        return (pending, heads.count, dueIn, try await self.store.othersHaveHeads())
+                        // Another may have been given what has come since. One that this look found is this queue's.
+                        let others = heads.isEmpty ? try await self.store.othersHaveHeads() : false
+                        return (pending, heads.count, dueIn, others)
                     }
                     change { state, now in
                         state.machine.counted(pending: pending, heads: heads, others: others, dueIn: dueIn, at: now)

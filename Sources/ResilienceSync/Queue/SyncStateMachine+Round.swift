@@ -275,8 +275,8 @@ extension SyncStateMachine {
         pending: Int, heads: Int, others: Bool = false, dueIn: Duration? = nil, at now: MonotonicInstant = .distantPast
     ) {
         if others { return phase = .ending(.lockedOut(retryAt: now + Self.lockRetry)) }
-        // It has become one since the last look.
-        if heads > 0, lanes.nextDue != nil { return lanes.revived() }
+        // It has become one since the last look; in a shared store it is this queue's now.
+        if heads > 0, settings.isShared || lanes.nextDue != nil { return lanes.revived() }
         if pending > 0, heads == 0, let dueIn { return phase = .ending(.waiting(until: Self.due(in: dueIn, at: now))) }
         phase = .ending(pending > 0 && heads == 0 ? .blocked : .drained)
     }

@@ -59,6 +59,17 @@ import Testing
         #expect(talk.next() == .apply([], claiming: [1]))
     }
 
+    @Test("what has come since the last look, and is this queue's by the count, is sent")
+    mutating func comesLate() {
+        _ = talk.machine.triggered(at: talk.now)
+        #expect(talk.next() == .countPending)
+        talk.machine.counted(pending: 1, heads: 1, at: talk.now)
+        guard case .look = talk.machine.next(at: talk.now) else {
+            Issue.record("it does not look again")
+            return
+        }
+    }
+
     @Test(
         "nothing is left for this queue: whether others have the rest decides how the round ends",
         arguments: [true, false])

@@ -237,7 +237,7 @@ extension PostgreSQLStore {
     }
 
     /// Whether a queue that looks now finds something: a lane that nobody has, one whose head is not known, another pause, or a mutation
-    /// that is due before any that this store knows of. If there is none of them, it says so, and the others need not look.
+    /// that is due, or will be before any that this store knows of. If there is none of them, it says so, and the others need not look.
     private func hasNews() async -> Bool {
         func lease() -> MonotonicInstant? { state.withLock { $0.holder == nil ? $0.leaseEnd : nil } }
         // A queue that sends is told in any case: a lane that it has just taken is free again if it ends without sending.
@@ -250,7 +250,8 @@ extension PostgreSQLStore {
             WITH f AS MATERIALIZED (SELECT EXISTS (SELECT 1 FROM (SELECT l.worker FROM \(name("lane")) l
             WHERE l.head IS NOT NULL ORDER BY l.head) f WHERE NOT EXISTS (SELECT 1 FROM \(name("worker")) w
             WHERE w.worker = f.worker AND w.until >= clock_timestamp()))
-            OR EXISTS (SELECT 1 FROM \(name("late"))) OR coalesce(\(nextDue) < $3::float8, false) AS some)
+            OR EXISTS (SELECT 1 FROM \(name("late"))) OR coalesce(\(nextDue) < greatest($3::float8, \(Self.serverDate)), false)
+            AS some)
             SELECT f.some::int4::int8, \(schema.pauses),
             (CASE WHEN NOT f.some AND $2::text <> '' THEN pg_notify($1::text, $2::text) END IS NULL)::int4::int8 FROM f
             """,
