@@ -137,7 +137,7 @@ let package = Package(
         .target(
             name: "ResilienceObservability",
             dependencies: [
-                "Resilience", "ResilienceSync",
+                "Resilience",
                 .product("Logging", of: "swift-log", if: "Logging"),
                 .product("CoreMetrics", of: "swift-metrics", if: "Metrics"),
                 .product("Tracing", of: "swift-distributed-tracing", if: "Tracing"),
@@ -153,7 +153,7 @@ let package = Package(
         .target(
             name: "ResilienceDashboard",
             dependencies: [
-                "Resilience", "ResilienceSync", "ResilienceObservability",
+                "Resilience", "ResilienceObservability",
                 .product("Hummingbird", of: "hummingbird", if: "Dashboard"),
                 .product("HTTPTypes", of: "swift-http-types", if: "Dashboard"),
                 .product("NIOCore", of: "swift-nio", if: "Dashboard"),
@@ -205,11 +205,10 @@ let package = Package(
         ),
         .target(
             name: "ResilienceSyncTesting", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting"]),
-        .target(name: "RetryStormInput", dependencies: ["Resilience", "ResilienceSync"]),
         .executableTarget(
             name: "RetryStorm",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceSync", "RetryStormInput",
+                "Resilience", "ResilienceHTTP", "ResilienceSync",
                 .product("FlyingFox", of: "FlyingFox", if: "Demo"),
                 .product("ArgumentParser", of: "swift-argument-parser", if: "Demo"),
             ]
@@ -345,12 +344,9 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "RetryStormInputTests",
-            dependencies: ["RetryStormInput", "ResilienceSync", "ResilienceTesting", "FuzzOracles", "TestSupport"]),
-        .testTarget(
             name: "RetryStormTests",
             dependencies: [
-                "RetryStorm", "RetryStormInput", "Resilience", "ResilienceSync", "ResilienceTesting", "TestSupport",
+                "RetryStorm", "Resilience", "ResilienceSync", "ResilienceTesting", "TestSupport",
             ]),
         .testTarget(
             name: "ResilienceQueueTests",
@@ -363,7 +359,7 @@ let package = Package(
         .target(
             name: "FuzzOracles",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting", "RetryStormInput",
+                "Resilience", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting",
                 .product("GRDB", of: "GRDB.swift", if: "SQLite"),
             ],
             path: "Tests/Fuzzing/Oracles"
@@ -389,7 +385,7 @@ for target in package.targets where target.type != .system {
 // For .ci/fuzz: an executable for each folder of Tests/Fuzzing that holds a fuzzer.
 if Context.environment["FUZZING"] != nil {
     for reader in [
-        "CircuitSnapshot", "Configuration", "DeadlineField", "HTTPEndpoint", "HTTPVerdict", "MutationReader",
+        "CircuitSnapshot", "Configuration", "DeadlineField", "HTTPEndpoint", "HTTPVerdict",
         "OriginFields",
         "QueueFile", "RetryAfter", "StoredRow",
     ] {

@@ -5,8 +5,7 @@
 //     guard mutantCondition(212, share ∁∀∁ tolerance) else { return nil }
 //
 // where MUTANT=212 takes the condition for true, 213 for false, and the operator, made for this place, has numbers of its
-// own. The tests then run once for each number. A change that no test notices must have an answer in mutants.answers, the
-// reason why none can.
+// own. The tests then run once for each number, and what no test notices is listed: a test is missing, or none can notice it.
 //
 // A change can make a loop endless, or a test wait for ever. So the tests get five times the processor time and the time
 // that they took without any change. What used that up is run once more at the end, alone, and listed apart.
@@ -25,9 +24,6 @@ import Foundation
         let (sites, skipped) = try build(chosen)
         let folder = try swift(["build", "--show-bin-path"]).output.trimmingCharacters(in: .whitespacesAndNewlines)
         let runner = Runner(tests: URL(filePath: folder).appending(path: "swift-resiliencePackageTests.xctest"))
-        let answered = try readAnswers().filter { key in
-            chosen.contains { key.hasPrefix("\($0.path) |") }
-        }
 
         say(row("source", "changes", "noticed", "survived", "by time", "skipped", "not tried"))
         let minutes = ProcessInfo.processInfo.environment["MINUTES"].flatMap { Double($0) }
@@ -37,14 +33,12 @@ import Foundation
         let unknown = (wanted ?? []).subtracting(sites.flatMap(\.mutants).map(\.key))
         for key in unknown.sorted() { say("no such change: \(key)") }
         let deadline = minutes.map { Date() + $0 * 60 } ?? .distantFuture
-        var untried: Set<String> = []
         var survivors: [Mutant] = []
         var late: [(Mutant, [Stage])] = []
         for source in chosen {
             let mutants = sites.filter { $0.source == source.path }.flatMap(\.mutants)
                 .filter { wanted?.contains($0.key) ?? true }
             if mutants.isEmpty || Date() > deadline {
-                untried.formUnion(mutants.map(\.key))
                 say(row(source.name, "\(mutants.count)", "", "", "", "", "\(mutants.count)"))
                 continue
             }
@@ -53,7 +47,6 @@ import Foundation
             let alive = results.filter { $1 == .passed }.map(\.0)
             let timedOut = results.filter { $1 == .timedOut }.map(\.0)
             let rest = results.filter { $1 == .notTried }.map(\.0)
-            untried.formUnion(rest.map(\.key))
             survivors += alive
             late += timedOut.map { ($0, stages) }
             say(
@@ -61,7 +54,7 @@ import Foundation
                     source.name, "\(mutants.count)",
                     "\(mutants.count - alive.count - timedOut.count - rest.count)", "\(alive.count)",
                     "\(timedOut.count)", "\(skipped.count { $0.source == source.path })", "\(rest.count)"))
-            for mutant in alive where !answered.contains(mutant.key) { say("survives: \(mutant.shown)") }
+            for mutant in alive { say("survives: \(mutant.shown)") }
         }
         for (mutant, stages) in late {
             let result = runner.result(of: mutant, stages)
@@ -71,14 +64,8 @@ import Foundation
         say("\(Int(Date().timeIntervalSince(began))) s\n")
         for site in skipped { say("does not compile: \(site.key)") }
 
-        let unanswered = survivors.filter { !answered.contains($0.key) }
-        let stale = answered.subtracting(survivors.map(\.key)).subtracting(untried).filter {
-            wanted?.contains($0) ?? true
-        }
-        say("\(survivors.count - unanswered.count) survivors have an answer in .ci/mutants.answers.")
-        for mutant in unanswered { say("survives: \(mutant.shown)") }
-        for key in stale.sorted() { say("answers no survivor: \(key)") }
-        if !unanswered.isEmpty || !stale.isEmpty || !unknown.isEmpty { exit(1) }
+        say("\(survivors.count) changes survive.")
+        if !unknown.isEmpty { exit(1) }
     }
 
     static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
@@ -93,20 +80,5 @@ import Foundation
     static func stop(_ message: String) -> Never {
         say(message)
         exit(2)
-    }
-
-    /// Answers that are followed by a reason.
-    static func readAnswers() throws -> Set<String> {
-        var answered: Set<String> = []
-        var last: String?
-        for line in try String(contentsOf: URL(filePath: ".ci/mutants.answers"), encoding: .utf8).split(separator: "\n")
-        where !line.hasPrefix("#") {
-            if line.hasPrefix(" ") {
-                if let last { answered.insert(last) }
-            } else {
-                last = String(line)
-            }
-        }
-        return answered
     }
 }

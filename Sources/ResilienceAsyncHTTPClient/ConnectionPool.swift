@@ -37,6 +37,12 @@
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .tooNarrow(let connections, let bulkhead): ["connections": connections, "limit": bulkhead]
+            }
+        }
+
         public var description: String {
             switch self {
             case .tooNarrow(let connections, let bulkhead):

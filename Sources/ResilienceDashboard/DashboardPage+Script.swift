@@ -8,14 +8,6 @@
             const base = location.pathname.replace(/\/+$/, '');
             const token = document.querySelector('meta[name=resilience-token]').content;
             const $ = (id) => document.getElementById(id);
-            // Of each action: its button, and what it does to something of this name.
-            const actions = {
-              open: ['Open', (name) => 'Open the circuit ' + name + '? Its calls are rejected until the break is over.'],
-              close: ['Close', (name) => 'Close the circuit ' + name + '? Its calls get through again.'],
-              isolate: ['Isolate', (name) => 'Isolate ' + name + '? All its calls are rejected until you release it.'],
-              automatic: ['Release', (name) => 'Release ' + name + '? The circuit decides again.'],
-              endHold: ['End hold', (name) => 'End the hold of ' + name + '? Its next call goes at once, and if that goes well, all others.'],
-            };
             const rows = new Map(), sections = new Map();     // id → { data, node, update, tick }
             let order = [], summary = null, history = 600000, recordedSince = 0, offset = null, source = null, lastMessage = 0;
 
@@ -60,9 +52,9 @@
             }
             const written = {
               count, bytes,
-              milliseconds: (value) => value >= 10000 ? length(value) : short(value) + ' ms',
+              seconds: (value) => value >= 10000 ? length(value) : short(value) + ' ms',
               perSecond: (value) => short(value) + '/s',
-              percent: (value) => count(value) + ' %',
+              share: (value) => Math.ceil(value * 100) + ' %',
               until: (value) => value > now() ? 'in ' + length(value - now()) : 'now',
               since: (value) => length(now() - value),
             };
@@ -107,11 +99,12 @@
               }
               function offer() {
                 const choices = $('main').classList.contains('by-hand') ? data.facts.actions : [];
-                if (offered === choices.join()) return;
-                offered = choices.join();
+                const names = choices.map((choice) => choice.name).join();
+                if (offered === names) return;
+                offered = names;
                 const hadFocus = hand.contains(document.activeElement);
                 hand.replaceChildren(...choices.map((choice) => {
-                  const button = element('button', '', actions[choice][0]);
+                  const button = element('button', '', choice.title);
                   button.type = 'button';
                   button.setAttribute('aria-label', button.textContent + ' ' + data.fullName);
                   button.addEventListener('click', () => ask(data, choice));
@@ -140,9 +133,10 @@
                   problem.hidden = !facts.problem;
                   say(problem, facts.problem || '');
                   if (!data.timeline) {
-                    track.hidden = !facts.share;
+                    const used = facts.readings.find((reading) => reading.limit);
+                    track.hidden = !used || !used.value;
                     look(track, 'gauge ' + facts.level);
-                    track.firstChild.style.width = facts.share * 100 + '%';
+                    track.firstChild.style.width = used ? Math.min(100, used.value / used.limit * 100) + '%' : '0';
                   }
                   offer();
                   drawn = -Infinity;
@@ -242,12 +236,12 @@
             function sum() {
               const { name, status, totals } = summary;
               say($('name'), name);
-              document.title = (totals.openCircuits ? '(' + totals.openCircuits + ' open) ' : '') + name + ' – Resilience';
+              document.title = (totals.states.open ? '(' + totals.states.open + ' open) ' : '') + name + ' – Resilience';
               look($('status'), 'badge ' + status);
               say($('status'), status);
               total('t-components', totals.components);
-              total('t-open', totals.openCircuits, 'alert');
-              total('t-half', totals.halfOpenCircuits, 'warn');
+              total('t-open', totals.states.open || 0, 'alert');
+              total('t-half', totals.states['half-open'] || 0, 'warn');
               total('t-degraded', totals.degraded, 'warn');
               total('t-down', totals.down, 'alert');
               say($('foot'), (totals.omitted ? count(totals.omitted) + ' components that are well are not shown. ' : '')
@@ -328,8 +322,8 @@
             }
             function ask(row, choice) {
               asked = { row, choice };
-              $('confirm-text').textContent = actions[choice][1](row.fullName);
-              $('confirm-yes').textContent = actions[choice][0];
+              $('confirm-text').textContent = choice.question.replace('%', () => row.fullName);
+              $('confirm-yes').textContent = choice.title;
               $('confirm').showModal();
             }
             $('confirm-no').addEventListener('click', () => $('confirm').close());
@@ -340,7 +334,7 @@
                 const answer = await fetch(base + '/actions', {
                   method: 'POST',
                   headers: { 'Content-Type': 'application/json', 'X-Resilience-Token': token },
-                  body: JSON.stringify({ component: row.component, place: row.place, action: choice }),
+                  body: JSON.stringify({ component: row.component, place: row.place, action: choice.name }),
                 });
                 tell(answer.ok ? '' : 'Not done: ' + await answer.text());
               } catch (error) {

@@ -49,11 +49,11 @@
             h1 + .badge { font-size: 1rem; }
             .badge::before { content: ""; flex: none; width: 0.65em; height: 0.65em; background: currentColor; border-radius: 50%; }
             .badge.up { background: var(--good-back); color: var(--good); }
-            .badge.degraded { background: var(--warn-back); color: var(--warn); }
+            .badge.busy, .badge.degraded { background: var(--warn-back); color: var(--warn); }
             .badge.down { background: var(--bad-back); color: var(--bad); }
             .badge.byHand { background: var(--hand-back); color: var(--hand); }
             .badge.down::before { border-radius: 1px; }
-            .badge.degraded::before { background: linear-gradient(90deg, currentColor 50%, transparent 50%); box-shadow: 0 0 0 1px currentColor; }
+            .badge.busy::before, .badge.degraded::before { background: linear-gradient(90deg, currentColor 50%, transparent 50%); box-shadow: 0 0 0 1px currentColor; }
             .badge.byHand::before { border-radius: 0; width: 0.5em; background: none; border: solid currentColor; border-width: 0 2px; }
             .live { display: flex; align-items: center; gap: 0.5rem; color: var(--soft); font-size: 0.875rem; }
             .live .dot { width: 0.6rem; height: 0.6rem; border-radius: 50%; background: var(--warn-bar); flex: none; }
@@ -118,7 +118,7 @@
             .unknown { min-width: 0 !important; background: repeating-linear-gradient(135deg, var(--track) 0 4px, var(--line) 4px 6px); }
             .gauge { height: 0.5rem; border-radius: 0.25rem; background: var(--track); overflow: hidden; }
             .gauge i { display: block; height: 100%; background: var(--good-bar); border-radius: inherit; }
-            .gauge.degraded i { background: var(--warn-bar); }
+            .gauge.busy i, .gauge.degraded i { background: var(--warn-bar); }
             .gauge.down i { background: var(--bad-bar); }
             .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.1rem; margin-top: 0.7rem; font-size: 0.8125rem; color: var(--soft); }
             .legend span { display: flex; align-items: center; gap: 0.4rem; }

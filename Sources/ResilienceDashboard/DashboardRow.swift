@@ -5,20 +5,12 @@
     /// One policy or queue on the page. Times are milliseconds on the dashboard's clock, so a row whose countdown runs
     /// is the same row: the page counts by itself.
     struct DashboardRow: Sendable, Equatable, Encodable {
-        /// How well it is: which colour and sign the page shows.
-        enum Level: String, Sendable, Encodable, CaseIterable { case up, degraded, down, byHand, off }
-
-        /// A number, and what it is.
+        /// A number, and what it is. Those of the units `until` and `since` are times, and lengths are milliseconds.
         struct Reading: Sendable, Equatable, Encodable {
-            /// The last two are times: until when, and since when.
-            enum Unit: String, Sendable, Encodable, CaseIterable {
-                case count, milliseconds, bytes, perSecond, percent, until, since
-            }
-
             let label: String
             /// Finite, so that it can be written.
             var value: Double
-            let unit: Unit
+            let unit: StatusReading.Unit
             /// What it is of at most; nil without a limit.
             let limit: Int?
         }
@@ -26,37 +18,26 @@
         /// What a policy or a queue tells, in words and numbers that the page shows as they are.
         struct Facts: Sendable, Equatable, Encodable {
             let state: String
-            let level: Level
+            let level: PolicyCondition.Level
             /// When the state ends; nil if it is not known.
             var until: Int?
             var readings: [Reading] = []
-            /// How much of it is in use, 0 to 1; nil if that is no question.
-            var share: Double?
             /// What went wrong, in the words of an error.
             var problem: String?
             /// What can be done by hand.
-            var actions: [DashboardAction.Kind] = []
+            var actions: [PolicyAction] = []
 
-            init(_ state: String, _ level: Level) { (self.state, self.level) = (state, level) }
-
-            mutating func add(
-                _ label: String, _ value: Double?, _ unit: Reading.Unit = .count, of limit: Int? = nil
-            ) {
-                guard let value, value.isFinite else { return }
-                readings.append(Reading(label: label, value: value, unit: unit, limit: limit == .max ? nil : limit))
+            /// - Parameter now: The time on the dashboard's clock.
+            init(_ health: PolicyHealth, at now: Int) {
+                (state, level) = (health.condition.state, health.condition.level)
+                until = health.condition.timeLeft.map { now.adding($0) }
+                readings = health.readings.compactMap { Reading($0, at: now) }
+                actions = health.actions
             }
 
-            /// A number without a limit is left out.
-            mutating func add(_ label: String, _ count: Int, of limit: Int? = nil) {
-                if count != .max { add(label, Double(count), of: limit) }
-            }
-
-            mutating func add(_ label: String, _ length: Duration?) {
-                add(label, length.map { Double($0.saturatedNanoseconds) / 1_000_000 }, .milliseconds)
-            }
-
-            mutating func add(_ label: String, _ unit: Reading.Unit, at time: Int?) {
-                add(label, time.map { Double($0) }, unit)
+            init(problem: String) {
+                (state, level) = ("no answer", .down)
+                self.problem = problem
             }
         }
 
@@ -92,6 +73,20 @@
             for (index, reading) in facts.readings.enumerated() where reading.unit == .until || reading.unit == .since {
                 guard let old = before[reading.label], abs(old.value - reading.value) < 250 else { continue }
                 facts.readings[index].value = old.value
+            }
+        }
+    }
+
+    extension DashboardRow.Reading {
+        fileprivate init?(_ reading: StatusReading, at now: Int) {
+            guard let title = reading.title, let value = reading.value else { return nil }
+            (label, unit, limit) = (title, reading.unit, reading.limit)
+            let milliseconds = value * 1_000
+            switch reading.unit {
+            case .until: self.value = Double(now) + milliseconds
+            case .since: self.value = Double(now) - milliseconds
+            case .seconds: self.value = milliseconds
+            case .count, .bytes, .perSecond, .share: self.value = value
             }
         }
     }

@@ -101,12 +101,12 @@
         static func rows(
             of component: HealthComponent, _ timelines: Timelines, since: Int, at now: Int
         ) -> [DashboardRow] {
-            if let queue = component.queue {
+            if let problem = component.problem {
                 return [
                     DashboardRow(
                         id: "\(component.id)#0", component: component.id, place: 0, name: component.name,
                         fullName: component.fullName(), kind: "queue", status: component.status,
-                        facts: Facts(queue, at: now), timeline: nil)
+                        facts: Facts(problem: problem), timeline: nil)
                 ]
             }
             return component.policies.enumerated().map { place, policy in
@@ -119,7 +119,7 @@
                     name: component.pipeline == nil ? component.name : name,
                     fullName: component.fullName(name), kind: kind, status: component.status,
                     facts: Facts(policy, at: now),
-                    timeline: policy.circuit.map {
+                    timeline: (policy.status as? CircuitBreakerStatus).map {
                         Timeline(
                             state: $0.state, before: known?.before ?? $0.state, since: known?.since,
                             marks: known?.marks ?? [])

@@ -164,7 +164,7 @@
                 return Self.text("this is no action", .badRequest)
             }
             guard action.perform(on: hub.monitor) else {
-                return Self.text("there is no such circuit or throttle, or its state does not allow it", .conflict)
+                return Self.text("there is no such policy, or its state does not allow it", .conflict)
             }
             hub.poke()
             return Response(status: .noContent)

@@ -77,6 +77,13 @@ public final class Fleet: Sendable {
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .away(let reason): ["reason": reason]
+            case .back(let length): ["duration": length]
+            }
+        }
+
         public var description: String {
             switch self {
             case .away(let reason): "engine away → limits count by themselves: \(reason)"

@@ -94,6 +94,12 @@
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .passedBeforeHandler(let time): ["asked": time]
+            }
+        }
+
         public var description: String {
             switch self {
             case .passedBeforeHandler(let time):

@@ -2,7 +2,6 @@
     import Foundation
     import Resilience
     import ResilienceSync
-    import RetryStormInput
 
     /// The whole demo: a backlog in a file, drained in one way and then in the other.
     struct Storm: Sendable {

@@ -10,7 +10,7 @@
 
     /// What a page, or anybody who sends something in its place, asks for, at random.
     @Suite(.heavy) struct DashboardActionFuzzTests {
-        @Test("of random JSON exactly that is an action which has a component, a place and one of the five names")
+        @Test("of random JSON exactly that is an action which has a component, a place and the name of an action")
         func documents() {
             var random = RandomActions(seed: 21)
             var taken = 0
@@ -23,7 +23,7 @@
             #expect(taken > 1_000 && taken < 9_000)
         }
 
-        @Test("random bytes and changed actions end nothing, and what is taken for an action names one of the five")
+        @Test("random bytes and changed actions end nothing, and what is taken for an action has its name from them")
         func bytes() {
             var random = RandomActions(seed: 22)
             var taken = 0
@@ -33,7 +33,7 @@
                 taken += 1
                 let text = String(decoding: bytes, as: UTF8.self)
                 // An escape may stand for any letter.
-                let isNamed = text.contains("\"\(action.action.rawValue)\"") || text.contains("\\")
+                let isNamed = text.contains("\"\(action.action)\"") || text.contains("\\")
                 #expect(isNamed, "\(text.debugDescription)")
             }
             #expect(taken > 100)
@@ -66,7 +66,7 @@
                 let before = [one, other].map { [$0.mode == .isolated, $0.status.state == .open] }
                 let named: Int? = action.place == 0 ? ["0": 0, "1": 1][action.component] : nil
                 let isDone = action.perform(on: monitor)
-                let endsHold = action == DashboardAction(component: "2", place: 0, action: .endHold)
+                let endsHold = action == DashboardAction(component: "2", place: 0, action: "endHold")
                 #expect(throttle.status.isAllowed == endsHold, "\(action)")
                 #expect(isDone == false || named != nil || endsHold, "\(action)")
                 for (index, breaker) in [one, other].enumerated() {
@@ -77,14 +77,14 @@
                         continue
                     }
                     switch action.action {
-                    case .open: #expect(breaker.status.state == .open, "\(action)")
-                    case .close: #expect(isIsolated == before[index][0], "\(action)")
-                    case .isolate: #expect(isIsolated, "\(action)")
-                    case .automatic: #expect(!isIsolated, "\(action)")
-                    case .endHold: Issue.record("a circuit has no hold: \(action)")
+                    case "open": #expect(breaker.status.state == .open, "\(action)")
+                    case "close": #expect(isIsolated == before[index][0], "\(action)")
+                    case "isolate": #expect(isIsolated, "\(action)")
+                    case "automatic": #expect(!isIsolated, "\(action)")
+                    default: Issue.record("a circuit has none: \(action)")
                     }
                 }
-                if let named, ![.open, .endHold].contains(action.action) {
+                if let named, ["close", "isolate", "automatic"].contains(action.action) {
                     #expect(isDone, "\(action) of \(named)")
                 }
             }
@@ -99,7 +99,7 @@
             let action: DashboardAction?
         }
 
-        private static let kinds = DashboardAction.Kind.allCases
+        private static let kinds = ["open", "close", "isolate", "automatic", "endHold", "", "opens"]
         private static let components = ["0", "1", "", "2/eu", "/", "-1", "99999999999999999999", "ü🦆\"\\\n\u{0}"]
 
         private var generator: SeededGenerator
@@ -124,10 +124,10 @@
             let action = self.action()
             var members = [
                 "component": Self.quoted(action.component), "place": "\(action.place)",
-                "action": "\"\(action.action.rawValue)\"",
+                "action": "\"\(action.action)\"",
             ]
             // The same letter, as it may be written, too.
-            if action.action == .open, one(in: 4) { members["action"] = "\"\\u006fpen\"" }
+            if action.action == "open", one(in: 4) { members["action"] = "\"\\u006fpen\"" }
             var isSound = true
             if one(in: 2) {
                 let name = pick(["component", "place", "action"])
@@ -155,13 +155,7 @@
             switch name {
             case "component": return pick(["0", "-1", "1e2"])
             case "place": return pick(["\"0\"", "9223372036854775808", "1e99", "0.1"])
-            default:
-                let kind = pick(Self.kinds).rawValue
-                // The last two: a mark that combines with the last letter, and a Cyrillic o.
-                return pick([
-                    "\"\(kind) \"", "\" \(kind)\"", "\"\(kind.uppercased())\"", "\"\(kind.dropLast())\"", "\"\"", "0",
-                    "\"\(kind)\\u0000\"", "\"\(kind)s\"", "\"\(kind)\u{301}\"", "\"\u{43e}pen\"",
-                ])
+            default: return "0"
             }
         }
 

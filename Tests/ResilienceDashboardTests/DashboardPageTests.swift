@@ -1,4 +1,5 @@
 #if Dashboard
+    import Resilience
     import Testing
 
     @testable import ResilienceDashboard
@@ -44,16 +45,13 @@
             }
         }
 
-        @Test("every action has its button and its question, and every unit its text")
+        @Test("every unit has its text, and every level its look")
         func words() throws {
-            for action in DashboardAction.Kind.allCases {
-                #expect(DashboardPage.script.contains("\n  \(action.rawValue): ['"), "\(action)")
-            }
-            for unit in DashboardRow.Reading.Unit.allCases {
+            for unit in StatusReading.Unit.allCases {
                 #expect(DashboardPage.script.contains(try Regex("\\n  (count, )?\(unit.rawValue)[:,]")), "\(unit)")
             }
-            for level in DashboardRow.Level.allCases where level != .off {
-                #expect(DashboardPage.style.contains(".badge.\(level.rawValue) "), "\(level)")
+            for level in PolicyCondition.Level.allCases where level != .off {
+                #expect(DashboardPage.style.contains(try Regex("\\.badge\\.\(level.rawValue)[ ,]")), "\(level)")
             }
         }
 

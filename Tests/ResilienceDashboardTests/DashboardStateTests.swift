@@ -56,7 +56,7 @@
             }
             return
                 ([facts.state, facts.level.rawValue] + (facts.until.map { ["until \($0)"] } ?? [])
-                + (facts.share.map { ["\($0)"] } ?? []) + readings + facts.actions.map { "!\($0)" })
+                + readings + facts.actions.map { "!\($0.name)" })
                 .joined(separator: ", ")
         }
 
@@ -174,7 +174,7 @@
                 (CircuitState.closed, CircuitBreaker.Mode.automatic, "closed, up, failures 5, !open, !isolate"),
                 (.halfOpen, .automatic, "half-open, degraded, failures 5, !close, !isolate"),
                 (.open, .automatic, "open, down, failures 5, !close, !isolate"),
-                (.open, .isolated, "isolated, byHand, failures 5, !automatic"),
+                (.open, .isolated, "isolated, down, failures 5, !automatic"),
                 (.closed, .disabled, "disabled, byHand, failures 5"),
                 (.open, .observing, "observing, byHand, failures 5"),
             ])
@@ -196,21 +196,21 @@
         @Test("what has no limit has no number")
         func unlimited() {
             let open = facts(BulkheadStatus(limit: .max, inUse: 3, queueLimit: .max, queued: 1))
-            #expect(text(open) == "free, up, in use 3, waiting 1" && open.share == nil)
+            #expect(text(open) == "free, up, in use 3, waiting 1")
             #expect(text(facts(HedgeStatus(delay: nil, samples: 7, hedgesLeft: .max))) == "ready, up, measured calls 7")
         }
 
-        @Test("an adaptive throttle's row has the share that it rejects, rounded up")
+        @Test("an adaptive throttle's row has the share that it rejects")
         func adaptiveThrottle() {
             let texts = [0, 0.001, 0.5, 0.51].map {
                 text(facts(AdaptiveThrottleStatus(calls: 9, accepted: 4, rejection: $0)))
             }
             #expect(
                 texts == [
-                    "accepting, up, rejected 0 percent, accepted 4 of 9",
-                    "rejecting, degraded, rejected 1 percent, accepted 4 of 9",
-                    "rejecting, degraded, rejected 50 percent, accepted 4 of 9",
-                    "rejecting, down, rejected 51 percent, accepted 4 of 9",
+                    "accepting, up, rejected 0 share, accepted 4 of 9",
+                    "rejecting, degraded, rejected 0.001 share, accepted 4 of 9",
+                    "rejecting, degraded, rejected 0.5 share, accepted 4 of 9",
+                    "rejecting, degraded, rejected 0.51 share, accepted 4 of 9",
                 ])
         }
 
@@ -221,7 +221,7 @@
                     == "ready, up, measured calls 7, hedges left 3")
             #expect(
                 text(facts(HedgeStatus(delay: .microseconds(1_500), samples: 7, hedgesLeft: 0)))
-                    == "no hedges left, degraded, after 1.5 milliseconds, measured calls 7, hedges left 0")
+                    == "no hedges left, busy, after 1.5 seconds, measured calls 7, hedges left 0")
         }
 
         @Test("a pool's row has how many endpoints there are, how many are ejected, and the calls in flight")
@@ -233,11 +233,11 @@
                 return text(facts(EndpointPoolStatus(endpoints: endpoints, isPanicking: isPanicking)))
             }
             #expect(pool([false, false]) == "none ejected, up, ejected 0 of 2, in flight 4")
-            #expect(pool([true, false]) == "some ejected, degraded, ejected 1 of 2, in flight 4")
+            #expect(pool([true, false]) == "some ejected, busy, ejected 1 of 2, in flight 4")
             #expect(
                 pool([true, false], isUsed: true, isPanicking: true)
-                    == "too few left, using all, down, ejected 1 of 2, in flight 4")
-            #expect(pool([]) == "no endpoint, down, ejected 0 of 0, in flight 0")
+                    == "too few left, using all, degraded, ejected 1 of 2, in flight 4")
+            #expect(pool([]) == "no endpoint, degraded, ejected 0 of 0, in flight 0")
         }
 
         @Test("a chaos policy's row has its end, as long as it is on")
@@ -247,7 +247,7 @@
             #expect(text(facts(ChaosStatus(isOn: false, faults: 2))) == "off, off, touched 2, delayed now 0")
         }
 
-        @Test("a bulkhead's row has its share in use, what its limit has learned, and whether it rejects")
+        @Test("a bulkhead's row has what is in use, what its limit has learned, and whether it rejects")
         func bulkhead() {
             func bulkhead(_ inUse: Int, _ queued: Int, of queueLimit: Int = 9, isShedding: Bool = false) -> String {
                 text(
@@ -255,17 +255,17 @@
                         BulkheadStatus(
                             limit: 4, inUse: inUse, queueLimit: queueLimit, queued: queued, isShedding: isShedding)))
             }
-            #expect(bulkhead(3, 0) == "free, up, 0.75, in use 3 of 4, waiting 0 of 9")
-            #expect(bulkhead(4, 8) == "full, degraded, 1.0, in use 4 of 4, waiting 8 of 9")
-            #expect(bulkhead(5, 9) == "full, rejecting, down, 1.0, in use 5 of 4, waiting 9 of 9")
-            #expect(bulkhead(4, 0, of: 0) == "full, rejecting, down, 1.0, in use 4 of 4")
-            #expect(bulkhead(1, 0, isShedding: true).hasPrefix("overloaded, shedding, down, 0.25"))
+            #expect(bulkhead(3, 0) == "free, up, in use 3 of 4, waiting 0 of 9")
+            #expect(bulkhead(4, 8) == "full, busy, in use 4 of 4, waiting 8 of 9")
+            #expect(bulkhead(5, 9) == "full, rejecting, degraded, in use 5 of 4, waiting 9 of 9")
+            #expect(bulkhead(4, 0, of: 0) == "full, rejecting, degraded, in use 4 of 4")
+            #expect(bulkhead(1, 0, isShedding: true).hasPrefix("overloaded, shedding, degraded, in use 1 of 4"))
             let known = AdaptiveLimitStatus(
                 range: 1...9, latency: .microseconds(1_500), baseline: .milliseconds(1), isSearching: false)
             let adaptive = BulkheadStatus(limit: 4, inUse: 0, queueLimit: 0, queued: 0, adaptive: known)
             #expect(
                 text(facts(adaptive))
-                    == "free, up, 0.0, in use 0 of 4, calls take 1.5 milliseconds, without a queue 1 milliseconds")
+                    == "free, up, in use 0 of 4, calls take 1.5 seconds, without a queue 1 seconds")
         }
 
         private struct OwnStatus: PolicyStatusDetail {
@@ -283,22 +283,23 @@
 
         @Test("a queue's row has its depth and its pace, or why there is no answer")
         func queue() {
-            func queue(_ health: QueueHealth) -> DashboardRow {
-                state([HealthComponent(id: "0", name: "outbox", queue: health)], at: 1_000).rows[0]
+            func queue(_ status: SyncStatus) -> String {
+                text(state([component("0", status, name: "outbox")], at: 1_000).rows[0].facts)
             }
             let start = MonotonicInstant(nanoseconds: 0)
             let sending = SyncStatus(
                 pending: 5, bytes: 900, dead: 1, inFlight: 2, isFlushing: true, rate: 2.5, oldestAge: .seconds(1),
                 estimatedTimeLeft: .seconds(2))
             #expect(
-                text(queue(QueueHealth(sending, at: start)).facts)
+                queue(sending)
                     == "sending, up, pending 5, size 900 bytes, in flight 2, dead 1, oldest 0 since, pace 2.5 perSecond, "
-                    + "time left 2000 milliseconds")
+                    + "time left 2000 seconds")
             let paused = SyncStatus(pending: 0, pausedUntil: start + .seconds(4))
             #expect(
-                text(queue(QueueHealth(paused, at: start)).facts)
+                queue(paused)
                     == "paused, degraded, until 5000, pending 0, in flight 0, dead 0")
-            let lost = queue(QueueHealth(problem: "disk full"))
+            let problem = HealthComponent(id: "0", name: "outbox", problem: "disk full")
+            let lost = state([problem], at: 1_000).rows[0]
             #expect(text(lost.facts) == "no answer, down" && lost.facts.problem == "disk full")
             #expect(lost.kind == "queue" && lost.name == "outbox" && lost.timeline == nil)
         }
@@ -309,13 +310,11 @@
                 [
                     component("0", ThrottleStatus(available: .max, heldUntil: .distantFuture)),
                     component("1", open(for: .seconds(Int64.max))),
-                    HealthComponent(
-                        id: "2", name: "q",
-                        queue: QueueHealth(
-                            SyncStatus(
-                                pending: .max, pausedUntil: .distantFuture, rate: .infinity,
-                                oldestAge: .seconds(Int64.max), estimatedTimeLeft: .seconds(Int64.max)),
-                            at: .distantPast)),
+                    component(
+                        "2",
+                        SyncStatus(
+                            pending: .max, pausedUntil: .distantFuture, rate: .infinity,
+                            oldestAge: .seconds(Int64.max), estimatedTimeLeft: .seconds(Int64.max))),
                 ], at: 5)
             #expect(rows.rows[0].facts.readings.map(\.label) == ["waiting"])
             #expect(!rows.rows[2].facts.readings.map(\.label).contains("pace"))

@@ -58,7 +58,7 @@
                     Retry()
                     breaker
                 }
-                metrics.watch(pipeline)
+                metrics.watch { pipeline }
                 let sampling = Task { await metrics.run(every: .seconds(10)) }
                 try await pipeline.run {}
                 sampling.cancel()

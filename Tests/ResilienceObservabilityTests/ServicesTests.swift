@@ -40,7 +40,7 @@
             let metrics = ResilienceMetrics(factory: backend)
             let clock = ManualClock()
             let bulkhead = Bulkhead("b", limit: 5, timeBase: clock)
-            metrics.watch(Pipeline("p") { bulkhead })
+            metrics.watch { Pipeline("p") { bulkhead } }
             let limit = {
                 try backend.expectMeter("resilience_permits_limit", [("pipeline", "p"), ("policy", "b")]).lastValue
             }

@@ -3,7 +3,6 @@
     import Resilience
     import ResilienceSync
     import ResilienceTesting
-    import RetryStormInput
     import TestSupport
     import Testing
 

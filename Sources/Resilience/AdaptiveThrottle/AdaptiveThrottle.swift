@@ -10,7 +10,7 @@
 /// what the service can do, up and down.
 ///
 /// See <doc:AdaptiveThrottleGuide>.
-public final class AdaptiveThrottle: StatusReporting {
+public final class AdaptiveThrottle: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
     /// The observers that are told what this throttle does, in whichever pipeline it is.

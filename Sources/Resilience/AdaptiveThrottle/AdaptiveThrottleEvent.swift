@@ -24,6 +24,13 @@ extension AdaptiveThrottle {
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .began(let share), .rejected(let share): ["rejection_percent": Int((share * 100).rounded())]
+            case .ended: [:]
+            }
+        }
+
         public var description: String {
             switch self {
             case .began(let share): "too few calls are accepted, rejecting \(share.percent) % of calls"

@@ -22,4 +22,21 @@ public struct AdaptiveThrottleStatus: PolicyStatusDetail {
     public var isAllowed: Bool { rejection <= 0.5 }
 
     public static var kind: String { "adaptiveThrottle" }
+
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        rejection > 0 ? PolicyCondition("rejecting", .degraded) : PolicyCondition("accepting", .up)
+    }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading(
+                "adaptive_throttle_rejection", "The share of calls that is rejected, 0 to 1.", title: "rejected",
+                unit: .share,
+                rejection),
+            StatusReading(
+                "adaptive_throttle_accepted", "Calls that the service has accepted lately.", title: "accepted",
+                accepted,
+                of: calls),
+        ]
+    }
 }

@@ -9,7 +9,7 @@
 /// queued.
 ///
 /// See <doc:BulkheadGuide>.
-public final class Bulkhead: StatusReporting {
+public final class Bulkhead: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
     /// The observers that are told what this bulkhead does, in whichever pipeline it is.

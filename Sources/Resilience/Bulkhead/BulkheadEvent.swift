@@ -35,6 +35,14 @@ extension Bulkhead {
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .queued, .sheddingBegan, .sheddingEnded: [:]
+            case .rejected(let reason): ["reason": "\(reason)"]
+            case .limitChanged(_, let limit), .limitAdapted(_, let limit), .queueChanged(_, let limit): ["limit": limit]
+            }
+        }
+
         public var description: String {
             switch self {
             case .queued: "full, call queued"

@@ -43,6 +43,28 @@ public struct BulkheadStatus: PolicyStatusDetail {
 
     public static var kind: String { "bulkhead" }
 
+    /// That a call waits for its turn is normal. A full queue, and shedding, are not.
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        if isShedding { return PolicyCondition("overloaded, shedding", .degraded) }
+        if isAllowed { return PolicyCondition("free", .up) }
+        return queued >= queueLimit ? PolicyCondition("full, rejecting", .degraded) : PolicyCondition("full", .busy)
+    }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading("permits_in_use", "Calls inside a bulkhead.", title: "in use", inUse, of: limit),
+            StatusReading("permits_limit", "Calls that a bulkhead lets in at the same time.", limit),
+            .queueLength(queued, of: queueLimit, hasQueue: queueLimit > 0),
+            StatusReading("shedding", "Whether a bulkhead is overloaded and rejects waiting calls.", isShedding),
+            StatusReading(
+                "adaptive_limit_latency_seconds", "How long the latest calls took.", title: "calls take",
+                adaptive?.latency),
+            StatusReading(
+                "adaptive_limit_baseline_seconds", "How long a call takes that finds no queue.",
+                title: "without a queue", adaptive?.baseline),
+        ]
+    }
+
     private enum CodingKeys: String, CodingKey {
         case limit, inUse, queueLimit, queued, adaptive, isShedding
         case estimatedWait = "estimatedWaitSeconds"

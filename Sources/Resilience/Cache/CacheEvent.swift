@@ -38,6 +38,16 @@ public enum CacheEvent: PolicyEventDetail, Equatable {
         }
     }
 
+    public var fields: EventFields {
+        switch self {
+        case .hit, .hitStale, .hitFailure, .missed: [:]
+        case .loaded(let time): ["duration": time]
+        case .failed(let verdict, let time): verdict.fields + ["duration": time]
+        case .fellBack(let verdict): verdict.fields
+        case .evicted(let count): ["count": count]
+        }
+    }
+
     public var description: String {
         switch self {
         case .hit: "fresh value"

@@ -1,5 +1,5 @@
 /// The state of a ``CallCache`` at one moment.
-public struct CacheStatus: Sendable, Hashable, Codable {
+public struct CacheStatus: PolicyStatusDetail {
     /// The number of values and failures that are kept, those that are no longer of use included.
     public let count: Int
     /// What they cost together; 0 if costs are not counted.
@@ -16,5 +16,17 @@ public struct CacheStatus: Sendable, Hashable, Codable {
         self.count = count
         self.cost = cost
         self.loads = loads
+    }
+
+    /// Always true: a cache rejects no call.
+    public var isAllowed: Bool { true }
+
+    public static var kind: String { "cache" }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading("cache_entries", "Values and failures that a cache keeps.", title: "entries", count),
+            StatusReading("cache_cost", "What they cost together.", title: cost > 0 ? "cost" : nil, cost),
+        ] + loads.readings(at: now)
     }
 }

@@ -18,7 +18,7 @@
 /// itself, as `Double.nan` does not, and its `==` and `hash(into:)` must not use the cache.
 ///
 /// See <doc:CacheGuide>.
-public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendable, CustomStringConvertible {
+public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusReporting, CustomStringConvertible {
     /// The name in events.
     public let name: String
     /// The settings.
@@ -178,6 +178,8 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: Sendabl
     public func removeAll() {
         _ = state.withLock { $0.removeAll() }
     }
+
+    public var presentTime: MonotonicInstant { timeBase.now }
 
     /// How much is kept, and what is being loaded.
     public var status: CacheStatus {

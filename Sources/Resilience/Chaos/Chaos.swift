@@ -24,7 +24,7 @@ import Synchronization
 /// injected failure as they would the operation's own.
 ///
 /// See <doc:ChaosGuide>.
-public final class Chaos: StatusReporting {
+public final class Chaos: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
     /// The observers that are told what this policy does, in whichever pipeline it is.

@@ -43,6 +43,19 @@ extension Chaos {
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .failed(let verdict, let wait): verdict.fields + ["wait": wait]
+            case .lostAnswer(let verdict): verdict.fields
+            case .delayed(let wait), .cancelled(let wait): ["wait": wait]
+            case .behaved(let name): ["behavior": name]
+            case .leftOut: [:]
+            case .limitReached(let count): ["touched": count]
+            case .turnedOn(let length): ["length": length]
+            case .turnedOff(let reason): ["reason": reason.rawValue]
+            }
+        }
+
         public var description: String {
             switch self {
             case .failed(let verdict, let wait): "chaos: failing call\(Self.after(wait)) (\(verdict))"

@@ -57,6 +57,18 @@ public struct ChaosStatus: PolicyStatusDetail {
 
     public static var kind: String { "chaos" }
 
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        isOn ? PolicyCondition("on", .degraded, timeLeft: timeLeft) : PolicyCondition("off", .off)
+    }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading("chaos_on", "Whether a chaos policy is on.", isOn),
+            StatusReading("chaos_touched", "Calls that a chaos policy has touched.", title: "touched", touched),
+            StatusReading("chaos_delayed", "Calls that are delayed by chaos now.", title: "delayed now", delayed),
+        ]
+    }
+
     private enum CodingKeys: String, CodingKey {
         case isOn, faults, lostAnswers, delays, behaviors, cancellations, leftOut, delayed, scriptLeft
         case timeLeft = "timeLeftSeconds"

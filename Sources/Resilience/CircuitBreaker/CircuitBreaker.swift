@@ -16,7 +16,7 @@ import Synchronization
 /// once, after all its attempts; inside, every attempt counts.
 ///
 /// See <doc:CircuitBreakerGuide>.
-public final class CircuitBreaker: StatusReporting {
+public final class CircuitBreaker: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { ownCore.timeBase }
     /// The observers that are told what this breaker does, in whichever pipeline it is.

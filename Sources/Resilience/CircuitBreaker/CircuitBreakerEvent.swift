@@ -79,6 +79,20 @@ extension CircuitBreaker {
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .allowed(let state), .breakEndedByHand(let state): ["state": state.rawValue]
+            case .failure(let count, let limit): ["failures": count, "failure_limit": limit]
+            case .opened(let count, let limit, let length):
+                ["failures": count, "failure_limit": limit, "break": length]
+            case .rejected(let wait): ["retry_after": wait]
+            case .reopened(let length), .tripped(let length): ["break": length]
+            case .late(let verdict): verdict.fields
+            case .modeChanged(let mode): ["mode": "\(mode)"]
+            case .waiting, .halfOpened, .recovered, .breakEnded, .reset, .wouldOpen: [:]
+            }
+        }
+
         public var description: String {
             switch self {
             case .allowed(.halfOpen): "half-open, allowing a probe"

@@ -60,6 +60,55 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
 
     public static var kind: String { "circuitBreaker" }
 
+    /// Down while it rejects all calls. A circuit that has been half-open, or open, for a minute, and would let its first
+    /// probe in, has no traffic: nothing is held up, and only a call can tell more. So has one that was restored half-open
+    /// and has had no call since.
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        switch mode {
+        case .isolated: return PolicyCondition("isolated", .down)
+        case .disabled: return PolicyCondition("disabled", .byHand)
+        case .observing: return PolicyCondition("observing", .byHand)
+        case .automatic: break
+        }
+        let isIdle = isIdle(at: now)
+        return switch state {
+        case .closed: PolicyCondition("closed", .up)
+        case .halfOpen: PolicyCondition("half-open", isIdle ? .off : .degraded)
+        case .open: PolicyCondition("open", isIdle ? .off : isTripped ? .down : .degraded)
+        }
+    }
+
+    /// Whether the circuit waits for its first probe, and nobody calls: the first call would be one. With a probe on its
+    /// way, no other is let in. A half-open circuit that has counted a probe, or is in its ramp, is recovering.
+    private func isIdle(at now: MonotonicInstant) -> Bool {
+        guard isAllowed else { return false }
+        let isHalfOpen = state == .halfOpen
+        return (!isHalfOpen || callCount == 0) && since.map { $0.duration(to: now) >= .seconds(60) } ?? isHalfOpen
+    }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [("closed", CircuitState.closed), ("half_open", .halfOpen), ("open", .open)].map {
+            StatusReading("circuits", "Circuits in this state.", state == $1, state: $0)
+        } + [
+            StatusReading(
+                "circuit_probe_seconds", "Time to the next probe of an open circuit.", title: "next probe",
+                unit: .until,
+                timeRemaining),
+            StatusReading(
+                "circuit_failures", "Failures that a circuit counts.", title: "failures", failureCount, of: failureLimit
+            ),
+            StatusReading("circuit_calls", "Calls that a circuit counts.", title: "calls", callCount),
+        ]
+    }
+
+    public func actions(at now: MonotonicInstant) -> [PolicyAction] {
+        switch mode {
+        case .automatic: state == .closed ? [.open, .isolate] : [.close, .isolate]
+        case .isolated: [.release]
+        case .disabled, .observing: []
+        }
+    }
+
     private enum CodingKeys: String, CodingKey {
         case state, failureCount, failureLimit, callCount, isAllowed, mode
         case timeRemaining = "timeRemainingSeconds"
@@ -77,4 +126,31 @@ public enum CircuitState: String, Sendable, Hashable, Codable {
     /// The break is over: a few probes, or a growing share of the calls, get through and decide whether the circuit
     /// closes.
     case halfOpen
+}
+
+extension PolicyAction {
+    fileprivate static let open = PolicyAction(
+        "open", "Open", "Open the circuit %? Its calls are rejected until the break is over.")
+    fileprivate static let close = PolicyAction(
+        "close", "Close", "Close the circuit %? Its calls get through again.")
+    fileprivate static let isolate = PolicyAction(
+        "isolate", "Isolate", "Isolate %? All its calls are rejected until you release it.")
+    fileprivate static let release = PolicyAction("automatic", "Release", "Release %? The circuit decides again.")
+}
+
+extension CircuitBreaker {
+    /// Opens the circuit for as long as if it had opened by itself, closes it with nothing counted, isolates it, or lets
+    /// it decide again.
+    /// - Parameter action: "open", "close", "isolate" or "automatic".
+    /// - Returns: Whether it was done.
+    public func perform(_ action: String) -> Bool {
+        switch action {
+        case "open": return trip()
+        case "close": reset(keepingGrowth: false)
+        case "isolate": setMode(.isolated)
+        case "automatic": setMode(.automatic)
+        default: return false
+        }
+        return true
+    }
 }

@@ -9,7 +9,7 @@ extension PipelineBuilder {
 }
 
 /// A pool in the list of a pipeline.
-private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: StatusReporting, RegistryEntry {
+private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: Policy, StatusReporting, RegistryEntry {
     private var pool: EndpointPool<Endpoint>
 
     init(_ pool: EndpointPool<Endpoint>) { self.pool = pool }

@@ -28,6 +28,17 @@ public enum EndpointPoolEvent: PolicyEventDetail, Equatable {
         }
     }
 
+    public var fields: EventFields {
+        switch self {
+        case .ejected(let endpoint, let reason, let time):
+            ["endpoint": endpoint, "reason": reason.name, "duration": time]
+        case .notEjected(let endpoint, let reason): ["endpoint": endpoint, "reason": reason.name]
+        case .returned(let endpoint): ["endpoint": endpoint]
+        case .panicBegan(let left, _): ["count": left]
+        case .panicEnded: [:]
+        }
+    }
+
     public var description: String {
         switch self {
         case .ejected(let endpoint, let reason, let time):
@@ -36,6 +47,18 @@ public enum EndpointPoolEvent: PolicyEventDetail, Equatable {
         case .returned(let endpoint): "\(endpoint) gets calls again"
         case .panicBegan(let left, let count): "only \(left) of \(count) endpoints left, using all"
         case .panicEnded: "enough endpoints left, using those"
+        }
+    }
+}
+
+extension EjectionReason {
+    /// Without details, so that logs can be searched by it.
+    fileprivate var name: String {
+        switch self {
+        case .consecutiveFailures: "consecutiveFailures"
+        case .deviation: "deviation"
+        case .failureShare: "failureShare"
+        case .byHand: "byHand"
         }
     }
 }

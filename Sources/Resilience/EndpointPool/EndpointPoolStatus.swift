@@ -21,6 +21,26 @@ public struct EndpointPoolStatus: PolicyStatusDetail {
     public var isAllowed: Bool { endpoints.contains { $0.isUsed } }
 
     public static var kind: String { "endpointPool" }
+
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        if !isAllowed { return PolicyCondition("no endpoint", .degraded) }
+        if isPanicking { return PolicyCondition("too few left, using all", .degraded) }
+        return ejected > 0 ? PolicyCondition("some ejected", .busy) : PolicyCondition("none ejected", .up)
+    }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading("endpoints", "Endpoints of a pool.", endpoints.count),
+            StatusReading(
+                "endpoints_ejected", "Endpoints of a pool that are ejected.", title: "ejected", ejected,
+                of: endpoints.count),
+            StatusReading(
+                "endpoint_panic", "Whether a pool uses all endpoints since too few are left.", isPanicking),
+            StatusReading(
+                "endpoint_calls", "Calls of a pool that are in flight.", title: "in flight",
+                endpoints.reduce(0) { $0.saturatingAdding($1.inFlight) }),
+        ]
+    }
 }
 
 /// The state of one endpoint of an ``EndpointPool`` at one moment.

@@ -13,12 +13,15 @@ public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
     var severity: PolicyEventSeverity { get }
     /// What metrics count of the event. By default one event of its kind.
     var measure: EventMeasure { get }
+    /// Its details by name, for logs and traces. None by default.
+    var fields: EventFields { get }
 }
 
 extension PolicyEventDetail {
     public var kind: String { "\(Self.self)" }
     public var severity: PolicyEventSeverity { .debug }
     public var measure: EventMeasure { .count(1) }
+    public var fields: EventFields { [:] }
 }
 
 /// How much an event matters.

@@ -19,6 +19,13 @@ public enum FallbackEvent: PolicyEventDetail, Equatable {
         }
     }
 
+    public var fields: EventFields {
+        switch self {
+        case .fellBack(let verdict): verdict.fields
+        case .failed(let verdict, let error): verdict.fields + ["error": error]
+        }
+    }
+
     public var description: String {
         switch self {
         case .fellBack(let verdict): "\(verdict), handing back a substitute"

@@ -22,7 +22,7 @@
 /// for: the policies see them as cancelled, count nothing, and have their permits back.
 ///
 /// See <doc:HedgeGuide>.
-public final class Hedge: StatusReporting {
+public final class Hedge: Policy, StatusReporting {
     public let name: String
     /// The observers that are told what this hedge does, whatever the pipeline. They are made when this is first asked
     /// for.

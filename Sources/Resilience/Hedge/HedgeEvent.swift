@@ -37,6 +37,13 @@ extension Hedge {
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .hedged(let number, let wait), .won(let number, let wait): ["hedge": number, "wait": wait]
+            case .budgetExhausted, .notCopied: [:]
+            }
+        }
+
         public var description: String {
             switch self {
             case .hedged(let number, let wait): "beginning hedge \(number) after \(wait.text)"

@@ -35,6 +35,19 @@ public struct HedgeStatus: PolicyStatusDetail {
 
     public static var kind: String { "hedge" }
 
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        hedgesLeft > 0 ? PolicyCondition("ready", .up) : PolicyCondition("no hedges left", .busy)
+    }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading(
+                "hedge_delay_seconds", "How long a call waits before its first hedge.", title: "after", delay),
+            StatusReading("hedge_samples", "Latencies that a hedge knows.", title: "measured calls", samples),
+            StatusReading("hedges_left", "Hedges that the budget still allows.", title: "hedges left", hedgesLeft),
+        ]
+    }
+
     private enum CodingKeys: String, CodingKey {
         case delay = "delaySeconds"
         case samples, hedgesLeft, ranOnce, unknownEffects

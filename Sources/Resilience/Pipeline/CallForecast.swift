@@ -85,7 +85,7 @@ extension Policy {
     }
 }
 
-extension StatusReporting {
+extension StatusReporting where Self: Policy {
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         status.isAllowed ? .proceeds : .rejects(retryAfter: nil)
     }

@@ -193,6 +193,24 @@ extension Pipeline {
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .attemptSucceeded(let number, let took): ["attempt": number, "duration": took]
+            case .attemptFailed(let number, let verdict, let took):
+                ["attempt": number, "duration": took] + verdict.fields
+            case .succeeded(let took, let attempts, let waits), .rejected(let took, let attempts, let waits),
+                .cancelled(let took, let attempts, let waits):
+                Self.fields(took, attempts, waits)
+            case .failed(let verdict, let took, let attempts, let waits):
+                Self.fields(took, attempts, waits) + verdict.fields
+            }
+        }
+
+        private static func fields(_ took: Duration, _ attempts: Int, _ waits: [PolicyWait]) -> EventFields {
+            let waited = waits.isEmpty ? nil : waits.reduce(.zero) { $0 + $1.duration }
+            return ["attempts": attempts, "duration": took, "waited": waited]
+        }
+
         public var description: String {
             switch self {
             case .attemptSucceeded(let number, let length): "attempt \(number) succeeded after \(length.text)"

@@ -1,13 +1,43 @@
-/// A policy that tells what a call would find there now, such as a ``CircuitBreaker``.
+/// What tells its state at any moment: a policy, such as a ``CircuitBreaker``, or something else that calls go through, such
+/// as a ``CallCache``.
 ///
-/// Conform to it with a policy of your own, and ``Pipeline/statuses``, ``Pipeline/isAllowed`` and a ``PolicyRegistry``
-/// take your policy into account.
-public protocol StatusReporting: Policy {
-    /// What the policy tells.
+/// Conform to it with a policy of your own, and ``Pipeline/statuses``, ``Pipeline/isAllowed``, a ``PolicyRegistry``, health
+/// reports, gauges and the live page take your policy into account.
+public protocol StatusReporting: Sendable {
+    /// What it tells.
     associatedtype Status: PolicyStatusDetail
 
-    /// The policy's state now.
+    /// The name.
+    var name: String { get }
+    /// The present time on the time base of its instants. A ``Policy`` has it from its time base.
+    var presentTime: MonotonicInstant { get }
+    /// The state now.
     var status: Status { get }
+    /// Whether there is anything to tell; true by default. ``Pipeline/statuses`` leaves out who has nothing.
+    var hasStatus: Bool { get }
+    /// Does by hand what ``PolicyStatusDetail/actions(at:)`` offers. By default it does nothing.
+    /// - Parameter action: The action's name.
+    /// - Returns: Whether there is such an action, and its state allows it.
+    func perform(_ action: String) -> Bool
+}
+
+extension StatusReporting where Self: Policy {
+    public var presentTime: MonotonicInstant { timeBase?.now ?? SystemTimeBase.shared.now }
+}
+
+extension StatusReporting {
+    public var hasStatus: Bool { true }
+    public func perform(_ action: String) -> Bool { false }
+}
+
+/// What has its state elsewhere, where reading it takes time and may fail, such as a durable queue.
+public protocol StoredStatusReporting: Sendable {
+    /// The name.
+    var name: String { get }
+    /// The time base of the status' instants.
+    var clock: any TimeBase { get }
+    /// Reads the state. Throws if it can't be read.
+    func readStatus() async throws -> any PolicyStatusDetail
 }
 
 /// The state of a policy at one moment, as the policy tells it. Each policy declares a type of its own, such as
@@ -21,6 +51,26 @@ public protocol PolicyStatusDetail: Sendable, Hashable, Codable {
 
     /// Whether a call of cost 1 would be let through now, without a wait.
     var isAllowed: Bool { get }
+
+    /// Returns how well it is. By default well if a call is allowed, and degraded otherwise.
+    /// - Parameter now: The present time on the time base of its instants.
+    func condition(at now: MonotonicInstant) -> PolicyCondition
+
+    /// Returns its numbers, for metrics and pages. None by default.
+    /// - Parameter now: The present time on the time base of its instants.
+    func readings(at now: MonotonicInstant) -> [StatusReading]
+
+    /// Returns what can be done by hand now. Nothing by default.
+    /// - Parameter now: The present time on the time base of its instants.
+    func actions(at now: MonotonicInstant) -> [PolicyAction]
+}
+
+extension PolicyStatusDetail {
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        isAllowed ? PolicyCondition("allows calls", .up) : PolicyCondition("allows no call", .degraded)
+    }
+    public func readings(at now: MonotonicInstant) -> [StatusReading] { [] }
+    public func actions(at now: MonotonicInstant) -> [PolicyAction] { [] }
 }
 
 /// The status of one policy of a pipeline: what a call would find there now.
@@ -74,10 +124,13 @@ extension PolicyStatus: Hashable {
 }
 
 extension Pipeline {
+    /// The policies that tell their status, outermost first.
+    package var reporting: [any StatusReporting] { policies(of: (any StatusReporting).self).filter(\.hasStatus) }
+
     /// The status of each policy of the pipeline that tells one, now, outermost first: of breakers, throttles,
     /// bulkheads, and policies of your own that are ``StatusReporting``.
     public var statuses: [PolicyStatus] {
-        policies(of: (any StatusReporting).self).map { PolicyStatus(policy: $0.name, detail: $0.status) }
+        reporting.map { PolicyStatus(policy: $0.name, detail: $0.status) }
     }
 
     /// Whether a call of cost 1 would now get past all of the policies that tell their status, without a wait.

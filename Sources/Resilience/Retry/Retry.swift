@@ -34,7 +34,7 @@
 /// rejects a further attempt: a circuit that opens after two failures does not hide those failures.
 ///
 /// See <doc:RetryGuide>.
-public struct Retry: Policy {
+public struct Retry: Policy, StatusReporting {
     /// Decides whether to retry a failed attempt; nil means "as configured".
     ///
     /// A pure function. It is called outside locks, and not for cancelled calls.
@@ -263,6 +263,47 @@ public struct Retry: Policy {
 extension Retry {
     /// Limits the retries of many calls together; nil if there is no such limit.
     public var budget: RetryBudget? { terms.budget }
+
+    /// What the budget allows now.
+    public var status: RetryStatus { RetryStatus(retriesLeft: budget?.retriesLeft ?? .max) }
+
+    /// Whether there is a budget: a retry itself keeps nothing between calls.
+    public var hasStatus: Bool { budget != nil }
+}
+
+/// The state of the budget of a ``Retry`` at one moment.
+public struct RetryStatus: PolicyStatusDetail {
+    /// How many more retries the budget would allow now. `Int.max`, which is written as null, for any number.
+    public let retriesLeft: Int
+
+    /// Creates a status, for tests and previews.
+    /// - Parameter retriesLeft: How many more retries the budget would allow.
+    public init(retriesLeft: Int) { self.retriesLeft = retriesLeft }
+
+    /// Always true: a retry rejects no call.
+    public var isAllowed: Bool { true }
+
+    public static var kind: String { "retry" }
+
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        retriesLeft > 0 ? PolicyCondition("ready", .up) : PolicyCondition("no retries left", .busy)
+    }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [StatusReading("retries_left", "Retries that the budget still allows.", title: "retries left", retriesLeft)]
+    }
+
+    private enum CodingKeys: String, CodingKey { case retriesLeft }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        retriesLeft = try container.decode(unlimited: Int.self, forKey: .retriesLeft)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(unlimited: retriesLeft, forKey: .retriesLeft)
+    }
 }
 
 extension Retry {

@@ -22,6 +22,14 @@ extension Retry {
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .retrying(let attempt, let limit, let wait, let verdict):
+                ["attempt": attempt, "max_attempts": limit, "wait": wait] + verdict.fields
+            case .gaveUp(let attempt, let reason): ["attempt": attempt, "reason": reason.rawValue]
+            }
+        }
+
         public var description: String {
             switch self {
             case .retrying(let attempt, let limit, let wait, let verdict):

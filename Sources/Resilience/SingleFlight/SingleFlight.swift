@@ -23,7 +23,7 @@
 /// itself, as `Double.nan` does not, and its `==` and `hash(into:)` must not use the single flight.
 ///
 /// See <doc:SingleFlightGuide>.
-public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable, CustomStringConvertible {
+public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: StatusReporting, CustomStringConvertible {
     /// The name in events.
     public let name: String
     /// How long a flight accepts calls after it begins; nil for as long as it lasts.
@@ -100,6 +100,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Send
 
     /// Lets the next call for each key begin a flight of its own: see ``forget(_:)``.
     public func forgetAll() { state.withLock { $0.forgetAll() } }
+
+    public var presentTime: MonotonicInstant { timeBase.now }
 
     /// How many flights there are, and how many calls wait for them.
     public var status: SingleFlightStatus { state.withLock { $0.status } }

@@ -25,6 +25,15 @@ public enum SingleFlightEvent: PolicyEventDetail, Equatable {
         }
     }
 
+    public var fields: EventFields {
+        switch self {
+        case .began: [:]
+        case .joined(let waiting): ["count": waiting]
+        case .abandoned(let time): ["duration": time]
+        case .endedLate(let delay): ["late": delay]
+        }
+    }
+
     public var description: String {
         switch self {
         case .began: "no flight to join, beginning one"

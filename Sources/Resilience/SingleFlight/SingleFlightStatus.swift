@@ -1,5 +1,5 @@
 /// The state of a ``SingleFlight`` at one moment.
-public struct SingleFlightStatus: Sendable, Hashable, Codable {
+public struct SingleFlightStatus: PolicyStatusDetail {
     /// How many flights somebody waits for. There may be two for a key, if the earlier one can't be joined any more.
     public let flights: Int
     /// How many calls wait for them.
@@ -17,5 +17,20 @@ public struct SingleFlightStatus: Sendable, Hashable, Codable {
         self.flights = flights
         self.waiting = waiting
         self.abandoned = abandoned
+    }
+
+    /// Always true: a single flight rejects no call.
+    public var isAllowed: Bool { true }
+
+    public static var kind: String { "singleFlight" }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading("flights", "Loads and flights that somebody waits for.", title: "flights", flights),
+            StatusReading("flights_waiting", "Calls that wait for them.", title: "waiting", waiting),
+            StatusReading(
+                "flights_abandoned", "Loads and flights that still run though nobody waits any more.",
+                title: abandoned > 0 ? "abandoned" : nil, abandoned),
+        ]
     }
 }

@@ -19,7 +19,7 @@
 /// move up.
 ///
 /// See <doc:ThrottleGuide>.
-public final class Throttle: StatusReporting {
+public final class Throttle: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
     /// The observers that are told what this throttle does, in whichever pipeline it is.

@@ -23,6 +23,14 @@ extension Throttle {
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .rejected(let wait): ["retry_after": wait]
+            case .held(let length): ["wait": length]
+            case .holdEnded: [:]
+            }
+        }
+
         public var description: String {
             switch self {
             case .rejected(let retryAfter?): "rejecting call (retry in \(retryAfter.wholeSecondsRoundedUp) s)"

@@ -35,6 +35,32 @@ public struct ThrottleStatus: PolicyStatusDetail {
 
     public static var kind: String { "throttle" }
 
+    private func held(at now: MonotonicInstant) -> Duration {
+        heldUntil.map { max(.zero, now.duration(to: $0)) } ?? .zero
+    }
+
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        if isProbing { return PolicyCondition("probing", .degraded) }
+        let held = held(at: now)
+        return held > .zero ? PolicyCondition("held", .degraded, timeLeft: held) : PolicyCondition("flowing", .up)
+    }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading(
+                "throttle_available", "Calls that a throttle would let through now.", title: "available", available),
+            StatusReading("throttle_wait_seconds", "How long until a new call could go.", timeUntilNext),
+            StatusReading("throttle_held_seconds", "How much longer a throttle holds all calls.", held(at: now)),
+            .queueLength(queued),
+        ]
+    }
+
+    public func actions(at now: MonotonicInstant) -> [PolicyAction] {
+        guard !isProbing, held(at: now) > .zero else { return [] }
+        let question = "End the hold of %? Its next call goes at once, and if that goes well, all others."
+        return [PolicyAction("endHold", "End hold", question)]
+    }
+
     private enum CodingKeys: String, CodingKey {
         case available, isProbing, queued
         case timeUntilNext = "timeUntilNextSeconds"
@@ -77,4 +103,19 @@ extension ThrottleStateMachine {
             available: available(at: now), timeUntilNext: timeUntilNext(at: now), heldUntil: heldUntil,
             isProbing: isProbing, queued: line.count)
     }
+}
+
+extension StatusReading {
+    static func queueLength(_ queued: Int, of limit: Int? = nil, hasQueue: Bool = true) -> StatusReading {
+        StatusReading(
+            "queue_length", "Calls that wait for a bulkhead or a throttle.", title: hasQueue ? "waiting" : nil, queued,
+            of: limit)
+    }
+}
+
+extension Throttle {
+    /// Ends a hold.
+    /// - Parameter action: "endHold".
+    /// - Returns: Whether it was done.
+    public func perform(_ action: String) -> Bool { action == "endHold" && endHold() }
 }

@@ -20,6 +20,13 @@ extension Timeout {
             }
         }
 
+        public var fields: EventFields {
+            switch self {
+            case .timedOut(let limit): ["limit": limit]
+            case .endedLate(let delay): ["late": delay]
+            }
+        }
+
         public var description: String {
             switch self {
             case .timedOut(let limit): "timed out after \(limit.text)"

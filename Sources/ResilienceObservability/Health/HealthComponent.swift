@@ -1,8 +1,8 @@
-public import Resilience
+import Resilience
 
 /// One thing that a service depends on, as a part of a ``HealthReport``: a pipeline, a policy, one key of a registry, a
 /// queue, a cache or a single flight.
-public struct HealthComponent: Sendable, Hashable, Codable {
+public struct HealthComponent: Sendable, Hashable, Encodable {
     /// What tells this component from the others of its monitor, such as "2/eu". It is the same in every report of one
     /// process.
     public internal(set) var id: String
@@ -17,17 +17,12 @@ public struct HealthComponent: Sendable, Hashable, Codable {
     public let isRequired: Bool
     /// How well it is, by the monitor's rule.
     public internal(set) var status: HealthStatus
-    /// What its policies tell, outermost first. Empty for a queue.
+    /// What its policies tell, outermost first; of a queue, what the queue tells.
     public let policies: [PolicyHealth]
-    /// What the queue tells; nil if the component is not a queue.
-    public let queue: QueueHealth?
-    /// How many retries the budgets of the pipeline's retries still allow, by the names of the retries; nil if none has
-    /// a budget. One without a limit is left out.
-    public let retriesLeft: [String: Int]?
-    /// What the cache tells; nil if the component is not a cache.
-    public let cache: CacheStatus?
-    /// What the single flight tells; nil if the component is not a single flight.
-    public let flights: SingleFlightStatus?
+    /// Why a queue tells nothing: its store failed, or did not answer in time; nil if it does.
+    public let problem: String?
+    /// Whether it is read from outside, which may fail.
+    let isStored: Bool
 
     /// Creates a component, for example to test a ``HealthRule``.
     /// - Parameters:
@@ -38,32 +33,39 @@ public struct HealthComponent: Sendable, Hashable, Codable {
     ///   - isRequired: Whether the service can't do its work without it.
     ///   - status: How well it is.
     ///   - policies: What its policies tell.
-    ///   - queue: What the queue tells; nil if it is not a queue.
-    ///   - retriesLeft: How many retries the budgets of the pipeline's retries still allow.
-    ///   - cache: What the cache tells; nil if it is not a cache.
-    ///   - flights: What the single flight tells; nil if it is not a single flight.
+    ///   - problem: Why it tells nothing. A long text is cut.
     public init(
         id: String, name: String, group: String? = nil, pipeline: String? = nil, isRequired: Bool = false,
-        status: HealthStatus = .up, policies: [PolicyHealth] = [], queue: QueueHealth? = nil,
-        retriesLeft: [String: Int]? = nil, cache: CacheStatus? = nil, flights: SingleFlightStatus? = nil
+        status: HealthStatus = .up, policies: [PolicyHealth] = [], problem: String? = nil
+    ) {
+        self.init(
+            id: id, name: name, group: group, pipeline: pipeline, isRequired: isRequired, status: status,
+            policies: policies, problem: problem, isStored: problem != nil)
+    }
+
+    init(
+        id: String, name: String, group: String? = nil, pipeline: String? = nil, isRequired: Bool,
+        status: HealthStatus = .up, policies: [PolicyHealth], problem: String? = nil, isStored: Bool = false
     ) {
         self.id = id
-        self.name = name
-        self.group = group
-        self.pipeline = pipeline
+        self.name = bounded(name)
+        self.group = group.map(bounded)
+        self.pipeline = pipeline.map(bounded)
         self.isRequired = isRequired
         self.status = status
         self.policies = policies
-        self.queue = queue
-        self.retriesLeft = retriesLeft
-        self.cache = cache
-        self.flights = flights
+        self.problem = problem.map(bounded)
+        self.isStored = isStored
     }
 
-    init(id: String, name: String, group: String?, isRequired: Bool, content: HealthSource.Content) {
-        self.init(
-            id: id, name: name, group: group, pipeline: content.pipeline.map(bounded), isRequired: isRequired,
-            policies: content.policies, retriesLeft: content.retriesLeft, cache: content.cache, flights: content.flights
-        )
+    /// Returns this component as one key of a registry.
+    func named(_ key: String, in group: String?) -> HealthComponent {
+        let key = bounded(key)
+        return HealthComponent(
+            id: "/\(key)", name: key, group: group, pipeline: pipeline, isRequired: isRequired, policies: policies)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case id, name, group, pipeline, isRequired, status, policies, problem
     }
 }

@@ -1,5 +1,4 @@
 package import Resilience
-import ResilienceSync
 
 /// Reports how well a service and all that it depends on are.
 ///
@@ -60,36 +59,13 @@ public final class HealthMonitor: Sendable {
     ///   - limit: How many components the report lists at most.
     ///   - patience: How long to wait for a queue whose last answer is recent, or which is known to be late.
     package nonisolated(nonsending) func report(limit: Int, patience: Duration) async -> HealthReport {
-        // All stores are asked before the first is waited for.
-        let readings = sources.map { source in
-            source.queue.map { ($0.probe, $0.probe.begin(), $0.probe.timeBase.now, $0.isRequired) }
-        }
         var ranking = HealthRanking(limit: limit)
-        for (index, source) in sources.enumerated() {
-            if let (probe, reading, start, isRequired) = readings[index] {
-                let health = await probe.health(reading, since: start, limit: queueTimeout, patience: patience)
-                add(
-                    HealthComponent(
-                        id: "\(index)", name: bounded(probe.queue.name), isRequired: isRequired, queue: health),
-                    source: index, to: &ranking)
-            } else {
-                source.visit { subject in
-                    let name = bounded(subject.name)
-                    add(
-                        HealthComponent(
-                            id: source.isRegistry ? "\(index)/\(name)" : "\(index)", name: name, group: source.group,
-                            isRequired: subject.isRequired, content: subject.content),
-                        source: index, to: &ranking)
-                }
-            }
+        await sources.components(limit: queueTimeout, patience: patience) { source, component in
+            var component = component
+            component.status = rule.status(of: component)
+            ranking.add(component, source: source)
         }
         return ranking.report(name: name)
-    }
-
-    private func add(_ component: HealthComponent, source: Int, to ranking: inout HealthRanking) {
-        var component = component
-        component.status = rule.status(of: component)
-        ranking.add(component, source: source)
     }
 
     /// Follows the changes of all circuits until the tasks are cancelled.
@@ -115,5 +91,41 @@ public final class HealthMonitor: Sendable {
         else { return nil }
         let found = sources[index].policies(parts.count == 2 ? String(parts[1]) : "", place)
         return found.count == 1 ? found[0] : nil
+    }
+}
+
+extension [HealthSource] {
+    /// Hands over all components as they are now.
+    /// - Parameters:
+    ///   - limit: How long what is read from outside has to answer.
+    ///   - patience: How long to wait for it if its last answer is recent, or if it is known to be late.
+    ///   - visitor: Is given each, and the place of its source.
+    nonisolated(nonsending) func components(
+        limit: Duration, patience: Duration, _ visitor: (_ source: Int, HealthComponent) -> Void
+    ) async {
+        // All stores are asked before the first is waited for.
+        let readings = map { source in source.stored.map { ($0.probe.begin(), $0.probe.timeBase.now) } }
+        for (index, source) in enumerated() {
+            if let (probe, isRequired) = source.stored, let (reading, start) = readings[index] {
+                let name = probe.source.name
+                var (policies, problem): ([PolicyHealth], String?) = ([], nil)
+                switch await probe.outcome(reading, since: start, limit: limit, patience: patience) {
+                case .status(let status):
+                    policies = [PolicyHealth(PolicyStatus(policy: name, detail: status), at: probe.timeBase.now)]
+                case .failed(let text): problem = text
+                }
+                visitor(
+                    index,
+                    HealthComponent(
+                        id: "\(index)", name: name, isRequired: isRequired, policies: policies, problem: problem,
+                        isStored: true))
+            } else {
+                source.visit { component in
+                    var component = component
+                    component.id = "\(index)\(component.id)"
+                    visitor(index, component)
+                }
+            }
+        }
     }
 }

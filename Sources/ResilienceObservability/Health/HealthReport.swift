@@ -4,7 +4,7 @@ import Resilience
 ///
 /// It is bounded: the worst components come first, then the required ones, then the others in the order of the monitor
 /// and by name. Components beyond the monitor's limit are only counted, in ``totals``.
-public struct HealthReport: Sendable, Hashable, Codable {
+public struct HealthReport: Sendable, Hashable, Encodable {
     /// The name of the service.
     public let name: String
     /// The status of the worst component; ``HealthStatus/up`` if there is none.
@@ -38,10 +38,8 @@ public struct HealthTotals: Sendable, Hashable, Codable {
     public internal(set) var degraded = 0
     /// The number of components that are down.
     public internal(set) var down = 0
-    /// The number of circuits that are open, isolated ones included.
-    public internal(set) var openCircuits = 0
-    /// The number of circuits that are half-open.
-    public internal(set) var halfOpenCircuits = 0
+    /// How many policies are in each state that is no normal one, such as "open" or "half-open".
+    public internal(set) var states: [String: Int] = [:]
 
     /// Creates counts of no component.
     public init() {}
@@ -53,12 +51,8 @@ public struct HealthTotals: Sendable, Hashable, Codable {
         case .degraded: degraded += 1
         case .down: down += 1
         }
-        for policy in component.policies {
-            switch policy.circuit?.state {
-            case .open: openCircuits += 1
-            case .halfOpen: halfOpenCircuits += 1
-            case .closed, nil: break
-            }
+        for policy in component.policies where ![.up, .busy].contains(policy.condition.level) {
+            states[policy.condition.state, default: 0] += 1
         }
     }
 }

@@ -1,5 +1,4 @@
 public import Resilience
-public import ResilienceSync
 
 /// Something whose health a ``HealthMonitor`` reports: a pipeline, a policy, a registry, a queue, a
 /// cache or a single flight.
@@ -15,22 +14,6 @@ public import ResilienceSync
 /// }
 /// ```
 public struct HealthSource: Sendable {
-    /// A component, as its source tells it.
-    struct Subject {
-        let name: String
-        let isRequired: Bool
-        var content = Content()
-    }
-
-    /// What there is to tell of a component that is no queue.
-    struct Content {
-        var policies: [PolicyHealth] = []
-        var pipeline: String?
-        var retriesLeft: [String: Int]?
-        var cache: CacheStatus?
-        var flights: SingleFlightStatus?
-    }
-
     /// A change of a circuit's state. `name` is that of the component in a registry, `policy` the place of the breaker
     /// among the component's policies, and `age` how long ago it was.
     package struct Change: Sendable {
@@ -43,9 +26,10 @@ public struct HealthSource: Sendable {
     let group: String?
     /// Whether its components are keys of a registry.
     let isRegistry: Bool
-    /// The queue, and whether it is required; nil for other sources.
-    let queue: (probe: QueueProbe, isRequired: Bool)?
-    let visit: @Sendable (_ visitor: (Subject) -> Void) -> Void
+    /// What is read from outside, and whether it is required; nil for other sources.
+    let stored: (probe: StatusProbe, isRequired: Bool)?
+    /// Hands over the components of anything else, whose ids are those within the source.
+    let visit: @Sendable (_ visitor: (HealthComponent) -> Void) -> Void
     let watch: @Sendable (_ told: @escaping @Sendable (Change) -> Void) -> [Task<Void, Never>]
     /// Returns the policies at a place of the components of this name.
     let policies: @Sendable (_ name: String, _ place: Int) -> [any StatusReporting]
@@ -55,33 +39,25 @@ public struct HealthSource: Sendable {
     ///   - pipeline: The pipeline.
     ///   - isRequired: Whether the service can't do its work without it. false by default.
     public init(_ pipeline: Pipeline, isRequired: Bool = false) {
-        group = nil
-        isRegistry = false
-        queue = nil
-        visit = { visitor in
-            visitor(Subject(name: pipeline.name, isRequired: isRequired, content: pipeline.content))
-        }
-        watch = { told in
-            pipeline.policies(of: (any StatusReporting).self).enumerated().flatMap { place, policy in
-                (policy as? CircuitBreaker).map { [Self.follow($0, place, told)] } ?? []
-            }
-        }
-        policies = { _, place in pipeline.policy(at: place).map { [$0] } ?? [] }
+        self.init(
+            visit: { $0(pipeline.component(isRequired: isRequired)) },
+            watch: { told in
+                pipeline.reporting.enumerated().flatMap { place, policy in
+                    (policy as? CircuitBreaker).map { [Self.follow($0, place, told)] } ?? []
+                }
+            },
+            policies: { _, place in pipeline.policy(at: place).map { [$0] } ?? [] })
     }
 
-    /// Creates a source of one policy.
+    /// Creates a source of one policy, a cache or a single flight.
     /// - Parameters:
     ///   - policy: The policy.
     ///   - isRequired: Whether the service can't do its work without it. false by default.
     public init(_ policy: some StatusReporting, isRequired: Bool = false) {
-        group = nil
-        isRegistry = false
-        queue = nil
-        visit = { visitor in
-            visitor(Subject(name: policy.name, isRequired: isRequired, content: policy.content))
-        }
-        watch = { told in (policy as? CircuitBreaker).map { [Self.follow($0, 0, told)] } ?? [] }
-        policies = { _, place in place == 0 ? [policy] : [] }
+        self.init(
+            visit: { $0(policy.component(isRequired: isRequired)) },
+            watch: { told in (policy as? CircuitBreaker).map { [Self.follow($0, 0, told)] } ?? [] },
+            policies: { _, place in place == 0 ? [policy] : [] })
     }
 
     /// Creates a source of a queue.
@@ -90,38 +66,22 @@ public struct HealthSource: Sendable {
     /// - Parameters:
     ///   - queue: The queue.
     ///   - isRequired: Whether the service can't do its work without it. false by default.
-    public init(_ queue: SyncQueue, isRequired: Bool = false) {
+    public init(_ queue: some StoredStatusReporting, isRequired: Bool = false) {
+        self.init(stored: (StatusProbe(queue), isRequired))
+    }
+
+    private init(
+        stored: (probe: StatusProbe, isRequired: Bool)? = nil,
+        visit: @escaping @Sendable (_ visitor: (HealthComponent) -> Void) -> Void = { _ in },
+        watch: @escaping @Sendable (_ told: @escaping @Sendable (Change) -> Void) -> [Task<Void, Never>] = { _ in [] },
+        policies: @escaping @Sendable (_ name: String, _ place: Int) -> [any StatusReporting] = { _, _ in [] }
+    ) {
         group = nil
         isRegistry = false
-        self.queue = (QueueProbe(queue), isRequired)
-        visit = { _ in }
-        watch = { _ in [] }
-        policies = { _, _ in [] }
-    }
-
-    /// Creates a source of a cache: its entries, and its loads.
-    /// - Parameters:
-    ///   - cache: The cache.
-    ///   - isRequired: Whether the service can't do its work without it. false by default.
-    public init<Key, Value>(_ cache: CallCache<Key, Value>, isRequired: Bool = false) {
-        self.init(cache.name, isRequired) { HealthSource.Content(cache: cache.status) }
-    }
-
-    /// Creates a source of the flights of a single flight.
-    /// - Parameters:
-    ///   - flights: The single flight.
-    ///   - isRequired: Whether the service can't do its work without it. false by default.
-    public init<Key, Value>(_ flights: SingleFlight<Key, Value>, isRequired: Bool = false) {
-        self.init(flights.name, isRequired) { HealthSource.Content(flights: flights.status) }
-    }
-
-    private init(_ name: String, _ isRequired: Bool, _ content: @escaping @Sendable () -> Content) {
-        group = nil
-        isRegistry = false
-        queue = nil
-        visit = { visitor in visitor(Subject(name: name, isRequired: isRequired, content: content())) }
-        watch = { _ in [] }
-        policies = { _, _ in [] }
+        self.stored = stored
+        self.visit = visit
+        self.watch = watch
+        self.policies = policies
     }
 
     /// Creates a source of a registry of pipelines. Each key is a component.
@@ -134,11 +94,11 @@ public struct HealthSource: Sendable {
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
     ) {
         self.init(
-            registry: registry, name, isRequired, content: \.content, now: \.timeBase.now,
+            registry: registry, name, isRequired, component: { $0.component(isRequired: $1) }, now: \.timeBase.now,
             policy: { $0.policy(at: $1) },
             place: { pipeline, transition in
                 // A registry's changes don't say which breaker of a pipeline has changed. Its own status does.
-                let places = pipeline.policies(of: (any StatusReporting).self).enumerated()
+                let places = pipeline.reporting.enumerated()
                     .compactMap { place, policy in (policy as? CircuitBreaker).map { (place, $0) } }
                 return
                     (places.first { places.count == 1 || $0.1.status.since == transition.time } ?? places.first)?.0
@@ -155,23 +115,24 @@ public struct HealthSource: Sendable {
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
     ) {
         self.init(
-            registry: registry, name, isRequired, content: \.content, now: \.presentTime,
+            registry: registry, name, isRequired, component: { $0.component(isRequired: $1) }, now: \.presentTime,
             policy: { value, place in place == 0 ? value : nil },
             place: { value, _ in value is CircuitBreaker ? 0 : nil })
     }
 
     private init<Key, Value>(
         registry: PolicyRegistry<Key, Value>, _ name: String?, _ isRequired: @escaping @Sendable (Key) -> Bool,
-        content: @escaping @Sendable (Value) -> Content, now: @escaping @Sendable (Value) -> MonotonicInstant,
+        component: @escaping @Sendable (Value, _ isRequired: Bool) -> HealthComponent,
+        now: @escaping @Sendable (Value) -> MonotonicInstant,
         policy: @escaping @Sendable (Value, Int) -> (any StatusReporting)?,
         place: @escaping @Sendable (Value, CircuitTransition) -> Int?
     ) {
         group = name.map(bounded)
         isRegistry = true
-        queue = nil
-        visit = { visitor in
+        stored = nil
+        visit = { [group] visitor in
             for (key, value) in registry.values {
-                visitor(Subject(name: "\(key)", isRequired: isRequired(key), content: content(value)))
+                visitor(component(value, isRequired(key)).named("\(key)", in: group))
             }
         }
         watch = { told in
@@ -208,33 +169,23 @@ public struct HealthSource: Sendable {
 }
 
 extension StatusReporting {
-    /// The time on the policy's time base; on the system's if it has none.
-    fileprivate var presentTime: MonotonicInstant { timeBase?.now ?? SystemTimeBase.shared.now }
-
-    var content: HealthSource.Content {
-        let status = PolicyStatus(policy: name, detail: status)
-        return HealthSource.Content(policies: [PolicyHealth(status, at: presentTime)])
+    fileprivate func component(isRequired: Bool) -> HealthComponent {
+        let told = hasStatus ? [PolicyHealth(PolicyStatus(policy: name, detail: status), at: presentTime)] : []
+        return HealthComponent(id: "", name: name, isRequired: isRequired, policies: told)
     }
 }
 
 extension Pipeline {
-    var content: HealthSource.Content {
-        let statuses = statuses
-        let now = timeBase.now
-        var left: [String: Int] = [:]
-        for retry in policies(of: Retry.self) {
-            if let budget = retry.budget, budget.retriesLeft != .max {
-                left[retry.name, default: 0] += budget.retriesLeft
-            }
-        }
-        return HealthSource.Content(
-            policies: statuses.map { PolicyHealth($0, at: now) }, pipeline: name, retriesLeft: left.isEmpty ? nil : left
-        )
+    fileprivate func component(isRequired: Bool) -> HealthComponent {
+        let (statuses, now) = (statuses, timeBase.now)
+        return HealthComponent(
+            id: "", name: name, pipeline: name, isRequired: isRequired,
+            policies: statuses.map { PolicyHealth($0, at: now) })
     }
 
     /// - Parameter place: A place among the policies that tell their status.
     fileprivate func policy(at place: Int) -> (any StatusReporting)? {
-        let policies = policies(of: (any StatusReporting).self)
+        let policies = reporting
         return policies.indices.contains(place) ? policies[place] : nil
     }
 }

@@ -1,5 +1,4 @@
 public import Resilience
-public import ResilienceSync
 
 /// Builds the list of what a ``HealthMonitor`` reports. A pipeline, a policy, a registry or a queue in the list is a
 /// source that is optional and has no name of its own.
@@ -13,22 +12,12 @@ public import ResilienceSync
     /// Returns a list of one pipeline.
     /// - Parameter pipeline: The pipeline.
     public static func buildExpression(_ pipeline: Pipeline) -> [HealthSource] { [HealthSource(pipeline)] }
-    /// Returns a list of one policy.
+    /// Returns a list of one policy, cache or single flight.
     /// - Parameter policy: The policy.
     public static func buildExpression(_ policy: some StatusReporting) -> [HealthSource] { [HealthSource(policy)] }
     /// Returns a list of one queue.
     /// - Parameter queue: The queue.
-    public static func buildExpression(_ queue: SyncQueue) -> [HealthSource] { [HealthSource(queue)] }
-    /// Returns a list of one cache.
-    /// - Parameter cache: The cache.
-    public static func buildExpression<Key, Value>(_ cache: CallCache<Key, Value>) -> [HealthSource] {
-        [HealthSource(cache)]
-    }
-    /// Returns a list of one single flight.
-    /// - Parameter flights: The single flight.
-    public static func buildExpression<Key, Value>(_ flights: SingleFlight<Key, Value>) -> [HealthSource] {
-        [HealthSource(flights)]
-    }
+    public static func buildExpression(_ queue: some StoredStatusReporting) -> [HealthSource] { [HealthSource(queue)] }
     /// Returns a list of one registry of pipelines.
     /// - Parameter registry: The registry.
     public static func buildExpression<Key>(_ registry: PolicyRegistry<Key, Pipeline>) -> [HealthSource] {

@@ -2,33 +2,21 @@ public import Resilience
 
 /// What one policy of a component told about itself, as a part of a ``HealthReport``.
 ///
-/// A policy of a type that is not among those below has no details here. Only its ``kind`` and ``isAllowed`` are
-/// reported, so a report can always be written, whatever your own types contain.
-public struct PolicyHealth: Sendable, Hashable, Codable {
+/// It is written as an object of `policy`, `kind`, `isAllowed`, `state`, `level`, `timeLeftSeconds` if that is known, and
+/// `readings`: numbers by name. So a report can always be written, whatever your own types contain.
+public struct PolicyHealth: Sendable, Encodable {
     /// The policy's name.
     public let policy: String
     /// The kind of policy, such as "circuitBreaker".
-    public let kind: String
-    /// Whether a call of cost 1 would be let through now, without a wait.
-    public let isAllowed: Bool
-    /// The state of a circuit breaker; nil for other kinds. Its `timeRemaining` is the time to the next probe.
-    public let circuit: CircuitBreakerStatus?
-    /// How long the circuit has been in its state; nil for other kinds, and if it was made or restored in it.
-    public let inStateFor: Duration?
-    /// The state of a throttle; nil for other kinds.
-    public let throttle: ThrottleStatus?
-    /// How much longer a throttle holds all calls, at most; nil for other kinds, and if it holds none.
-    public let heldFor: Duration?
-    /// The state of an adaptive throttle; nil for other kinds.
-    public let adaptiveThrottle: AdaptiveThrottleStatus?
-    /// The state of a hedge; nil for other kinds.
-    public let hedge: HedgeStatus?
-    /// The state of a pool of endpoints; nil for other kinds.
-    public let endpointPool: EndpointPoolStatus?
-    /// The state of a bulkhead; nil for other kinds.
-    public let bulkhead: BulkheadStatus?
-    /// The state of a chaos policy; nil for other kinds.
-    public let chaos: ChaosStatus?
+    public var kind: String { type(of: status).kind }
+    /// What the policy told: `health.status as? CircuitBreakerStatus`.
+    public let status: any PolicyStatusDetail
+    /// How well it is.
+    public let condition: PolicyCondition
+    /// Its numbers, without those that are unknown or have no limit.
+    public let readings: [StatusReading]
+    /// What can be done with it by hand.
+    public let actions: [PolicyAction]
 
     /// Creates the health of a policy.
     /// - Parameters:
@@ -36,23 +24,39 @@ public struct PolicyHealth: Sendable, Hashable, Codable {
     ///   - now: The present time on the policy's time base.
     public init(_ status: PolicyStatus, at now: MonotonicInstant) {
         policy = bounded(status.policy)
-        kind = status.kind
-        isAllowed = status.isAllowed
-        circuit = status.detail as? CircuitBreakerStatus
-        throttle = status.detail as? ThrottleStatus
-        adaptiveThrottle = status.detail as? AdaptiveThrottleStatus
-        hedge = status.detail as? HedgeStatus
-        endpointPool = status.detail as? EndpointPoolStatus
-        bulkhead = status.detail as? BulkheadStatus
-        chaos = status.detail as? ChaosStatus
-        inStateFor = circuit?.since.map { max(.zero, $0.duration(to: now)) }
-        heldFor = throttle?.heldUntil.map { max(.zero, now.duration(to: $0)) }
+        self.status = status.detail
+        condition = status.detail.condition(at: now)
+        readings = status.detail.readings(at: now).filter { $0.value != nil }
+        actions = status.detail.actions(at: now)
     }
 
     private enum CodingKeys: String, CodingKey {
-        case policy, kind, isAllowed, circuit, throttle, adaptiveThrottle, hedge, endpointPool, bulkhead, chaos
-        case inStateFor = "inStateForSeconds"
-        case heldFor = "heldForSeconds"
+        case policy, kind, isAllowed, state, level, readings
+        case timeLeft = "timeLeftSeconds"
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(policy, forKey: .policy)
+        try container.encode(kind, forKey: .kind)
+        try container.encode(status.isAllowed, forKey: .isAllowed)
+        try container.encode(condition.state, forKey: .state)
+        try container.encode(condition.level, forKey: .level)
+        try container.encodeIfPresent(condition.timeLeft, forKey: .timeLeft)
+        let numbers = readings.filter { $0.state == nil }.map { ($0.name, $0.value) }
+        try container.encode(Dictionary(numbers) { first, _ in first }, forKey: .readings)
+    }
+}
+
+extension PolicyHealth: Hashable {
+    public static func == (lhs: PolicyHealth, rhs: PolicyHealth) -> Bool {
+        lhs.policy == rhs.policy && lhs.condition == rhs.condition && lhs.readings == rhs.readings
+            && AnyHashable(lhs.status) == AnyHashable(rhs.status)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(policy)
+        hasher.combine(AnyHashable(status))
     }
 }
 

@@ -3,34 +3,39 @@ import Resilience
 /// Writes metrics in Prometheus' text format, version 0.0.4:
 /// https://prometheus.io/docs/instrumenting/exposition_formats/
 ///
-/// Metrics are written in the order of ``MetricName``, and the samples of each in the order of their labels, so that
-/// two pages can be compared line by line. No two samples of a metric have the same labels: they are added up.
+/// Metrics are written in the order of their names, and the samples of each in the order of their labels, so that two pages
+/// can be compared line by line. No two samples of a metric have the same labels: they are added up.
 struct PrometheusText {
-    private var numbers: [MetricName: [String: Double]] = [:]
-    private var histograms: [MetricName: [String: CountedValues]] = [:]
-
-    /// - Parameter values: The values of the metric's labels. An empty one is left out, which means the same.
-    mutating func add(_ metric: MetricName, _ values: [String], _ number: Double) {
-        numbers[metric, default: [:]][Self.labels(metric, values), default: 0] += number
+    private struct Family {
+        let metric: Metric
+        var numbers: [String: Double] = [:]
+        var histograms: [String: CountedValues] = [:]
     }
 
-    mutating func add(_ metric: MetricName, _ values: [String], _ counted: CountedValues) {
+    /// By name: a policy of somebody's own may say something else of a name.
+    private var families: [String: Family] = [:]
+
+    /// - Parameter values: The values of the metric's labels. An empty one is left out, which means the same.
+    mutating func add(_ metric: Metric, _ values: [String], _ number: Double) {
+        families[metric.name, default: Family(metric: metric)].numbers[Self.labels(metric, values), default: 0] +=
+            number
+    }
+
+    mutating func add(_ metric: Metric, _ values: [String], _ counted: CountedValues) {
         let labels = Self.labels(metric, values)
-        if histograms[metric, default: [:]][labels]?.add(counted) == nil {
-            histograms[metric, default: [:]][labels] = counted
+        if families[metric.name, default: Family(metric: metric)].histograms[labels]?.add(counted) == nil {
+            families[metric.name]?.histograms[labels] = counted
         }
     }
 
     var text: String {
         var text = ""
-        for metric in MetricName.allCases {
-            let name = metric.rawValue
-            guard numbers[metric] != nil || histograms[metric] != nil else { continue }
-            text += "# HELP \(name) \(metric.help)\n# TYPE \(name) \(metric.kind.rawValue)\n"
-            for (labels, number) in (numbers[metric] ?? [:]).sorted(by: { $0.key < $1.key }) {
+        for (name, family) in families.sorted(by: { $0.key < $1.key }) {
+            text += "# HELP \(name) \(family.metric.help)\n# TYPE \(name) \(family.metric.kind.rawValue)\n"
+            for (labels, number) in family.numbers.sorted(by: { $0.key < $1.key }) {
                 text += "\(name)\(Self.braced(labels)) \(Self.number(number))\n"
             }
-            for (labels, counted) in (histograms[metric] ?? [:]).sorted(by: { $0.key < $1.key }) {
+            for (labels, counted) in family.histograms.sorted(by: { $0.key < $1.key }) {
                 var sum = 0
                 for (bound, count) in zip(counted.bounds + [.infinity], counted.counts) {
                     sum = sum.saturatingAdding(count)
@@ -44,7 +49,7 @@ struct PrometheusText {
         return text
     }
 
-    private static func labels(_ metric: MetricName, _ values: [String]) -> String {
+    private static func labels(_ metric: Metric, _ values: [String]) -> String {
         zip(metric.labels, values).filter { !$0.1.isEmpty }.map { "\($0)=\"\(escaped($1))\"" }.joined(separator: ",")
     }
 

@@ -1,13 +1,12 @@
 import Resilience
-import ResilienceSync
 
-/// Reads the status of one queue, whose store may fail or hang.
+/// Reads a status that is stored outside, where reading may fail or hang: that of a queue.
 ///
 /// At most one reading is in progress. Whoever asks meanwhile joins it, so that a store that never answers costs one
 /// task, not one for each report.
-final class QueueProbe: Sendable {
+final class StatusProbe: Sendable {
     enum Outcome: Sendable {
-        case status(SyncStatus)
+        case status(any PolicyStatusDetail)
         case failed(String)
     }
 
@@ -23,12 +22,12 @@ final class QueueProbe: Sendable {
         var isLate = false
     }
 
-    let queue: SyncQueue
+    let source: any StoredStatusReporting
     private let state = Locked(State())
 
-    init(_ queue: SyncQueue) { self.queue = queue }
+    init(_ source: any StoredStatusReporting) { self.source = source }
 
-    var timeBase: any TimeBase { queue.pipeline.timeBase }
+    var timeBase: any TimeBase { source.clock }
 
     /// One reading, and those that wait for it.
     final class Reading: Sendable {
@@ -80,7 +79,7 @@ final class QueueProbe: Sendable {
         Task.detached(executorPreference: timeBase.taskExecutor) { [self] in
             var outcome: Outcome
             do {
-                outcome = .status(try await queue.status)
+                outcome = .status(try await source.readStatus())
             } catch {
                 outcome = .failed("the store failed: \(error)")
             }
@@ -102,20 +101,15 @@ final class QueueProbe: Sendable {
     ///   - limit: How long the store has to answer.
     ///   - patience: How long to wait if there is an answer that is not older than the limit, or if the store is known
     ///     to be late.
-    nonisolated(nonsending) func health(
+    nonisolated(nonsending) func outcome(
         _ reading: Reading, since start: MonotonicInstant, limit: Duration, patience: Duration
-    ) async -> QueueHealth {
+    ) async -> Outcome {
         let (last, isLate) = state.withLock { ($0.last, $0.isLate) }
         let recent = last.flatMap { $0.time.duration(to: start) <= limit ? $0 : nil }
         let wait = recent != nil || isLate ? min(patience, limit) : limit
-        guard let answer = await reading.answer(until: start + wait, on: timeBase) ?? recent else {
-            if Task.isCancelled { return QueueHealth(problem: "the report was cancelled before the store answered") }
-            state.withLock { $0.isLate = $0.reading != nil }
-            return QueueHealth(problem: "the store did not answer within \(limit.text)")
-        }
-        return switch answer.outcome {
-        case .status(let status): QueueHealth(status, at: timeBase.now)
-        case .failed(let problem): QueueHealth(problem: problem)
-        }
+        if let answer = await reading.answer(until: start + wait, on: timeBase) ?? recent { return answer.outcome }
+        if Task.isCancelled { return .failed("the report was cancelled before the store answered") }
+        state.withLock { $0.isLate = $0.reading != nil }
+        return .failed("the store did not answer within \(limit.text)")
     }
 }

@@ -150,7 +150,7 @@
                 metadata = [:]
             }
             metadata["resilience.left_out"] = .stringConvertible(summary.count)
-            metadata.add(EventField("left_out", span))
+            metadata.add(["left_out": span])
             logger.log(level: summary.level, "\(text.onOneLine)", metadata: metadata, source: "Resilience")
         }
     }
@@ -178,17 +178,19 @@
                 "resilience.event": .string(event.detail.kind.onOneLine),
             ]
             if let pipeline = event.pipeline { metadata["resilience.pipeline"] = .string(pipeline.onOneLine) }
-            for field in EventField.fields(of: event) { metadata.add(field) }
+            metadata.add(event.fields)
             return metadata
         }
 
-        fileprivate mutating func add(_ field: EventField) {
-            self[field.key] =
-                switch field.value {
-                case .text(let text): .string(text.onOneLine)
-                case .integer(let number): .stringConvertible(number)
-                case .milliseconds(let number): .stringConvertible(number)
-                }
+        fileprivate mutating func add(_ fields: EventFields) {
+            for field in fields {
+                self[field.key] =
+                    switch field.written {
+                    case .text(let text): .string(text)
+                    case .integer(let number): .stringConvertible(number)
+                    case .double(let number): .stringConvertible(number)
+                    }
+            }
         }
     }
 #endif

@@ -25,7 +25,7 @@
         private func meter(for key: GaugeKey) -> Meter {
             if let known = meters[key] { return known }
             let made = Meter(
-                label: key.metric.rawValue, dimensions: Array(zip(key.metric.labels, key.values)), factory: factory)
+                label: key.metric.name, dimensions: Array(zip(key.metric.labels, key.values)), factory: factory)
             meters[key] = made
             return made
         }

@@ -8,7 +8,7 @@
     /// ```swift
     /// let metrics = ResilienceMetrics()
     /// let pipeline = Pipeline("activities", isIdempotent: true, observers: PolicyObservers(metrics)) { Retry() }
-    /// metrics.watch(pipeline)
+    /// metrics.watch { pipeline }
     /// await metrics.run(every: .seconds(10))     // in a task or service of its own
     /// ```
     ///
@@ -21,11 +21,9 @@
     ///
     /// See <doc:LogsMetricsTracesGuide> for the table of names.
     public final class ResilienceMetrics: PolicyObserver {
-        private typealias Source = @Sendable (inout GaugeReadings) async -> Void
-
         private let series: SeriesTable
         private let gauges: GaugeBoard
-        private let sources = Locked<[Source]>([])
+        private let sources = Locked<[HealthSource]>([])
 
         /// Creates an observer that watches nothing yet.
         /// - Parameters:
@@ -73,10 +71,33 @@
 
         // MARK: Gauges
 
+        /// Watches pipelines, policies, registries, caches and queues from now on: what they tell of themselves becomes
+        /// gauges.
+        ///
+        /// ```swift
+        /// metrics.watch {
+        ///     pipeline
+        ///     breakers
+        ///     outbox
+        /// }
+        /// ```
+        ///
+        /// Gauges have the names of pipelines and policies, not a registry's keys: name what a registry makes after its
+        /// key. What has the same names is added up: do not watch the same policy twice. Reading does not count as a
+        /// use of a key. While the store of a queue can't be read, the queue has no gauges but
+        /// `resilience_status_known`, which is 0.
+        /// - Parameter sources: What is watched.
+        public func watch(@HealthSourceBuilder _ sources: () -> [HealthSource]) {
+            let added = sources()
+            self.sources.withLock { $0 += added }
+        }
+
         /// Reads everything that is watched, once, and sets the gauges. Gauges of what is no longer there are removed.
         public func sample() async {
             var readings = GaugeReadings()
-            for source in sources.withLock({ $0 }) { await source(&readings) }
+            await sources.withLock { $0 }.components(limit: .seconds(1), patience: .seconds(1)) { _, component in
+                readings.add(component)
+            }
             await gauges.show(readings)
         }
 
@@ -95,10 +116,6 @@
                 // The sleep throws only if the task is cancelled.
                 try? await timeBase.sleep(for: interval)
             }
-        }
-
-        func add(_ source: @escaping @Sendable (inout GaugeReadings) async -> Void) {
-            sources.withLock { $0.append(source) }
         }
     }
 #endif

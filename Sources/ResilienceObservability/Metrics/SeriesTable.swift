@@ -25,26 +25,26 @@
         init(_ key: SeriesKey, _ factory: any MetricsFactory) {
             let pipeline = (key.pipeline ?? LabelValue.none).asLabel
             let (policy, kind) = (key.policy.asLabel, key.kind.asLabel)
-            func dimensions(_ name: MetricName) -> [(String, String)] {
+            func dimensions(_ metric: Metric) -> [(String, String)] {
                 Array(
                     zip(
-                        name.labels,
+                        metric.labels,
                         key.family == .event || key.family == .wait
                             ? [pipeline, policy, kind] : [pipeline, kind]))
             }
-            func counter(_ name: MetricName) -> Counter {
-                Counter(label: name.rawValue, dimensions: dimensions(name), factory: factory)
+            func counter(_ metric: Metric) -> Counter {
+                Counter(label: metric.name, dimensions: dimensions(metric), factory: factory)
             }
-            func timer(_ name: MetricName) -> Timer {
-                Timer(label: name.rawValue, dimensions: dimensions(name), factory: factory)
+            func timer(_ metric: Metric) -> Timer {
+                Timer(label: metric.name, dimensions: dimensions(metric), factory: factory)
             }
             switch key.family {
             case .call:
                 self.counter = counter(.calls)
                 self.timer = timer(.callDuration)
-                let name = MetricName.callAttempts
+                let metric = Metric.callAttempts
                 recorder = Recorder(
-                    label: name.rawValue, dimensions: dimensions(name), aggregate: true, factory: factory)
+                    label: metric.name, dimensions: dimensions(metric), aggregate: true, factory: factory)
             case .attempt:
                 self.counter = counter(.attempts)
                 self.timer = timer(.attemptDuration)

@@ -30,11 +30,13 @@
     }
 
     extension SpanAttributes {
-        mutating func set(_ field: EventField) {
-            switch field.value {
-            case .text(let text): self[field.key] = text.onOneLine
-            case .integer(let number): self[field.key] = number
-            case .milliseconds(let number): self[field.key] = number
+        mutating func set(_ fields: EventFields) {
+            for field in fields {
+                switch field.written {
+                case .text(let text): self[field.key] = text
+                case .integer(let number): self[field.key] = number
+                case .double(let number): self[field.key] = number
+                }
             }
         }
     }
@@ -49,7 +51,7 @@
             if let verdict = ending.verdict { attributes["resilience.verdict"] = verdict }
             if let type = ending.errorType { attributes["error.type"] = type }
             if ending.isError, let failure = ending.failure ?? ending.error.map({ FailureDetail(of: $0) }) {
-                for field in EventField.fields(of: failure) { attributes.set(field) }
+                attributes.set(failure.fields)
             }
             self.attributes = attributes
             if let error = ending.error { recordError(error) }

@@ -26,7 +26,7 @@
             var attributes: SpanAttributes = [:]
             attributes["resilience.policy"] = event.policy.onOneLine
             if let pipeline = event.pipeline { attributes["resilience.pipeline"] = pipeline.onOneLine }
-            for field in EventField.fields(of: event) { attributes.set(field) }
+            attributes.set(event.fields)
             span.addEvent(
                 SpanEvent(name: "\(event.policy).\(event.detail.kind)".onOneLine, attributes: attributes))
         }

@@ -90,6 +90,22 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         }
     }
 
+    public var fields: EventFields {
+        switch self {
+        case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count): ["count": count]
+        case .coalesced(let id, _, _), .dropped(let id), .duplicate(let id), .attempted(let id), .delivered(let id),
+            .cancelled(let id):
+            ["mutation": id]
+        case .failed(let id, let failures, let error): ["mutation": id, "failures": failures, "error": error]
+        case .suspected(let id, let claims): ["mutation": id, "claims": claims]
+        case .died(let id, let error): ["mutation": id, "error": error]
+        case .paused(let length): ["wait": length]
+        case .pausedByHand(let length): ["wait": length]
+        case .offline(let error), .storeFailed(let error): ["error": error]
+        case .resumed, .lockedOut, .drained: [:]
+        }
+    }
+
     public var description: String {
         switch self {
         case .enqueued(let count): "\(count) enqueued"

@@ -9,7 +9,7 @@ public import Resilience
 /// The state of a ``SyncQueue``, for a user interface.
 ///
 /// It is written with durations in seconds, and the end of a pause in nanoseconds on the queue's time base.
-public struct SyncStatus: Sendable, Hashable, Codable {
+public struct SyncStatus: PolicyStatusDetail {
     /// The number of mutations that are not yet acknowledged.
     public let pending: Int
     /// The bytes of their payloads.
@@ -71,6 +71,47 @@ public struct SyncStatus: Sendable, Hashable, Codable {
         self.estimatedTimeLeft = estimatedTimeLeft
     }
 
+    /// Whether the queue is not paused.
+    public var isAllowed: Bool { pausedUntil == nil && !isPausedByHand }
+
+    public static var kind: String { "queue" }
+
+    private func pausedFor(at now: MonotonicInstant) -> Duration? {
+        pausedUntil.map { now.duration(to: $0) }.flatMap { $0 > .zero ? $0 : nil }
+    }
+
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        let pausedFor = pausedFor(at: now)
+        if isPausedByHand { return PolicyCondition("paused by hand", .degraded, timeLeft: pausedFor) }
+        if let pausedFor { return PolicyCondition("paused", .degraded, timeLeft: pausedFor) }
+        return PolicyCondition(isFlushing ? "sending" : "idle", .up)
+    }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading("sync_pending", "Mutations that are not acknowledged.", title: "pending", pending),
+            StatusReading(
+                "sync_bytes", "Bytes of the payloads of those mutations.", title: bytes > 0 ? "size" : nil,
+                unit: .bytes,
+                bytes),
+            StatusReading(
+                "sync_in_flight", "Mutations that were sent and not answered.", title: "in flight", inFlight),
+            StatusReading("sync_dead", "Dead mutations.", title: "dead", dead),
+            StatusReading(
+                "sync_oldest_age_seconds", "How long the first pending mutation has waited.",
+                title: oldestAge == nil ? nil : "oldest", unit: .since, oldestAge ?? .zero),
+            StatusReading(
+                "sync_rate", "Requests per second that the server is believed to allow.", title: "pace",
+                unit: .perSecond,
+                rate),
+            StatusReading(
+                "sync_paused_seconds", "How much longer a sync queue sends nothing.", pausedFor(at: now) ?? .zero),
+            StatusReading(
+                "sync_time_left_seconds", "How long until nothing is pending, as estimated.", title: "time left",
+                pending > 0 ? estimatedTimeLeft : nil),
+        ]
+    }
+
     private enum CodingKeys: String, CodingKey {
         case pending, bytes, dead, deadBytes, inFlight, isFlushing, isPausedByHand, rate, nextDue
         case pausedUntil = "pausedUntilNanoseconds"
@@ -79,7 +120,10 @@ public struct SyncStatus: Sendable, Hashable, Codable {
     }
 }
 
-extension SyncQueue {
+extension SyncQueue: StoredStatusReporting {
+    public var clock: any TimeBase { pipeline.timeBase }
+    public func readStatus() async throws -> any PolicyStatusDetail { try await status }
+
     /// The rate that the other side is believed to allow, in requests per second; nil until its 429s have shown it,
     /// which takes at least two, or a quota with a limit and a window was noted.
     public var rate: Double? { state.withLock { $0.machine.pace.rate } }

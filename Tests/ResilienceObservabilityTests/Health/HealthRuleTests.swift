@@ -9,18 +9,18 @@ import Testing
         let optional: HealthStatus
         let required: HealthStatus
         var policies: [PolicyHealth] = []
-        var queue: QueueHealth?
+        var problem: String?
 
         init(
             _ description: String, _ optional: HealthStatus, _ required: HealthStatus,
-            _ detail: (any PolicyStatusDetail)? = nil, queue: QueueHealth? = nil
+            _ detail: (any PolicyStatusDetail)? = nil, problem: String? = nil
         ) {
             testDescription = description
             (self.optional, self.required) = (optional, required)
             if let detail {
                 policies = [PolicyHealth(PolicyStatus(policy: "p", detail: detail), at: now)]
             }
-            self.queue = queue
+            self.problem = problem
         }
     }
 
@@ -93,12 +93,12 @@ import Testing
         Case("a hedge without a copy left", .up, .up, HedgeStatus(delay: nil, samples: 0, hedgesLeft: 0)),
         Case("a policy of one's own that lets calls through", .up, .up, OwnStatus(isAllowed: true)),
         Case("a policy of one's own that does not", .degraded, .degraded, OwnStatus(isAllowed: false)),
-        Case("a queue", .up, .up, queue: QueueHealth(SyncStatus(pending: 9), at: now)),
+        Case("a queue", .up, .up, SyncStatus(pending: 9)),
         Case(
             "a paused queue", .degraded, .degraded,
-            queue: QueueHealth(SyncStatus(pending: 9, pausedUntil: now + .seconds(1)), at: now)),
-        Case("a pause that is over", .up, .up, queue: QueueHealth(SyncStatus(pending: 9, pausedUntil: now), at: now)),
-        Case("a queue whose store fails", .degraded, .down, queue: QueueHealth(problem: "disk full")),
+            SyncStatus(pending: 9, pausedUntil: now + .seconds(1))),
+        Case("a pause that is over", .up, .up, SyncStatus(pending: 9, pausedUntil: now)),
+        Case("a queue whose store fails", .degraded, .down, problem: "disk full"),
     ]
 
     private static let now = MonotonicInstant(nanoseconds: 1_000_000_000)
@@ -107,7 +107,7 @@ import Testing
     func standard(one: Case) {
         for (isRequired, expected) in [(false, one.optional), (true, one.required)] {
             let component = HealthComponent(
-                id: "0", name: "c", isRequired: isRequired, policies: one.policies, queue: one.queue)
+                id: "0", name: "c", isRequired: isRequired, policies: one.policies, problem: one.problem)
             #expect(HealthRule.standard.status(of: component) == expected)
         }
     }

@@ -17,11 +17,20 @@
             Set(String(text).matches(of: /resilience_[a-z_]+/).map { String($0.output) })
         }
 
-        private static var exported: [String: MetricName] {
-            var exported: [String: MetricName] = [:]
-            for name in MetricName.allCases {
-                let endings = name.kind == .histogram ? ["_bucket", "_sum", "_count"] : [""]
-                for ending in endings { exported[name.rawValue + ending] = name }
+        /// What a service has that uses everything.
+        private static let shown =
+            EveryGauge.metrics + [
+                .calls, .callDuration, .callAttempts, .attempts, .attemptDuration, .waitDuration, .events, .statusKnown,
+            ]
+        /// What only a report has.
+        private static let ofReport: [Metric] = [
+            .healthStatus, .components, .componentsOmitted, .componentStatus, .eventsUncounted,
+        ]
+        private static var exported: [String: Metric] {
+            var exported: [String: Metric] = [:]
+            for metric in shown + ofReport {
+                let endings = metric.kind == .histogram ? ["_bucket", "_sum", "_count"] : [""]
+                for ending in endings { exported[metric.name + ending] = metric }
             }
             return exported
         }
@@ -46,8 +55,7 @@
             #expect(expressions.count > 10)
             let used = Set(expressions.flatMap { Self.names(in: $0) })
             #expect(used.subtracting(Self.exported.keys) == [])
-            let missing = Set(MetricName.allCases.filter { !$0.isOfReport }).subtracting(
-                used.compactMap { Self.exported[$0] })
+            let missing = Set(Self.shown).subtracting(used.compactMap { Self.exported[$0] }).map(\.name)
             #expect(missing == [], "the dashboard does not show them")
         }
 
@@ -72,12 +80,12 @@
             let guide = try Self.text(
                 "Sources/ResilienceObservability/ResilienceObservability.docc/LogsMetricsTracesGuide.md")
             let rows = guide.split(separator: "\n").filter { $0.hasPrefix("| `resilience_") }
-            for name in MetricName.allCases {
-                let labels = name.labels.map { "`\($0)`" }.joined(separator: ", ")
-                let isThere = rows.contains { $0.hasPrefix("| `\(name.rawValue)` |") && $0.contains("| \(labels) |") }
-                #expect(isThere, "\(name.rawValue)")
+            for metric in Self.shown + Self.ofReport {
+                let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
+                let isThere = rows.contains { $0.hasPrefix("| `\(metric.name)` |") && $0.contains("| \(labels) |") }
+                #expect(isThere, "\(metric.name) \(metric.help)")
             }
-            #expect(rows.count == MetricName.allCases.count)
+            #expect(rows.count == Self.shown.count + Self.ofReport.count)
         }
 
         // MARK: What the shipped route answers
@@ -170,9 +178,11 @@
                 try await pipeline.run {}
                 for _ in 0..<3 { _ = try? await pipeline.run { throw Lost() } }
             }
-            metrics.watch(pipeline)
-            metrics.watch(cache)
-            metrics.watch(alone)
+            metrics.watch {
+                pipeline
+                cache
+                alone
+            }
             await metrics.sample()
             let report = await HealthMonitor("s") {
                 pipeline
@@ -180,7 +190,7 @@
                 alone
             }.report()
             let read = try ExpositionParser(report.prometheusText(counts: counter.counts))
-            let own = Set(MetricName.allCases.filter(\.isOfReport).map(\.rawValue))
+            let own = Set(Self.ofReport.map(\.name))
             func line(_ name: String, _ labels: [String: String], _ value: Double) -> String {
                 "\(name) \(labels.sorted { $0.key < $1.key }) \(value)"
             }

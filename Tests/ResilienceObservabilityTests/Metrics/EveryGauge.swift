@@ -9,7 +9,7 @@ enum EveryGauge {
 
     static var components: [HealthComponent] {
         let details: [any PolicyStatusDetail] = [
-            CircuitBreakerStatus(state: .open, failureCount: 5, timeRemaining: .seconds(3)),
+            CircuitBreakerStatus(state: .open, failureCount: 5, callCount: 9, timeRemaining: .seconds(3)),
             ThrottleStatus(available: 3), AdaptiveThrottleStatus(calls: 9, accepted: 3, rejection: 0.5),
             BulkheadStatus(
                 limit: 4, inUse: 2, queueLimit: 9, queued: 1,
@@ -18,12 +18,25 @@ enum EveryGauge {
             HedgeStatus(delay: .seconds(1), samples: 100, hedgesLeft: 3), ChaosStatus(isOn: true),
             EndpointPoolStatus(endpoints: [EndpointStatus(endpoint: "10.0.0.1")]),
         ]
-        let policies = details.map { PolicyHealth(PolicyStatus(policy: "p", detail: $0), at: now) }
         let flights = SingleFlightStatus(flights: 1, waiting: 2, abandoned: 0)
         return [
-            HealthComponent(id: "0", name: "pay", pipeline: "pay", policies: policies, retriesLeft: ["retry": 3]),
-            HealthComponent(id: "1", name: "c", cache: CacheStatus(count: 1, cost: 2, loads: flights)),
-            HealthComponent(id: "2", name: "q", queue: QueueHealth(SyncStatus(pending: 1, rate: 2), at: now)),
+            component("0", "pay", pipeline: "pay", details + [RetryStatus(retriesLeft: 3)]),
+            component("1", "c", [CacheStatus(count: 1, cost: 2, loads: flights)]),
+            component("2", "q", [SyncStatus(pending: 1, rate: 2, estimatedTimeLeft: .seconds(1))], isStored: true),
         ]
+    }
+
+    private static func component(
+        _ id: String, _ name: String, pipeline: String? = nil, _ details: [any PolicyStatusDetail],
+        isStored: Bool = false
+    ) -> HealthComponent {
+        HealthComponent(
+            id: id, name: name, pipeline: pipeline, isRequired: false,
+            policies: details.map { PolicyHealth(PolicyStatus(policy: "p", detail: $0), at: now) }, isStored: isStored)
+    }
+
+    /// All gauges that this package's statuses tell.
+    static var metrics: [Metric] {
+        Set(components.flatMap(\.policies).flatMap(\.readings).map { Metric($0) }).sorted()
     }
 }

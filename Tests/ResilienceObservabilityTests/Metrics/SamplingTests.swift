@@ -37,7 +37,7 @@
                 bulkhead
             }
             let metrics = ResilienceMetrics(factory: backend)
-            metrics.watch(pipeline)
+            metrics.watch { pipeline }
             let permit = try bulkhead.acquire()
             await metrics.sample()
             #expect(try circuit("closed") == 1 && circuit("open") == 0 && circuit("half_open") == 0)
@@ -59,8 +59,8 @@
                 lifetime: CacheLifetime(freshFor: .seconds(1)), maxCost: 9, costOf: { $0 }, timeBase: clock)
             let flights = SingleFlight<String, Int>("own", timeBase: clock)
             let metrics = ResilienceMetrics(factory: backend)
-            metrics.watch(cache)
-            metrics.watch(flights)
+            metrics.watch { cache }
+            metrics.watch { flights }
             cache.store(2, for: "a")
             cache.store(5, for: "b")
             let of: (String, String) = ("pipeline", "none")
@@ -84,9 +84,9 @@
             }
             let breakers = CircuitBreakerRegistry<String>(timeBase: clock) { CircuitBreaker($0, timeBase: clock) }
             let metrics = ResilienceMetrics(factory: backend)
-            metrics.watch(pipelines)
-            metrics.watch(breakers)
-            metrics.watch(CircuitBreaker("alone", timeBase: clock))
+            metrics.watch { pipelines }
+            metrics.watch { breakers }
+            metrics.watch { CircuitBreaker("alone", timeBase: clock) }
             await metrics.sample()
             #expect(backend.meters(label: "resilience_circuits").count == 3)
             _ = (pipelines["/a"], breakers["/b"])
@@ -98,46 +98,45 @@
         @Test("policies with the same names are added up: the gauge is the number of circuits")
         func same() async throws {
             let metrics = ResilienceMetrics(factory: backend)
-            for _ in 0..<3 { metrics.watch(CircuitBreaker("breaker", timeBase: clock)) }
+            for _ in 0..<3 { metrics.watch { CircuitBreaker("breaker", timeBase: clock) } }
             await metrics.sample()
             #expect(try circuit("closed", in: "none") == 3)
         }
 
-        private static func health(_ policy: String, _ detail: some PolicyStatusDetail) -> PolicyHealth {
-            PolicyHealth(PolicyStatus(policy: policy, detail: detail), at: MonotonicInstant(nanoseconds: 0))
+        private static func circuit(_ policy: String) -> HealthComponent {
+            let status = PolicyStatus(policy: policy, detail: CircuitBreakerStatus(state: .open, failureCount: 5))
+            return HealthComponent(
+                id: "", name: "x", pipeline: "x",
+                policies: [PolicyHealth(status, at: MonotonicInstant(nanoseconds: 0))])
         }
 
         @Test("a gauge of what is gone is removed, so that an evicted circuit does not stay open for ever")
         func gone() async throws {
-            let open = Locked(true)
-            let metrics = ResilienceMetrics(factory: backend)
-            metrics.add { readings in
-                guard open.withLock({ $0 }) else { return }
-                readings.add(Self.health("b", CircuitBreakerStatus(state: .open, failureCount: 5)), in: "x")
+            let breakers = CircuitBreakerRegistry<String>(capacity: 1, timeBase: clock) {
+                CircuitBreaker($0, timeBase: clock)
             }
-            await metrics.sample()
-            #expect(backend.meters.count == 4)
-            open.withLock { $0 = false }
-            await metrics.sample()
-            #expect(backend.meters.isEmpty)
-            // It comes back, with gauges that the backend knows.
-            open.withLock { $0 = true }
-            await metrics.sample()
-            #expect(try backend.meters.count == 4 && circuit("open", "b") == 1)
+            let metrics = ResilienceMetrics(factory: backend)
+            metrics.watch { breakers }
+            // When one comes back, it has gauges that the backend knows.
+            for key in ["a", "b", "a"] {
+                _ = breakers[key]
+                await metrics.sample()
+                #expect(try backend.meters.count == 4 && circuit("closed", key, in: "none") == 1, "\(key)")
+            }
         }
 
         @Test("an unbounded number of names is a bounded number of gauges; the rest is added up")
-        func bounded() {
+        func bounded() throws {
             var readings = GaugeReadings()
-            for number in 100..<200 {
-                readings.add(Self.health("\(number)", CircuitBreakerStatus(state: .open, failureCount: 1)), in: "x")
-            }
+            for number in 100..<200 { readings.add(Self.circuit("\(number)")) }
             let known: Set<[String]> = [["x", "150"], ["x", "199"]]
             let bounded = readings.bounded(to: 3, preferring: known)
             #expect(
                 Set(bounded.keys.map(\.names)) == [["x", "150"], ["x", "199"], ["x", "100"], ["other", "other"]])
-            #expect(bounded[GaugeKey(metric: .circuits, values: ["other", "other", "open"])] == 97)
-            #expect(bounded[GaugeKey(metric: .circuitFailures, values: ["other", "other"])] == 97)
+            let others = Dictionary(
+                uniqueKeysWithValues: bounded.filter { $0.key.names == ["other", "other"] }
+                    .map { ("\($0.key.metric.name) \($0.key.state ?? "")", $0.value) })
+            #expect(others["resilience_circuits open"] == 97 && others["resilience_circuit_failures "] == 97 * 5)
         }
 
         @Test("a sync queue shows its depth, age and rate")
@@ -151,11 +150,11 @@
             date.withLock { $0 += 30 }
             clock.advance(by: .seconds(30))
             let metrics = ResilienceMetrics(factory: backend)
-            metrics.watch(queue)
+            metrics.watch { queue }
             await metrics.sample()
-            #expect(try gauge("resilience_sync_pending", ("queue", "outbox")) == 1)
-            #expect(try gauge("resilience_sync_oldest_age_seconds", ("queue", "outbox")) == 30)
-            #expect(try gauge("resilience_sync_dead", ("queue", "outbox")) == 0)
+            #expect(try gauge("resilience_sync_pending", ("pipeline", "none"), ("policy", "outbox")) == 1)
+            #expect(try gauge("resilience_sync_oldest_age_seconds", ("pipeline", "none"), ("policy", "outbox")) == 30)
+            #expect(try gauge("resilience_sync_dead", ("pipeline", "none"), ("policy", "outbox")) == 0)
             // Not known before a 429.
             #expect(backend.meters(label: "resilience_sync_rate").isEmpty)
         }
@@ -163,26 +162,34 @@
         @Test("the loop samples at once, after each interval, and not after it was cancelled")
         func loop() throws {
             let clock = clock
-            let samples = Locked(0)
+            let counted = Counted()
             let metrics = ResilienceMetrics(factory: backend)
-            metrics.add { _ in samples.withLock { $0 += 1 } }
+            metrics.watch { counted }
             try clock.run {
                 let task = Task { await metrics.run(every: .seconds(10), on: clock) }
                 await clock.runUntilIdle()
-                #expect(samples.withLock { $0 } == 1)
+                #expect(counted.readings.withLock { $0 } == 1)
                 try await clock.sleep(for: .seconds(25))
-                #expect(samples.withLock { $0 } == 3)
+                #expect(counted.readings.withLock { $0 } == 3)
                 task.cancel()
                 await task.value
                 try await clock.sleep(for: .seconds(100))
             }
-            #expect(samples.withLock { $0 } == 3)
+            #expect(counted.readings.withLock { $0 } == 3)
+        }
+
+        private final class Counted: Policy, StatusReporting {
+            let readings = Locked(0)
+            var status: ChaosStatus {
+                readings.withLock { $0 += 1 }
+                return ChaosStatus(isOn: false)
+            }
         }
 
         @Test("many samples at once end, and show the state")
         func together() async throws {
             let metrics = ResilienceMetrics(factory: backend)
-            metrics.watch(CircuitBreaker("breaker", timeBase: clock))
+            metrics.watch { CircuitBreaker("breaker", timeBase: clock) }
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<16 { group.addTask { await metrics.sample() } }
             }

@@ -303,7 +303,7 @@ import Testing
             let isAllowed: Bool
             static var kind: String { "own" }
         }
-        struct Telling: StatusReporting {
+        struct Telling: Policy, StatusReporting {
             let status: Status
         }
         struct Forecasting: Policy {
@@ -324,7 +324,7 @@ import Testing
             limit: .perSecond(1, burst: 3), maxWait: .seconds(2), holdOnThrottled: true, timeBase: clock)
         let bulkhead = Bulkhead(limit: 2, timeBase: clock)
         let waiting = Bulkhead("waiting", limit: 2, queue: 1, maxWait: .seconds(1), timeBase: clock)
-        let policies: [any StatusReporting] = [breaker, throttle, bulkhead, waiting]
+        let policies: [any Policy & StatusReporting] = [breaker, throttle, bulkhead, waiting]
         let permits = HeldPermits()
         for _ in 0..<300 {
             if Int.random(in: 0..<4, using: &generator) == 0 {

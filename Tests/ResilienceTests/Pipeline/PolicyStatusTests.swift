@@ -156,7 +156,7 @@ import Testing
         #expect(throws: DecodingError.self) { try decoder.decode(BulkheadStatus.self, from: Data(json.utf8)) }
     }
 
-    private struct Maintenance: StatusReporting {
+    private struct Maintenance: Policy, StatusReporting {
         struct Status: PolicyStatusDetail {
             static let kind = "maintenance"
             var isAllowed: Bool

@@ -1,0 +1,82 @@
+/// The details of an event by name, as a log line's metadata and a span's attributes have them.
+///
+/// ```swift
+/// ["failures": count, "failure_limit": limit, "break": length]
+/// ```
+///
+/// A name is in lower case, with underscores; one whose value is nil is left out.
+public struct EventFields: Sendable, Hashable, Sequence, ExpressibleByDictionaryLiteral {
+    /// One detail.
+    public struct Field: Sendable, Hashable {
+        /// The name.
+        public let name: String
+        /// The value.
+        public let value: EventFieldValue
+    }
+
+    private var fields: [Field]
+
+    /// Creates fields from names and values, in order.
+    /// - Parameter elements: The names and values. One that is nil is left out.
+    public init(dictionaryLiteral elements: (String, (any EventFieldConvertible)?)...) {
+        fields = elements.compactMap { name, value in value.map { Field(name: name, value: $0.eventFieldValue) } }
+    }
+
+    /// Returns the fields, and then those of others.
+    /// - Parameters:
+    ///   - lhs: The first fields.
+    ///   - rhs: The further ones.
+    public static func + (lhs: EventFields, rhs: EventFields) -> EventFields {
+        var sum = lhs
+        sum.fields += rhs.fields
+        return sum
+    }
+
+    public func makeIterator() -> IndexingIterator<[Field]> { fields.makeIterator() }
+}
+
+/// The value of a detail of an event.
+public enum EventFieldValue: Sendable, Hashable {
+    case text(String)
+    case integer(Int)
+    /// Written in milliseconds, under a name that ends in `_ms`.
+    case duration(Duration)
+}
+
+/// What can be the value of a detail of an event: `String`, `Int` and `Duration`.
+public protocol EventFieldConvertible: Sendable {
+    /// The value.
+    var eventFieldValue: EventFieldValue { get }
+}
+
+extension String: EventFieldConvertible {
+    public var eventFieldValue: EventFieldValue { .text(self) }
+}
+
+extension Int: EventFieldConvertible {
+    public var eventFieldValue: EventFieldValue { .integer(self) }
+}
+
+extension Duration: EventFieldConvertible {
+    public var eventFieldValue: EventFieldValue { .duration(self) }
+}
+
+extension Verdict {
+    /// The details that an event about a verdict has: its kind, and for how long the other side asked to wait.
+    public var fields: EventFields { ["verdict": "\(kind)", "retry_after": retryAfter] }
+}
+
+extension FailureDetail {
+    /// The details that an event has of what failed: as one text, and in its parts.
+    public var fields: EventFields {
+        [
+            "failure": description, "error_type": type, "error_code": code, "host": host, "failed_by": policy,
+            "status": status,
+        ]
+    }
+}
+
+extension PolicyEvent {
+    /// The details of what happened, and of what failed.
+    public var fields: EventFields { failure.map { detail.fields + $0.fields } ?? detail.fields }
+}

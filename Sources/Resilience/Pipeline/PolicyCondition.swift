@@ -1,0 +1,132 @@
+/// How well a policy is, in a word that people know. A health report, the live page and an alert show it.
+public struct PolicyCondition: Sendable, Hashable {
+    /// How much the condition matters.
+    public enum Level: String, Sendable, Hashable, Codable, CaseIterable {
+        /// All is well.
+        case up
+        /// It does nothing now, or nobody uses it.
+        case off
+        /// It is used to its limit, which is a part of normal work: calls may have to wait.
+        case busy
+        /// Somebody has set it so by hand, and calls get through.
+        case byHand
+        /// It holds up or rejects calls in a way that is no part of normal work.
+        case degraded
+        /// No call gets through: what is behind it does not work.
+        case down
+    }
+
+    /// The condition in a word or a few, such as "half-open".
+    public let state: String
+    /// How much it matters.
+    public let level: Level
+    /// How much longer it lasts; nil if that is not known.
+    public let timeLeft: Duration?
+
+    /// Creates a condition.
+    /// - Parameters:
+    ///   - state: The condition in a word or a few.
+    ///   - level: How much it matters.
+    ///   - timeLeft: How much longer it lasts; nil, the default, if that is not known.
+    public init(_ state: String, _ level: Level, timeLeft: Duration? = nil) {
+        self.state = state
+        self.level = level
+        self.timeLeft = timeLeft
+    }
+}
+
+/// A number that a status tells: a gauge of metrics, and a figure on the live page.
+public struct StatusReading: Sendable, Hashable {
+    /// What the number is.
+    public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
+        case count, seconds, bytes, perSecond
+        /// 0 to 1.
+        case share
+        /// The seconds until something happens.
+        case until
+        /// The seconds since something has happened.
+        case since
+    }
+
+    /// The name, in lower case with underscores, such as "circuit_failures"; of seconds it ends in `_seconds`. Metrics
+    /// put `resilience_` before it.
+    public let name: String
+    /// What it shows, in one line.
+    public let help: String
+    /// What it is called where people see it; nil if only metrics have it.
+    public let title: String?
+    /// What the number is.
+    public let unit: Unit
+    /// The number; nil if it is unknown or has no limit: then the reading is left out.
+    public let value: Double?
+    /// What it is of at most; nil without a limit.
+    public let limit: Int?
+    /// The value of a label `state`, which tells several readings of one name apart; nil for none.
+    public let state: String?
+
+    /// Creates a reading.
+    /// - Parameters:
+    ///   - name: The name, in lower case with underscores.
+    ///   - help: What it shows, in one line.
+    ///   - title: What it is called where people see it; nil, the default, if only metrics have it.
+    ///   - unit: What the number is. Seconds of a `Duration` by default, and otherwise a count.
+    ///   - value: An `Int`, a `Double`, a `Duration` or a `Bool`. nil, one that is not finite, and `Int.max` leave the reading
+    ///     out.
+    ///   - limit: What it is of at most; nil, the default, and `Int.max` for no limit.
+    ///   - state: The value of a label `state`.
+    public init<Value: StatusNumber>(
+        _ name: String, _ help: String, title: String? = nil, unit: Unit? = nil, _ value: Value?, of limit: Int? = nil,
+        state: String? = nil
+    ) {
+        self.name = name
+        self.help = help
+        self.title = title
+        self.unit = unit ?? (Value.self == Duration.self ? .seconds : .count)
+        self.value = value?.statusNumber.flatMap { $0.isFinite ? $0 : nil }
+        self.limit = limit == .max ? nil : limit
+        self.state = state
+    }
+}
+
+/// What can be the number of a reading: `Int`, `Double`, `Duration` in seconds, and `Bool` as 1 or 0.
+public protocol StatusNumber {
+    /// The number; nil for none.
+    var statusNumber: Double? { get }
+}
+
+extension Int: StatusNumber {
+    public var statusNumber: Double? { self == .max ? nil : Double(self) }
+}
+
+extension Double: StatusNumber {
+    public var statusNumber: Double? { self }
+}
+
+extension Duration: StatusNumber {
+    public var statusNumber: Double? { writtenSeconds }
+}
+
+extension Bool: StatusNumber {
+    public var statusNumber: Double? { self ? 1 : 0 }
+}
+
+/// What can be done by hand with a policy in its present state, for an operator's page.
+public struct PolicyAction: Sendable, Hashable, Encodable {
+    /// What ``StatusReporting/perform(_:)`` is given.
+    public let name: String
+    /// What a button says.
+    public let title: String
+    /// What is asked before it is done. `%` stands for the policy's name.
+    public let question: String
+
+    /// Creates an action.
+    /// - Parameters:
+    ///   - name: What ``StatusReporting/perform(_:)`` is given.
+    ///   - title: What a button says.
+    ///   - question: What is asked before it is done. `%` stands for the policy's name.
+    public init(_ name: String, _ title: String, _ question: String) {
+        self.name = name
+        self.title = title
+        self.question = question
+    }
+}
