@@ -48,7 +48,7 @@
             }
             let fleet = Fleet(
                 "trial", engine: Counted(engine: engine, recorder: recorder), leaseTime: plan.lease,
-                engineLimit: plan.engineLimit, observers: observers)
+                engineLimit: plan.engineLimit, expectedMembers: plan.members, observers: observers)
             throttle = Throttle(
                 "shared", limit: .perSecond(Plan.rate, burst: Plan.burst), in: fleet, whenAway: plan.fallback)
         }

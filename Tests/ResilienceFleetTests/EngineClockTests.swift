@@ -35,7 +35,7 @@
         /// Two members that want all they can get, and one that is gone after a second. A 429 at 1 s holds all for a second;
         /// then a rate has a ramp of a second.
         /// - Returns: The permits that were granted up to each twentieth of a second.
-        private func flow(_ limit: ThrottleLimit, _ key: String, _ jumps: [Jump]) throws -> [Int] {
+        private func flow(_ limits: [ThrottleLimit], _ key: String, _ jumps: [Jump]) throws -> [Int] {
             var (granted, sums) = (0, [Int]())
             var gates = [LeaseAnswer.Gate](repeating: .open, count: 3)
             for step in 0..<300 {
@@ -47,7 +47,7 @@
                     if gates[member] == .probing { ask.probeEnd = .well }
                     let words = try run(
                         .throttle, key,
-                        ask.arguments(member: "m\(member)", limit: limit, ramp: .seconds(1), lease: Self.lease),
+                        ask.arguments(member: "m\(member)", limits: limits, ramp: .seconds(1), lease: Self.lease),
                         at: time,
                         jumps)
                     let answer = try #require(LeaseAnswer(words, to: ask), "\(words)")
@@ -61,11 +61,12 @@
         @Test(
             "a limit flows as if the clock had not jumped, and lets through a burst more for each jump at most",
             arguments: [
-                ThrottleLimit.perSecond(100, burst: 10), .fixedWindow(20, per: .seconds(1)),
-                .slidingWindow(20, per: .seconds(1)),
-            ])
-        func throttle(limit: ThrottleLimit) throws {
-            let usual = try flow(limit, "usual", [])
+                [.perSecond(100, burst: 10)], [.fixedWindow(20, per: .seconds(1))],
+                [.slidingWindow(20, per: .seconds(1))],
+                [.perSecond(100, burst: 10), .fixedWindow(20, per: .seconds(1)), .slidingWindow(60, per: .seconds(3))],
+            ] as [[ThrottleLimit]])
+        func throttle(limits: [ThrottleLimit]) throws {
+            let usual = try flow(limits, "usual", [])
             // The most at once, beside the flow of a lease.
             let burst = 22
             var random = SeededGenerator(seed: 36)
@@ -75,7 +76,7 @@
                 let at = Duration.milliseconds(Int.random(in: 0...3_500, using: &random))
                 let again = Duration.milliseconds(Int.random(in: 100...1_500, using: &random))
                 let jumps = [Jump(at: at, by: by), Jump(at: at + again, by: .zero - by)]
-                let got = try flow(limit, "k\(round)", jumps)
+                let got = try flow(limits, "k\(round)", jumps)
                 for (index, (got, usual)) in zip(got, usual).enumerated() {
                     #expect(got >= usual - burst, "after \(index + 1) tenths of a second: \(jumps)")
                     // A hold is over when the clock has jumped beyond its end, a ramp too.
@@ -107,7 +108,7 @@
                 return [
                     try run(
                         .throttle, "t",
-                        throttle.arguments(member: member, limit: limit, ramp: .zero, lease: Self.lease),
+                        throttle.arguments(member: member, limits: [limit], ramp: .zero, lease: Self.lease),
                         at: time, jumps)[2],
                     try run(
                         .breaker, "c", report.arguments(of: member, in: circuit, rule: FleetTripRule()), at: time, jumps

@@ -201,15 +201,16 @@
         @Test(
             "of permits by hand, one a second, only the first is missed, and when nobody calls any more nobody asks",
             arguments: [
-                ThrottleLimit.perSecond(100, burst: 10), .fixedWindow(100, per: .seconds(3_600)),
-                .fixedWindow(1, per: .seconds(1)), .slidingWindow(100, per: .seconds(3_600)),
-                .slidingWindow(100, per: .seconds(60)), .slidingWindow(5, per: .seconds(1)),
-            ])
-        func byHand(limit: ThrottleLimit) throws {
+                [.perSecond(100, burst: 10)], [.fixedWindow(100, per: .seconds(3_600))],
+                [.fixedWindow(1, per: .seconds(1))], [.slidingWindow(100, per: .seconds(3_600))],
+                [.slidingWindow(100, per: .seconds(60))], [.slidingWindow(5, per: .seconds(1))],
+                [.perSecond(100, burst: 10), .fixedWindow(100, per: .seconds(3_600))],
+            ] as [[ThrottleLimit]])
+        func byHand(limits: [ThrottleLimit]) throws {
             let world = try FleetWorld()
             let clock = world.clock
             try clock.run { () async throws in
-                let throttle = Throttle("t", limit: limit, in: world.fleet())
+                let throttle = Throttle("t", limit: limits[0], and: Array(limits.dropFirst()), in: world.fleet())
                 // At no time at which what is at hand ends, and is asked for anew.
                 try await clock.sleep(for: .milliseconds(347))
                 for _ in 0..<2 {
@@ -353,6 +354,58 @@
                     if (try? await wide.run { () async throws in }) != nil { went += 1 }
                 }
                 #expect(went == 20)
+            }
+        }
+
+        /// Ten callers of each throttle that call again and again until a time, and when their calls went.
+        private func timesOfCalls(_ throttles: [Throttle], until end: Duration, on world: FleetWorld) async
+            -> [Duration]
+        {
+            let clock = world.clock
+            let began = clock.now
+            world.log.withLock { $0 = [] }
+            await withTaskGroup { group in
+                for throttle in throttles {
+                    for caller in 0..<10 {
+                        group.addTask(executorPreference: clock.taskExecutor) {
+                            while began.duration(to: clock.now) < end {
+                                _ = try? await throttle.run { () async throws in
+                                    world.log.withLock { $0.append((caller, clock.now)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            return world.log.withLock { $0 }.map { began.duration(to: $0.time) }.filter { $0 < end }
+        }
+
+        @Test("calls that wait for several limits at once exceed none of them, with the engine and without")
+        func severalLimitsAtOnce() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            try clock.run { () async throws in
+                let limits: (ThrottleLimit, ThrottleLimit) = (
+                    .perSecond(10, burst: 2), .fixedWindow(60, per: .seconds(20))
+                )
+                let throttles = (0..<2).map { _ in
+                    Throttle(
+                        "t", limit: limits.1, and: [limits.0, .unlimited], in: world.fleet(), maxWait: .seconds(30))
+                }
+                #expect(throttles[0].settings.limit == limits.0)
+                // From the beginning of a window of the engine's clock, beyond that of two more, and without it.
+                let tooFar = clock.now.nanoseconds % 20_000_000_000
+                try await clock.sleep(for: .seconds(20) - .nanoseconds(tooFar))
+                for isUp in [true, false] {
+                    world.isUp.withLock { $0 = isUp }
+                    let times = await timesOfCalls(throttles, until: .seconds(50), on: world)
+                    #expect((isUp ? 170...180 : 130...182).contains(times.count), "\(times.count)")
+                    for (index, time) in times.enumerated() {
+                        let second = times[index...].prefix { $0 < time + .seconds(1) }.count
+                        #expect(second <= 10 + 2 + 2, "\(second) from \(time)")
+                    }
+                    try await clock.sleep(for: .seconds(10))
+                }
             }
         }
 

@@ -16,14 +16,14 @@
         init() throws { bench = try ScriptBench() }
 
         func ask(
-            _ wanted: Int, by member: String = "a", of limit: ThrottleLimit, after time: Duration = .zero,
-            lease: Duration = .milliseconds(100), ramp: Duration = .zero,
+            _ wanted: Int, by member: String = "a", of limit: ThrottleLimit, and others: [ThrottleLimit] = [],
+            after time: Duration = .zero, lease: Duration = .milliseconds(100), ramp: Duration = .zero,
             _ change: (inout LeaseStateMachine.Ask) -> Void = { _ in }
         ) throws -> LeaseAnswer {
             let now = start + time
             var ask = LeaseStateMachine.Ask(wanted: wanted, time: now)
             change(&ask)
-            let arguments = ask.arguments(member: member, limit: limit, ramp: ramp, lease: lease)
+            let arguments = ask.arguments(member: member, limits: [limit] + others, ramp: ramp, lease: lease)
             let words = try bench.run(.throttle, "k", arguments, at: now.nanoseconds / 1_000)
             return try #require(LeaseAnswer(words, to: ask), "\(words)")
         }
@@ -144,6 +144,138 @@
                 let window = uses[index...].prefix { $0.0 < use.0 + .seconds(10) }
                 #expect(window.map(\.1).reduce(0, +) <= 20)
             }
+        }
+
+        @Test(
+            "of several limits, a permit is one of all or of none, the wait is the longest, and what comes back, does so to all"
+        )
+        func severalLimits() throws {
+            let limit = ThrottleLimit.perSecond(10, burst: 10)
+            let others: [ThrottleLimit] = [.fixedWindow(15, per: .seconds(60)), .slidingWindow(17, per: .seconds(10))]
+            let first = try ask(12, of: limit, and: others)
+            #expect((first.granted, first.wait, first.free) == (10, .milliseconds(100), 0))
+            let second = try ask(12, of: limit, and: others, after: .seconds(1))
+            #expect((second.granted, second.wait, second.free) == (5, .seconds(39), 0))
+            #expect(try ask(3, of: limit, and: others, after: .seconds(2)).granted == 0)
+            // The 3 were taken of none: two are left in the sliding window, and ten in the bucket.
+            let third = try ask(4, of: limit, and: others, after: .seconds(2)) {
+                ($0.returned, $0.returnedMark) = (4, second.mark)
+            }
+            #expect((third.granted, third.wait) == (4, .zero))
+            // The next fixed window, and nothing any more in the sliding one.
+            #expect(try ask(20, of: limit, and: others, after: .seconds(40)).granted == 10)
+            #expect(try ask(20, of: limit, and: others, after: .seconds(41)).granted == 5)
+            #expect(try ask(20, of: limit, and: others, after: .seconds(42)) { $0.isReset = true }.granted == 10)
+            #expect(try ask(20, of: limit, and: others, after: .seconds(43)).granted == 5)
+            #expect(try ask(20, of: limit, and: others, after: .seconds(44)).granted == 0)
+        }
+
+        /// What one member may take of a limit, by its definition.
+        struct OneLimit {
+            let limit: ThrottleLimit
+            let lease: Int
+            /// When permits were taken, in microseconds, and how many.
+            var taken: [(time: Int, count: Int)] = []
+            /// Only of a rate.
+            var level: Double
+            var latest: Int
+
+            init(_ limit: ThrottleLimit, lease: Int, at now: Int) {
+                (self.limit, self.lease, latest, level) = (limit, lease, now, Double(limit.most))
+            }
+
+            /// - Parameter slice: Of which sliding windows are made up.
+            mutating func free(at now: Int, slice: Int) -> Int {
+                switch limit.kind {
+                case .unlimited: return .max
+                case .rate(let rate, let burst):
+                    level += Double(now - latest) * Double(rate.calls) / Double(rate.period.microseconds)
+                    (level, latest) = (min(level, Double(burst)), now)
+                    return Int(level + 1e-6)
+                case .window(let calls, let period, let kind):
+                    let length = Int(period.microseconds)
+                    let width = (length / 50 + slice - 1) / slice * slice
+                    let counted = taken.filter {
+                        kind == .sliding
+                            ? ($0.time / width + 1) * width + lease + length > now : $0.time / length == now / length
+                    }
+                    return calls - counted.reduce(0) { $0 + $1.count }
+                }
+            }
+
+            mutating func take(_ count: Int, at now: Int) {
+                level -= Double(count)
+                taken.append((now, count))
+            }
+
+            /// Of what was taken last.
+            mutating func giveBack(_ count: Int) {
+                level += Double(count)
+                if !taken.isEmpty { taken[taken.count - 1].count -= count }
+            }
+        }
+
+        @Test(
+            "several limits grant what the tightest of them would, whatever was asked and given back before",
+            arguments: 0..<12 as Range<UInt64>)
+        func severalLimitsByDefinition(seed: UInt64) throws {
+            var random = SeededGenerator(seed: seed)
+            let choice: [ThrottleLimit] = [
+                .perSecond(10, burst: 20), .perMinute(200, burst: 50), .fixedWindow(30, per: .seconds(2)),
+                .fixedWindow(100, per: .seconds(10)), .slidingWindow(40, per: .seconds(4)),
+                .slidingWindow(120, per: .seconds(20)), .slidingWindow(500, per: .seconds(60)),
+            ]
+            let limits = Array(choice.shuffled(using: &random).prefix(Int.random(in: 2...4, using: &random)))
+            // The shortest window's.
+            let windows = limits.compactMap { if case .window(_, let period, _) = $0.kind { period } else { nil } }
+            let sliding = limits.compactMap { limit in
+                if case .window(_, let period, .sliding) = limit.kind { period } else { nil }
+            }
+            let slice = Int((windows.min() ?? .seconds(1)).microseconds) / 50
+            let lease = Int(min(.milliseconds(100), (sliding.min() ?? .seconds(60)) / 20).microseconds)
+            let origin = Int(start.nanoseconds / 1_000)
+            var models = limits.map { OneLimit($0, lease: lease, at: origin) }
+            var (time, last, granted) = (Duration.zero, (count: 0, mark: Int64(0)), 0)
+            for step in 0..<600 {
+                time += .milliseconds(Int.random(in: 0...(step % 50 == 0 ? 5_000 : 150), using: &random))
+                let wanted = Int.random(in: 0...12, using: &random)
+                let back = Int.random(in: 0...last.count, using: &random)
+                let answer = try ask(wanted, of: limits[0], and: Array(limits.dropFirst()), after: time) {
+                    ($0.returned, $0.returnedMark) = (back, last.mark)
+                }
+                let now = origin + Int(time.microseconds)
+                var least = wanted
+                for index in models.indices {
+                    _ = models[index].free(at: now, slice: slice)
+                    models[index].giveBack(back)
+                    least = min(least, models[index].free(at: now, slice: slice))
+                }
+                #expect(answer.granted == least, "\(limits), step \(step)")
+                #expect(answer.wait > .zero || answer.granted == wanted)
+                for index in models.indices { models[index].take(answer.granted, at: now) }
+                last = (answer.granted, answer.mark)
+                granted += answer.granted
+            }
+            #expect(granted > 200)
+        }
+
+        @Test("members that want more than several limits have get equal parts of the tightest")
+        func severalLimitsFairly() throws {
+            let others: [ThrottleLimit] = [
+                .slidingWindow(300, per: .seconds(10)), .fixedWindow(700, per: .seconds(20)),
+            ]
+            var got = [Int](repeating: 0, count: 3)
+            for step in 0..<2_000 {
+                for member in 0..<3 {
+                    got[member] += try ask(
+                        10, by: "m\(member)", of: .perSecond(100, burst: 20), and: others,
+                        after: .milliseconds(10 + 20 * step)
+                    ).granted
+                }
+            }
+            let total = got.reduce(0, +)
+            #expect((1_050...1_200).contains(total), "\(got)")
+            for count in got { #expect(abs(count - total / 3) < total / 10, "\(got)") }
         }
 
         @Test("without a limit everyone gets what he wants")

@@ -10,14 +10,17 @@ final class PermitLeaser: PermitSupply, FleetLink {
     private let fleet: Fleet
     private let key: String
     private let member: String
+    /// The limits beside the throttle's own.
+    private let others: [ThrottleLimit]
     private let fallback: FleetFallback
     private let state: Locked<State>
     private let loop: FleetLoop
 
-    init(fleet: Fleet, key: String, fallback: FleetFallback) {
+    init(fleet: Fleet, key: String, others: [ThrottleLimit] = [], fallback: FleetFallback) {
         self.fleet = fleet
         self.key = key
         member = fleet.makeMember()
+        self.others = others
         self.fallback = fallback
         state = Locked(State(machine: LeaseStateMachine(lease: fleet.leaseTime)))
         loop = FleetLoop(on: fleet.timeBase)
@@ -47,10 +50,10 @@ final class PermitLeaser: PermitSupply, FleetLink {
     }
 
     private func send(_ ask: LeaseStateMachine.Ask, for throttle: Throttle) async {
-        let limit = throttle.limitToSupply
+        let limits = [throttle.limitToSupply] + others
         do {
             let arguments = ask.arguments(
-                member: member, limit: limit, ramp: throttle.rampToSupply, lease: fleet.leaseTime)
+                member: member, limits: limits, ramp: throttle.rampToSupply, lease: fleet.leaseTime)
             let answer = try await fleet.run(.throttle, key: key, arguments: arguments) { LeaseAnswer($0, to: ask) }
             let now = fleet.timeBase.now
             fleet.note(members: answer.members)
@@ -65,7 +68,7 @@ final class PermitLeaser: PermitSupply, FleetLink {
                 return (state.machine.members.count, state.machine.next)
             }
             throttle.fall(
-                back: fallback, sharing: limit, by: fleet.divisor(known: members), until: next,
+                back: fallback, sharing: limits, by: fleet.divisor(known: members), until: next,
                 patience: fleet.timeToKnow)
         }
     }
@@ -73,12 +76,12 @@ final class PermitLeaser: PermitSupply, FleetLink {
 
 extension Throttle {
     fileprivate func fall(
-        back fallback: FleetFallback, sharing limit: ThrottleLimit, by members: Int, until next: MonotonicInstant,
+        back fallback: FleetFallback, sharing limits: [ThrottleLimit], by members: Int, until next: MonotonicInstant,
         patience: Duration
     ) {
         switch fallback {
         case .localShare:
-            standAlone(limit.share(of: members))
+            standAlone(ThrottleLimit.keepingAll(of: limits.map { $0.share(of: members) }))
         case .open:
             standAlone(.unlimited)
         case .closed:
@@ -107,21 +110,59 @@ extension ThrottleLimit {
     }
 }
 
+extension ThrottleLimit {
+    /// One limit that keeps all of these: of several, a rate so that each window has its burst and what flows in meanwhile.
+    static func keepingAll(of limits: [ThrottleLimit]) -> ThrottleLimit {
+        guard limits.count > 1 else { return limits.first ?? .unlimited }
+        let bursts = limits.compactMap { limit -> Int? in
+            switch limit.kind {
+            case .unlimited: nil
+            case .rate(_, let burst): burst
+            case .window(let calls, _, _): max(1, calls / 2)
+            }
+        }
+        let burst = bursts.min() ?? 1
+        let rates = limits.compactMap { limit -> (calls: Int, period: Duration)? in
+            switch limit.kind {
+            case .unlimited: nil
+            case .rate(let rate, _): (rate.calls, rate.period)
+            case .window(let calls, let period, _): (calls - burst + 1, period)
+            }
+        }
+        guard let slowest = rates.max(by: { $0.period / $0.calls < $1.period / $1.calls }) else { return .unlimited }
+        return .rate(slowest.calls, per: slowest.period, burst: burst)
+    }
+
+    /// The most that can go at once.
+    var most: Int {
+        switch kind {
+        case .unlimited: .max
+        case .rate(_, let burst): burst
+        case .window(let calls, _, _): calls
+        }
+    }
+}
+
 extension LeaseStateMachine.Ask {
     /// A double holds it exactly.
     private static let most = 1 << 50
 
     /// In the order in which the script reads them.
-    func arguments(member: String, limit: ThrottleLimit, ramp: Duration, lease: Duration) -> [String] {
-        var (kind, calls, period, burst, lease) = ("none", 1, Duration.seconds(1), 1, lease)
-        switch limit.kind {
-        case .unlimited: break
-        case .rate(let rate, let most): (kind, calls, period, burst) = ("rate", rate.calls, rate.period, most)
-        case .window(let most, let length, .fixed): (kind, calls, period) = ("fixed", most, length)
-        case .window(let most, let length, .sliding):
-            (kind, calls, period) = ("sliding", most, length)
-            // A permit stays in the window until its lease has left it, too.
-            lease = min(lease, period / 20)
+    /// - Parameter limits: One or more.
+    func arguments(member: String, limits: [ThrottleLimit], ramp: Duration, lease: Duration) -> [String] {
+        var lease = lease
+        let words = limits.map { limit in
+            var (kind, calls, period, burst) = ("none", 1, Duration.seconds(1), 1)
+            switch limit.kind {
+            case .unlimited: break
+            case .rate(let rate, let most): (kind, calls, period, burst) = ("rate", rate.calls, rate.period, most)
+            case .window(let most, let length, .fixed): (kind, calls, period) = ("fixed", most, length)
+            case .window(let most, let length, .sliding):
+                (kind, calls, period) = ("sliding", most, length)
+                // A permit stays in the window until its lease has left it, too.
+                lease = min(lease, period / 20)
+            }
+            return [kind, "\(calls)", "\(max(1, period.microseconds))", "\(burst)"]
         }
         let (held, counts): (Int64, Bool) =
             switch hold {
@@ -135,13 +176,13 @@ extension LeaseStateMachine.Ask {
             case .well: "well"
             case .unclear: "unclear"
             }
-        return [
-            member, kind, "\(calls)", "\(max(1, period.microseconds))", "\(burst)", "\(ramp.microseconds)",
+        return [member] + words[0] + [
+            "\(ramp.microseconds)",
             "\(max(1, lease.microseconds))", "\((max(lease * 20, .seconds(10))).microseconds)",
             "\(min(wanted, Self.most))",
             "\(min(returned, Self.most))", "\(returnedMark)", "\(held)", counts ? "1" : "0", end,
             wantsProbe ? "1" : "0", isReset ? "1" : "0",
-        ]
+        ] + words.dropFirst().joined()
     }
 }
 

@@ -20,6 +20,9 @@ extension Throttle {
     /// - Parameters:
     ///   - name: The name in events and errors, and of the limit in the fleet.
     ///   - limit: How many calls may go in which time, over all processes. Give it to all alike.
+    ///   - others: Further limits that hold for the same calls, such as one per hour beside one per second: a permit is
+    ///     one of all of them, or of none, and the wait is the longest. The limit that lets the fewest go at once is the one in
+    ///     the settings, the quota, and for `setRate`. While the engine is away, `.localShare` keeps them all with one rate.
     ///   - fleet: The processes.
     ///   - fallback: What the throttle does while the engine is away.
     ///   - maxWait: How long a call may wait for its turn; 0 or more.
@@ -30,13 +33,18 @@ extension Throttle {
     ///   - ramp: How long after a hold a rate grows from zero to the full rate; 0 or more. Windows have no ramp.
     ///   - observers: The observers that are told what this throttle does; nil for none at first.
     public convenience init(
-        _ name: String = "throttle", limit: ThrottleLimit, in fleet: Fleet,
+        _ name: String = "throttle", limit: ThrottleLimit, and others: [ThrottleLimit] = [], in fleet: Fleet,
         whenAway fallback: FleetFallback = .localShare,
         maxWait: Duration = .zero, queue: Int = 10_000, holdOnThrottled: Bool = false,
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, observers: PolicyObservers? = nil
     ) {
-        let leaser = PermitLeaser(fleet: fleet, key: fleet.key("throttle1", name), fallback: fallback)
+        // A call may cost no more than each lets go at once.
+        var others = ([limit] + others).filter { $0 != .unlimited }
+        let first = others.indices.min { others[$0].most < others[$1].most }
+        let limit = first.map { others.remove(at: $0) } ?? .unlimited
+        let leaser = PermitLeaser(
+            fleet: fleet, key: fleet.key("throttle1", name), others: others, fallback: fallback)
         let settings = Settings(
             limit: limit, maxWait: maxWait, queue: queue, holdOnThrottled: holdOnThrottled, holdBackoff: holdBackoff,
             maxHold: maxHold, earlyProbe: .zero, ramp: ramp)

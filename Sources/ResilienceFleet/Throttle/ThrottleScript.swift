@@ -13,16 +13,18 @@
 /// - `m:` and a member: its mark, when it was seen, and whether it got less than it wanted. `alive`, `hungry` and `due`
 ///   sum these up; they are counted anew at most twice in a lease, so that the cost of a step does not grow with the
 ///   fleet.
+/// - Further limits of the same calls have fields of their own, with their number at the end (`level2`, `w2:`), and a
+///   member's field goes on with its mark and its hunger at each. What is granted is what each of them grants. A member is
+///   hungry at those that refused it.
 /// - `epoch`: counts the holds and their ends. A smaller number than before tells that the engine has lost what it knew.
 /// - `held`, `length`, `holds`: until when the gate is shut, how long that was, and the number of holds in a row.
 ///   `probe`, `probe_ends`: the member whose call is to probe, and until when that is its right. `opened`: when the gate
 ///   has opened last, for the ramp.
 extension EngineScript {
     static let throttle = EngineScript(
-        name: "throttle", sha1: "48d4ec354fbb4169e93bde0164b7bb8de00feddd",
+        name: "throttle", sha1: "03fa1ae24034b2d0ba30b094f2c60b2a424560ed",
         source: """
-            local key, me, kind = KEYS[1], ARGV[1], ARGV[2]
-            local calls, period, burst = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+            local key, me = KEYS[1], ARGV[1]
             local ramp, lease, forget = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
             local wanted, returned, returned_lot = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
             local hold, counts, probe_end, wants_probe = tonumber(ARGV[12]), ARGV[13], ARGV[14], ARGV[15]
@@ -30,102 +32,127 @@ extension EngineScript {
             local time = redis.call('TIME')
             local now = time[1] * 1000000 + time[2]
 
-            local names = {'level', 'mark', 'time', 'lot', 'alive', 'hungry', 'due', 'counted', 'held', 'length', 'holds',
-                'probe_ends', 'opened', 'epoch', 'probe', 'm:' .. me}
+            -- What the limits share, and what each has.
+            local names = {'time', 'alive', 'counted', 'held', 'length', 'holds', 'probe_ends', 'opened', 'epoch', 'probe', 'm:' .. me}
+            local shared, limits, slice = #names, {}, nil
+            for i = 1, 1 + math.floor((#ARGV - 16) / 4) do
+                local n, at = i == 1 and '' or i, i == 1 and 2 or 9 + 4 * i
+                local l = {n = n, kind = ARGV[at], calls = tonumber(ARGV[at + 1]), period = tonumber(ARGV[at + 2])}
+                l.interval, l.width, l.capacity = l.period / l.calls, math.ceil(l.period / 50), l.calls
+                if l.kind == 'rate' then l.capacity = math.max(tonumber(ARGV[at + 3]), l.calls / l.period * lease, 1) end
+                if l.kind == 'fixed' or l.kind == 'sliding' then slice = math.min(slice or l.width, l.width) end
+                limits[i] = l
+                for _, name in ipairs({'level', 'mark', 'lot', 'hungry', 'due'}) do names[#names + 1] = name .. n end
+            end
+            if #limits == 1 and limits[1].kind == 'fixed' then slice = limits[1].period end
             local values = redis.call('HMGET', key, unpack(names))
             local s = {}
-            for i = 1, 14 do s[names[i]] = tonumber(values[i] or '') end
-            local probe, mine = values[15], values[16]
+            for i, name in ipairs(names) do
+                if i < shared - 1 or i > shared then s[name] = tonumber(values[i] or '') end
+            end
+            local probe, mine = values[shared - 1], {}
+            for word in string.gmatch(values[shared] or '', '%S+') do mine[#mine + 1] = word end
+            -- The mark of a limit in what is stored of a member.
+            local function mark_of(words, i) return tonumber(words[i == 1 and 1 or 2 * i] or '') end
             local epoch = s.epoch or 0
             local past = math.min(s.time or now, now)
             -- After the clock was set back, what is to come is as far away as before, and what was is as long ago.
             local back = math.max(0, (s.time or now) - now)
             for _, name in ipairs({'held', 'probe_ends', 'opened'}) do if s[name] then s[name] = s[name] - back end end
 
-            -- What is free.
-            local capacity = calls
-            if kind == 'rate' then capacity = math.max(burst, calls / period * lease, 1) end
-            local level, lot, valid, leaves = math.min(s.level or capacity, capacity), 0, lease, 0
-            local interval = period / calls
-            local width = math.ceil(period / 50)
-            if kind == 'rate' then
-                local function flowed(t)
-                    if not s.opened then return t end
-                    local since = t - s.opened
-                    if since >= ramp then return since - ramp / 2 end
-                    return since > 0 and since * since / (2 * ramp) or 0
-                end
-                level = math.min(capacity, level + (flowed(now) - flowed(past)) / interval)
-            elseif kind == 'fixed' then
-                lot = (math.floor(now / period) + 1) * period
-                valid = lot - now
-                leaves = valid
-                if s.lot ~= lot then level = capacity end
-                if returned_lot ~= lot then returned = 0 end
-            elseif kind == 'sliding' then
-                lot = math.floor(now / width)
-                valid = (lot + 1) * width + lease - now
-                local slices = {}
-                for i = lot - math.ceil((period + lease) / width), lot do slices[#slices + 1] = 'w:' .. string.format('%.0f', i) end
-                local used = redis.call('HMGET', key, unpack(slices))
-                level = capacity
-                local first = lot - #slices + 1
-                for i, count in ipairs(used) do
-                    if count then
-                        local number = first + i - 1
-                        local rest = (number + 1) * width + lease + period - now
-                        if reset then
-                            redis.call('HDEL', key, slices[i])
-                        elseif rest > 0 then
-                            count = tonumber(count)
-                            if number == returned_lot then
-                                returned = math.min(returned, count)
-                                if returned > 0 then redis.call('HINCRBY', key, slices[i], -returned) end
-                                count = count - returned
+            -- What is free. Permits of different slices are told apart: each lies in one lot of each limit.
+            local came = (returned_lot - 1) * (slice or 0)
+            local function flowed(t)
+                if not s.opened then return t end
+                local since = t - s.opened
+                if since >= ramp then return since - ramp / 2 end
+                return since > 0 and since * since / (2 * ramp) or 0
+            end
+            for _, l in ipairs(limits) do
+                local back, stored = returned, s['level' .. l.n]
+                l.level, l.lot, l.valid, l.leaves = math.min(stored or l.capacity, l.capacity), 0, lease, 0
+                if l.kind == 'rate' then
+                    l.level = math.min(l.capacity, l.level + (flowed(now) - flowed(past)) / l.interval)
+                elseif l.kind == 'fixed' then
+                    l.lot = (math.floor(now / l.period) + 1) * l.period
+                    l.valid = l.lot - now
+                    l.leaves = l.valid
+                    if s['lot' .. l.n] ~= l.lot then l.level = l.capacity end
+                    if (math.floor(came / l.period) + 1) * l.period ~= l.lot then back = 0 end
+                elseif l.kind == 'sliding' then
+                    l.width = math.ceil(l.width / slice) * slice
+                    l.lot = math.floor(now / l.width)
+                    l.valid = (l.lot + 1) * l.width + lease - now
+                    local first, slices = l.lot - math.ceil((l.period + lease) / l.width), {}
+                    for i = first, l.lot do slices[#slices + 1] = 'w' .. l.n .. ':' .. string.format('%.0f', i) end
+                    l.level = l.capacity
+                    for i, count in ipairs(redis.call('HMGET', key, unpack(slices))) do
+                        if count then
+                            local number = first + i - 1
+                            local rest = (number + 1) * l.width + lease + l.period - now
+                            if reset then
+                                redis.call('HDEL', key, slices[i])
+                            elseif rest > 0 then
+                                count = tonumber(count)
+                                if number == math.floor(came / l.width) then
+                                    back = math.min(back, count)
+                                    if back > 0 then redis.call('HINCRBY', key, slices[i], -back) end
+                                    count = count - back
+                                end
+                                l.level = l.level - count
+                                if l.leaves == 0 and count > 0 then l.leaves = rest end
                             end
-                            level = level - count
-                            if leaves == 0 and count > 0 then leaves = rest end
                         end
                     end
+                    l.level, back = math.max(0, l.level), 0
+                else
+                    l.level, l.capacity = wanted, math.max(1, wanted)
                 end
-                level = math.max(0, level)
-                returned = 0
-            else
-                level, capacity = wanted, math.max(1, wanted)
+                if reset then l.level = l.capacity end
+                l.fresh = math.max(0, l.level - (stored or 0))
+                l.level = math.min(l.capacity, l.level + back)
             end
-            if reset then level = capacity end
-            local fresh = math.max(0, level - (s.level or 0))
-            level = math.min(capacity, level + returned)
 
             -- The members, and what they are due.
-            local mark, hungry, alive = s.mark or 0, math.max(1, s.hungry or 1), math.max(1, s.alive or 1)
-            mark = mark + fresh / hungry
-            local due = math.min((s.due or 0) + fresh, capacity)
-            local cap = math.max(1, capacity / hungry)
-            local own = cap
-            if mine then own = math.max(0, math.min(cap, mark - tonumber(string.match(mine, '%S+')))) end
-            local counted = s.counted or 0
-            if not mine or now - counted >= lease / 2 or counted > now then
-                counted, alive, hungry, due = now, 1, 1, own
+            local alive, counted = math.max(1, s.alive or 1), s.counted or 0
+            for i, l in ipairs(limits) do
+                l.hungry = math.max(1, s['hungry' .. l.n] or 1)
+                l.mark = (s['mark' .. l.n] or 0) + l.fresh / l.hungry
+                l.due = math.min((s['due' .. l.n] or 0) + l.fresh, l.capacity)
+                l.part = math.max(1, l.capacity / l.hungry)
+                l.own = math.max(0, math.min(l.part, l.mark - (mark_of(mine, i) or -math.huge)))
+            end
+            if #mine == 0 or now - counted >= lease / 2 or counted > now then
+                counted, alive = now, 1
+                for _, l in ipairs(limits) do l.hungry, l.due = 1, l.own end
                 local old = {}
                 local fields = redis.call('HGETALL', key)
-                for i = 1, #fields, 2 do
-                    local sort, rest = string.sub(fields[i], 1, 2), string.sub(fields[i], 3)
-                    if sort == 'm:' and rest ~= me then
-                        local m, seen, hunger = string.match(fields[i + 1], '(%S+) (%S+) (%S+)')
-                        seen = tonumber(seen)
-                        if seen > now then redis.call('HSET', key, fields[i], m .. string.format(' %.0f ', now) .. hunger) end
+                for f = 1, #fields, 2 do
+                    local sort, n, rest = string.match(fields[f], '^([mw])(%d*):(.*)$')
+                    if sort == 'm' and rest ~= me then
+                        local words = {}
+                        for word in string.gmatch(fields[f + 1], '%S+') do words[#words + 1] = word end
+                        local seen = tonumber(words[2])
+                        if seen > now then
+                            words[2] = string.format('%.0f', now)
+                            redis.call('HSET', key, fields[f], table.concat(words, ' '))
+                        end
                         if now - seen > forget then
-                            old[#old + 1] = fields[i]
+                            old[#old + 1] = fields[f]
                         else
                             alive = alive + 1
-                            if hunger == '1' and now - seen <= 4 * lease then
-                                hungry = hungry + 1
-                                due = due + math.max(0, math.min(cap, mark - tonumber(m)))
+                            for i, l in ipairs(limits) do
+                                if words[2 * i + 1] == '1' and now - seen <= 4 * lease then
+                                    l.hungry = l.hungry + 1
+                                    l.due = l.due + math.max(0, math.min(l.part, l.mark - mark_of(words, i)))
+                                end
                             end
                         end
-                    elseif sort == 'w:' and (tonumber(rest) > lot or (tonumber(rest) + 1) * width + lease + period < now) then
-                        old[#old + 1] = fields[i]
+                    elseif sort == 'w' then
+                        local l = limits[tonumber(n) or 1]
+                        if not l or tonumber(rest) > l.lot or (tonumber(rest) + 1) * l.width + lease + l.period < now then
+                            old[#old + 1] = fields[f]
+                        end
                     end
                 end
                 for i = 1, math.min(#old, 100) do redis.call('HDEL', key, old[i]) end
@@ -143,7 +170,9 @@ extension EngineScript {
             end
             if probe_end == 'well' and probe == me then
                 held, probe, holds, s.opened, epoch = nil, false, 0, now, epoch + 1
-                if kind == 'rate' then level, due = 0, 0 end
+                for _, l in ipairs(limits) do
+                    if l.kind == 'rate' then l.level, l.due = 0, 0 end
+                end
             elseif probe_end == 'unclear' and probe == me then
                 probe = false
             end
@@ -160,40 +189,59 @@ extension EngineScript {
                 end
             end
 
-            -- The permits.
-            local granted = 0
-            if gate == 0 then
-                local others = math.max(0, due - own)
+            -- The permits: as many as each limit has for this member.
+            local granted = gate == 0 and wanted or 0
+            for _, l in ipairs(limits) do
+                l.others = math.max(0, l.due - l.own)
                 -- A bucket that runs over is of no use to those it is kept for.
-                local free = math.min(level, math.max(own, level - others, level >= capacity / 2 and 1 or 0))
-                granted = math.max(0, math.min(wanted, math.floor(free + 1e-6)))
-                level = math.max(0, level - granted)
-                due = math.max(0, due - math.min(own, granted))
-                own = math.max(0, own - granted)
-                if granted < wanted then
-                    if kind == 'rate' then
-                        local shared = math.min((1 - own) * hungry, 1 - (level - others))
-                        wait = math.max(1, math.ceil(math.max(1 - level, shared) * interval))
-                    else
-                        wait = math.max(1, math.ceil(leaves))
+                local free = math.min(l.level, math.max(l.own, l.level - l.others, l.level >= l.capacity / 2 and 1 or 0))
+                l.most = gate == 0 and math.max(0, math.min(wanted, math.floor(free + 1e-6))) or 0
+                granted = math.min(granted, l.most)
+            end
+            local valid, left = slice and math.huge or lease, math.huge
+            for _, l in ipairs(limits) do
+                l.level = math.max(0, l.level - granted)
+                l.due = math.max(0, l.due - math.min(l.own, granted))
+                l.own = math.max(0, l.own - granted)
+                if gate == 0 and l.most < wanted then
+                    local comes = l.leaves
+                    if l.kind == 'rate' then
+                        comes = math.max(1 - l.level, math.min((1 - l.own) * l.hungry, 1 - (l.level - l.others))) * l.interval
                     end
+                    wait = math.max(wait, 1, math.ceil(comes))
                 end
-                if kind == 'sliding' and granted > 0 then redis.call('HINCRBY', key, 'w:' .. string.format('%.0f', lot), granted) end
+                if l.kind == 'sliding' and granted > 0 then
+                    redis.call('HINCRBY', key, 'w' .. l.n .. ':' .. string.format('%.0f', l.lot), granted)
+                end
+                -- A rate's permits don't end for good.
+                if l.kind ~= 'rate' then valid = math.min(valid, l.valid) end
+                left = math.min(left, l.level)
             end
 
             local function text(number) return string.format('%.17g', number) end
-            redis.call('HSET', key, 'level', text(level), 'mark', text(mark), 'time', text(now), 'lot', text(lot), 'alive', alive,
-                'hungry', hungry, 'due', text(due), 'counted', text(counted), 'length', text(length), 'holds', holds, 'epoch', text(epoch),
-                'm:' .. me, text(mark - own) .. ' ' .. text(now) .. (granted < wanted and ' 1' or ' 0'))
+            local state = {'time', text(now), 'alive', alive, 'counted', text(counted), 'length', text(length), 'holds', holds,
+                'epoch', text(epoch)}
+            local words, rest = {}, math.max(forget, held and held - now or 0, ramp)
+            for i, l in ipairs(limits) do
+                for _, name in ipairs({'level', 'mark', 'lot', 'hungry', 'due'}) do
+                    state[#state + 1] = name .. l.n
+                    state[#state + 1] = text(l[name])
+                end
+                words[#words + 1] = text(l.mark - l.own)
+                if i == 1 then words[2] = text(now) end
+                words[#words + 1] = l.most < wanted and '1' or '0'
+                rest = math.max(rest, 2 * l.period, 2 * l.capacity * l.interval)
+            end
+            redis.call('HSET', key, 'm:' .. me, table.concat(words, ' '), unpack(state))
             if held then redis.call('HSET', key, 'held', text(held)) elseif s.held then redis.call('HDEL', key, 'held') end
             if probe then
                 redis.call('HSET', key, 'probe', probe, 'probe_ends', text(s.probe_ends))
-            elseif values[15] then
+            elseif values[shared - 1] then
                 redis.call('HDEL', key, 'probe', 'probe_ends')
             end
             if s.opened then redis.call('HSET', key, 'opened', text(s.opened)) end
-            local rest = math.max(forget, 2 * period, 2 * capacity * interval, held and held - now or 0, ramp) + 60000000
-            redis.call('PEXPIRE', key, string.format('%.0f', math.min(math.ceil(rest / 1000), 2592000000)))
-            return {granted, math.ceil(wait), alive, lot, math.floor(valid), gate, holds, epoch, math.min(math.floor(level), 2 ^ 50)}
+            redis.call('PEXPIRE', key, string.format('%.0f', math.min(math.ceil(rest / 1000) + 60000, 2592000000)))
+            local mark = slice and math.floor(now / slice) + 1 or 0
+            return {granted, math.ceil(wait), alive, mark, math.floor(valid), gate, holds, epoch, math.min(math.floor(left), 2 ^ 50)}
             """)
 }
