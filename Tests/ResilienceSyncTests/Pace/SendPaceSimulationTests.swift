@@ -315,16 +315,16 @@ private struct Simulation {
         // And exactly what the file says, so that nobody changes one of the pace's numbers unawares.
         let figures = [requests[10], requests[19], times[10], times[19]].map { String(format: "%.3f", $0) }
         let row = "| \(test.testDescription) | \(figures.joined(separator: " | ")) |"
-        #expect(try Self.rows(of: "Tests/ResilienceSyncTests/Pace/SendPaceFigures.txt").contains(row), "\(row)")
+        #expect(try Self.rows(of: "Tests/SendPaceFigures.txt").contains(row), "\(row)")
     }
 
     @Test("the figures in Docs/Benchmarks.md are among these")
     func page() throws {
         let page = try Self.rows(of: "Docs/Benchmarks.md")
-        let figures = try Self.rows(of: "Tests/ResilienceSyncTests/Pace/SendPaceFigures.txt")
+        let figures = try Self.rows(of: "Tests/SendPaceFigures.txt")
         let heading = try #require(page.firstIndex(of: figures[0]))
         let table = page[heading...].prefix { $0.hasPrefix("|") }.dropFirst(2)
-        #expect(table.count > 10 && table.allSatisfy(figures.contains))
+        #expect(table.count > 5 && table.allSatisfy(figures.contains))
     }
 
     private static func rows(of path: String) throws -> [String] {
