@@ -11,7 +11,9 @@
 
     /// What a request waits for inside of the client.
     @Suite(.timeLimit(.minutes(20)), .responsive) struct ConnectionPoolTests {
-        @Test("a request that gets no connection of the client's own pool is a rejection, and no failure of the server")
+        @Test(
+            "a request that gets no connection of the client's own pool is a rejection, and no failure of the server (P66)"
+        )
         func noFreeConnection() async throws {
             try await withServer(
                 [.status(200), .silence],
@@ -38,7 +40,7 @@
             }
         }
 
-        @Test("where nobody listens, a client for pipelines says so at once, and a server answers 502")
+        @Test("where nobody listens, a client for pipelines says so at once, and a server answers 502 (P66)")
         func refused() async throws {
             var configuration = HTTPClient.Configuration.forPipelines()
             // Beyond the test's own time.
@@ -68,7 +70,7 @@
             #expect(HTTPClient.Configuration.forPipelines(attempt: longest).timeout.connect == .seconds(3))
         }
 
-        @Test("a pipeline that lets in more calls than the client has connections says so, once")
+        @Test("a pipeline that lets in more calls than the client has connections says so, once (P66)")
         func tooNarrow() async throws {
             let recorder = EventRecorder()
             let observers = PolicyObservers(recorder)

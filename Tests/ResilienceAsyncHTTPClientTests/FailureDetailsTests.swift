@@ -19,7 +19,7 @@
     /// What logs say of failed requests: status, code and host, and never a path, a query, a field or credentials.
     @Suite(.timeLimit(.minutes(20))) struct FailureDetailsTests {
 
-        @Test("a 503, a refused connection and a lost one read differently, and say which host it was")
+        @Test("a 503, a refused connection and a lost one read differently, and say which host it was (P76)")
         func requests() async throws {
             try await withServer([.status(503), .close(after: "")]) { server, http in
                 let told = Locked<[String]>([])

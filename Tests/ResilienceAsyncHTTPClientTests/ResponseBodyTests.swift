@@ -68,7 +68,8 @@
             #expect(breaker.status.failureCount == 2)
         }
 
-        @Test("a body that is let go of unread frees the permit and closes the connection, and counts as a success")
+        @Test(
+            "a body that is let go of unread frees the permit and closes the connection, and counts as a success (P56)")
         func dropped() async throws {
             try await withServer([.send(Self.head)]) { server, http in
                 var response: HTTPClientResponse? = try await http.resilient(pipeline).execute(get(server.url()))
@@ -93,7 +94,7 @@
             }
         }
 
-        @Test("a reader that is cancelled in mid-body frees permit and connection, and is no failure")
+        @Test("a reader that is cancelled in mid-body frees permit and connection, and is no failure (P56)")
         func cancelledReading() async throws {
             try await withServer([.send(Self.head)]) { server, http in
                 let client = http.resilient(pipeline)

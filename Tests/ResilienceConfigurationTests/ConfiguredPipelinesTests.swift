@@ -234,7 +234,7 @@
             #expect(events == [.applied(restarted: ["bulkhead"], inTheWay: [change]), .applied(restarted: [])])
         }
 
-        @Test("only the settings are named that stand in the way, from those in use and not from rejected ones")
+        @Test("only the settings are named that stand in the way, from those in use and not from rejected ones (P76)")
         func inTheWay() throws {
             set(1, "p.bulkhead.limit")
             set("firstInFirstOut", "p.bulkhead.order")

@@ -169,7 +169,9 @@
             #expect(registry["b"].elements.map(\.name) == ["timeout", "retry", "bulkhead"])
         }
 
-        @Test("what stands in the way of a key with an override is named where that stands, and once for all others")
+        @Test(
+            "what stands in the way of a key with an override is named where that stands, and once for all others (P76)"
+        )
         func inTheWay() throws {
             set(names("b"), "overrideNames")
             set("lastInFirstOut", "overrides.b.bulkhead.order")

@@ -177,7 +177,7 @@
         // MARK: The schema's page
 
         @Test(
-            "the schema's page has a table of each group, with exactly the schema's rows",
+            "the schema's page has a table of each group, with exactly the schema's rows (P80)",
             arguments: SettingGroup.allCases)
         func page(group: SettingGroup) throws {
             let page = try String(

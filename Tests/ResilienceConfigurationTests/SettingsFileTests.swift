@@ -56,7 +56,8 @@
         }
 
         @Test(
-            "a name that nothing reads is told at the start, with the one that was meant, and again only if it changes")
+            "a name that nothing reads is told at the start, with the one that was meant, and again only if it changes (P76)"
+        )
         func unknown() async throws {
             write(#"{"p": {"retry": {"maxRetires": 9, "maxRetries": 2}}}"#)
             let pipelines = try configured()
@@ -79,7 +80,8 @@
         }
 
         @Test(
-            "a file that is broken or gone is told once, as a warning, and the settings go on until it is there again")
+            "a file that is broken or gone is told once, as a warning, and the settings go on until it is there again (P76)"
+        )
         func unreadable() async throws {
             write(#"{"p": {"retry": {"maxRetries": 2}}}"#)
             let pipelines = try configured()

@@ -216,7 +216,8 @@
             }
         }
 
-        @Test("processes that are cut off add their parts to the limit that the others share, until they are back")
+        @Test(
+            "processes that are cut off add their parts to the limit that the others share, until they are back (P79)")
         func partition() throws {
             let world = try FleetWorld()
             try world.clock.run { () async throws in

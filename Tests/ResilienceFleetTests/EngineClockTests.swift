@@ -59,7 +59,7 @@
         }
 
         @Test(
-            "a limit flows as if the clock had not jumped, and lets through a burst more for each jump at most",
+            "a limit flows as if the clock had not jumped, and lets through a burst more for each jump at most (P69)",
             arguments: [
                 [.perSecond(100, burst: 10)], [.fixedWindow(20, per: .seconds(1))],
                 [.slidingWindow(20, per: .seconds(1))],
@@ -160,7 +160,7 @@
             }
         }
 
-        @Test("a break of the fleet ends in its time, and its probe comes, whenever the clock jumps")
+        @Test("a break of the fleet ends in its time, and its probe comes, whenever the clock jumps (P69)")
         func breaks() throws {
             let fleet = Fleet("f", engine: SimulatedEngine(bench: bench, clock: ManualClock()))
             var random = SeededGenerator(seed: 38)

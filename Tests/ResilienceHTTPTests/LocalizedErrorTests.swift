@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("what an app shows of an error is its sentence for people", arguments: errors.map { Shown(error: $0) })
+    @Test("what an app shows of an error is its sentence for people (A3)", arguments: errors.map { Shown(error: $0) })
     func texts(shown: Shown) {
         #expect(shown.error.localizedDescription == "\(shown.error)")
     }

@@ -11,7 +11,7 @@ private let clock: Int64 = 1_795_213_200
         RateLimitFields(now: now) { fields[$0] }.quotas
     }
 
-    @Test("GitLab's RateLimit-Reset is an instant, not 57 years")
+    @Test("GitLab's RateLimit-Reset is an instant, not 57 years (P63)")
     func instantInAnOldDraft() {
         let fields = ["ratelimit-limit": "60", "ratelimit-remaining": "0", "ratelimit-reset": "\(clock + 60)"]
         #expect(quotas(fields) == [ServerQuota(limit: 60, remaining: 0, resetsAfter: .seconds(60))])
@@ -19,7 +19,7 @@ private let clock: Int64 = 1_795_213_200
         #expect(Verdict(httpStatus: 429, for: get, now: clock, fields: fields) == .throttled(retryAfter: .seconds(60)))
     }
 
-    @Test("an instant as the reset of a structured field is one too")
+    @Test("an instant as the reset of a structured field is one too (P63)")
     func instantInAList() {
         #expect(quotas(["ratelimit": #""a";r=0;t=\#(clock + 9)"#])[0].resetsAfter == .seconds(9))
         #expect(quotas(["ratelimit": #""a";r=0;t=\#(clock * 1000 + 9_001)"#])[0].resetsAfter == .milliseconds(9_001))
@@ -87,7 +87,7 @@ private let clock: Int64 = 1_795_213_200
         #expect(quotas(fields) == [ServerQuota(remaining: 0)])
     }
 
-    @Test("every field of a reset is guarded alike, in every dialect")
+    @Test("every field of a reset is guarded alike, in every dialect (P63)")
     func everyReset() {
         for case .numbers(let fields) in RateLimitRow.all.flatMap(\.limits) {
             for reset in fields.resets {

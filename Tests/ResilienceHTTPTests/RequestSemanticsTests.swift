@@ -19,7 +19,7 @@ private let post = RequestSemantics(method: "POST")
     }
 
     @Test(
-        "a POST without an idempotency key is not retried after it may have been sent",
+        "a POST without an idempotency key is not retried after it may have been sent (P18)",
         arguments: [408, 425, 500, 502, 504, 520, 599])
     func postAfterSending(status: Int) {
         #expect(Verdict(httpStatus: status, for: post, fields: [:]) == .uncertain)

@@ -16,7 +16,8 @@ private let example: Int64 = 784_111_777
         #expect(RetryAfter.wait(value) == .seconds(seconds))
     }
 
-    @Test("a negative Retry-After is ignored, not taken as at once", arguments: ["-1", "-0", "-120", " -1", "−1"])
+    @Test(
+        "a negative Retry-After is ignored, not taken as at once (P15)", arguments: ["-1", "-0", "-120", " -1", "−1"])
     func negative(value: String) {
         #expect(RetryAfter.wait(value, now: example) == nil)
     }

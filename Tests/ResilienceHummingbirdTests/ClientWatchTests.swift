@@ -50,7 +50,7 @@
             return router
         }
 
-        @Test("a client that goes away ends the call that its request waits for", arguments: Guards.allCases)
+        @Test("a client that goes away ends the call that its request waits for (P71)", arguments: Guards.allCases)
         func leaves(guards: Guards) async throws {
             let calls = Tally()
             let upstream = Pipeline("upstream") { calls }
@@ -109,7 +109,7 @@
             #expect(tally.verdicts == [.cancelled])
         }
 
-        @Test("a service behind is not asked again for a client that has gone, and its connection is closed")
+        @Test("a service behind is not asked again for a client that has gone, and its connection is closed (P71)")
         func upstream() async throws {
             let attempts = Tally()
             let upstream = Pipeline("upstream") {
@@ -145,7 +145,7 @@
             #expect(tally.verdicts == [.cancelled])
         }
 
-        @Test("a client that goes away while the body of its response waits for its next part ends that body")
+        @Test("a client that goes away while the body of its response waits for its next part ends that body (P71)")
         func leavesBody() async throws {
             let router = router()
             router.get("/") { _, _ in

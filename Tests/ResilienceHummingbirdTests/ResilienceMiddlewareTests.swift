@@ -121,7 +121,7 @@
 
         // MARK: Bodies
 
-        @Test("a streamed response holds its permit until its body has been written")
+        @Test("a streamed response holds its permit until its body has been written (P56)")
         func streaming() async throws {
             let (bulkhead, gate) = (Bulkhead(limit: 1), Gate())
             let router = Router()

@@ -2,6 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
+// C2
 @Suite(.timeLimit(.minutes(20))) struct EventRecorderTests {
     let recorder = EventRecorder()
 

@@ -1,6 +1,7 @@
 import ResilienceTesting
 import Testing
 
+// C5
 @Suite struct SeededGeneratorTests {
     @Test("the same seed gives the same numbers, another seed others")
     func repeats() {

@@ -3,6 +3,7 @@ import ResilienceTesting
 import Testing
 
 /// The examples of README.md, as they stand there.
+// C6
 @Suite struct ReadmeExamples {
     private struct Client: Sendable {
         func activities() async throws -> [String] { ["ride"] }

@@ -13,6 +13,7 @@
     #endif
 
     /// Over real connections on loopback, in small.
+    // C6
     @Suite(.responsive) struct StormTests {
         @Test("the toolkit delivers everything once with few requests too many")
         func theToolkitDeliversEverythingOnceWithFewRequestsTooMany() async throws {

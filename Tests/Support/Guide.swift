@@ -1,5 +1,4 @@
 package import Foundation
-package import Resilience
 
 /// The package's folder.
 package let repository = URL(filePath: #filePath)
@@ -113,9 +112,6 @@ package struct Guide: Sendable, CustomStringConvertible {
     private func hasFile(_ path: String) -> Bool {
         FileManager.default.fileExists(atPath: folder.appending(path: path).path)
     }
-
-    /// Whether a table of events has the event's log line.
-    package func logs(_ event: some PolicyEventDetail) -> Bool { text.contains("| `\(event)` |") }
 
     private static let tests = files("swift", in: "Tests")
 

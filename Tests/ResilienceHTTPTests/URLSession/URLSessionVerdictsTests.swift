@@ -75,7 +75,7 @@
             #expect(RequestSemantics(request) == RequestSemantics(method: "POST", hasIdempotencyKey: true))
         }
 
-        @Test("a POST that timed out is uncertain, a GET is tried again")
+        @Test("a POST that timed out is uncertain, a GET is tried again (P18)")
         func timedOut() {
             let error = TimedOut(policy: "attempt", limit: .seconds(1), underlying: CancellationError())
             #expect(Classifier.urlSession(for: post).verdict(for: error) == .uncertain)

@@ -110,7 +110,9 @@
 
         private enum RequestID { @TaskLocal static var current = "none" }
 
-        @Test("a line says what failed, in its text and in its metadata, and the id of the request whose task it is in")
+        @Test(
+            "a line says what failed, in its text and in its metadata, and the id of the request whose task it is in (P76)"
+        )
         func failure() async throws {
             var handler = handler
             handler.metadataProvider = Logger.MetadataProvider { ["request": "\(RequestID.current)"] }
@@ -133,7 +135,8 @@
             var failureDetail: FailureDetail { FailureDetail("Refused", code: "111", host: "prices:8080") }
         }
 
-        @Test("rejected calls have one line at notice every ten seconds, although each is below the logger's level")
+        @Test(
+            "rejected calls have one line at notice every ten seconds, although each is below the logger's level (P76)")
         func rejections() throws {
             let log = PolicyLogger(logger(.info), timeBase: clock)
             let pipeline = Pipeline("catalog", timeBase: clock, observers: PolicyObservers(log)) {

@@ -109,7 +109,9 @@
             }
         }
 
-        @Test("every query of the dashboard finds what it asks for, label for label, in the text of the shipped route")
+        @Test(
+            "every query of the dashboard finds what it asks for, label for label, in the text of the shipped route (P77)"
+        )
         func scraped() throws {
             let now = EveryGauge.now
             let counter = EventCounter()
@@ -160,7 +162,7 @@
             }
         }
 
-        @Test("the route and swift-metrics tell of the same service the same, by the same names and labels")
+        @Test("the route and swift-metrics tell of the same service the same, by the same names and labels (P77)")
         func bothWays() async throws {
             struct Lost: Error, VerdictConvertible { var verdict: Verdict { .transient } }
             let (clock, backend, counter) = (ManualClock(), TestMetrics(), EventCounter())

@@ -312,11 +312,24 @@ private struct Simulation {
         let (requests, times) = (ratios.map(\.requests).sorted(), ratios.map(\.time).sorted())
         #expect(requests[19] <= test.most.requests && times[19] <= test.most.time, "\(ratios)")
 
-        // And exactly what the documents say, so that nobody changes one of the pace's numbers unawares.
+        // And exactly what the file says, so that nobody changes one of the pace's numbers unawares.
         let figures = [requests[10], requests[19], times[10], times[19]].map { String(format: "%.3f", $0) }
         let row = "| \(test.testDescription) | \(figures.joined(separator: " | ")) |"
-        let document = try String(contentsOf: repository.appending(path: "Docs/Benchmarks.md"), encoding: .utf8)
-        #expect(document.split(separator: "\n").contains { $0 == row }, "\(row)")
+        #expect(try Self.rows(of: "Tests/SendPaceFigures.txt").contains(row), "\(row)")
+    }
+
+    @Test("the figures in Docs/Benchmarks.md are among these")
+    func page() throws {
+        let page = try Self.rows(of: "Docs/Benchmarks.md")
+        let figures = try Self.rows(of: "Tests/SendPaceFigures.txt")
+        let heading = try #require(page.firstIndex(of: figures[0]))
+        let table = page[heading...].prefix { $0.hasPrefix("|") }.dropFirst(2)
+        #expect(table.count > 5 && table.allSatisfy(figures.contains))
+    }
+
+    private static func rows(of path: String) throws -> [String] {
+        try String(contentsOf: repository.appending(path: path), encoding: .utf8)
+            .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 }
 

@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test(
-        "nothing is pulled over what could not be sent: throttled or offline",
+        "nothing is pulled over what could not be sent: throttled or offline (B10)",
         arguments: [Refusal.throttled, .unreachable])
     func notFlushed(refusal: Refusal) async throws {
         let (queue, pass) = make()

@@ -52,7 +52,7 @@
         }
 
         @Test(
-            "no statement reads more than a constant times what it is about",
+            "no statement reads more than a constant times what it is about (P70)",
             arguments: Statistics.allCases, [PostgreSQLStore.Sending.exclusive, .shared])
         func reads(statistics: Statistics, sending: PostgreSQLStore.Sending) async throws {
             let database = try PostgreSQLFixture()

@@ -640,7 +640,7 @@
         }
 
         @Test(
-            "the server's clock decides about pauses and ages, whatever the workers' clocks say",
+            "the server's clock decides about pauses and ages, whatever the workers' clocks say (P68)",
             arguments: [7200.0, -7200])
         func serversClock(offBy seconds: TimeInterval) async throws {
             let (wrong, right) = (Fixture(), Fixture())

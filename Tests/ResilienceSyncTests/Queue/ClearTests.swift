@@ -45,7 +45,7 @@ import Testing
         #expect(try await queue.status.dead == 1)
     }
 
-    @Test("clearing cancels what is in flight; it counts as cleared and is not sent again (B9)")
+    @Test("clearing cancels what is in flight; it counts as cleared and is not sent again (B9, C7)")
     func inFlight() async throws {
         let (queue, server) = (fixture.queue(), fixture.server)
         server.hold()

@@ -31,7 +31,7 @@ import Testing
         #expect(try await queue.retryDead() == 1)
     }
 
-    @Test("retrying and discarding what is not there is nothing, and tells nothing")
+    @Test("retrying and discarding what is not there is nothing, and tells nothing (C7)")
     func nothing() async throws {
         let queue = queue(rule: .skip)
         #expect(try await queue.retryDead([1, 2, .max]) == 0)
@@ -291,7 +291,7 @@ import Testing
     }
 
     @Test(
-        "a wall clock that jumps makes nothing older while the queue runs; after a restart, what it says counts",
+        "a wall clock that jumps makes nothing older while the queue runs; after a restart, what it says counts (P68)",
         arguments: [86_400.0, -86_400, 3e9, -3e9])
     func jumps(by seconds: TimeInterval) async throws {
         let store = MemoryStore()

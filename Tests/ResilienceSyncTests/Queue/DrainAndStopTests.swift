@@ -60,7 +60,7 @@ import Testing
         #expect(try await queue.status.pending == 2)
     }
 
-    @Test("draining an empty queue returns at once")
+    @Test("draining an empty queue returns at once (C7)")
     func empty() async throws {
         #expect(try await fixture.queue().drain().end == .drained)
     }

@@ -15,7 +15,7 @@ import Testing
         #expect(fixture.server.callCount == 0 && fixture.events == [.enqueued(1)])
     }
 
-    @Test("an empty list is nothing: no mutation, no event")
+    @Test("an empty list is nothing: no mutation, no event (C7)")
     func emptyList() async throws {
         let queue = fixture.queue(
             HookedStore(inner: MemoryStore()) { if $0 == .before("append") { throw Refusal.gone } })
@@ -36,7 +36,7 @@ import Testing
         #expect(Set(ids).count == 100)
     }
 
-    @Test("an empty id is refused, and nothing of the list is stored")
+    @Test("an empty id is refused, and nothing of the list is stored (C7)")
     func emptyID() async throws {
         let queue = fixture.queue()
         let nameless = Mutation(id: "", entity: "a", kind: "create", payload: Data())
@@ -60,7 +60,7 @@ import Testing
         #expect(try await queue.status.pending == (isFine ? 1 : 0))
     }
 
-    @Test("an id that is pending, dead or twice in the list is passed over, and the others of the list are stored")
+    @Test("an id that is pending, dead or twice in the list is passed over, and the others of the list are stored (C7)")
     func duplicates() async throws {
         fixture.server.enqueue(.refused(.gone), .refused(.unreachable))
         let queue = fixture.queue()
@@ -111,7 +111,7 @@ import Testing
         #expect(try JSONDecoder().decode(Mutation.self, from: old).earlierFailures == 0)
     }
 
-    @Test("an id is free again once its mutation was acknowledged")
+    @Test("an id is free again once its mutation was acknowledged (C7)")
     func reuse() async throws {
         let queue = fixture.queue()
         for _ in 0..<3 {

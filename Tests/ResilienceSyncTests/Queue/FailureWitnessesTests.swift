@@ -139,19 +139,19 @@ import Testing
         #expect(dead == ["0"])
     }
 
-    @Test("a server that is up for a minute and down for five sets nothing aside")
+    @Test("a server that is up for a minute and down for five sets nothing aside (P45)")
     func flapping() throws {
         let (dead, left) = try run(pending: 100, for: 7200) { $0.truncatingRemainder(dividingBy: 360) > 300 }
         #expect(dead.isEmpty && left == 0)
     }
 
-    @Test("a server that fails a third of its calls sets nothing aside", arguments: UInt64(1)...3)
+    @Test("a server that fails a third of its calls sets nothing aside (P45)", arguments: UInt64(1)...3)
     func badDay(seed: UInt64) throws {
         let (dead, left) = try run(pending: 300, for: 7200, chance: 0.33, seed: seed) { _ in true }
         #expect(dead.isEmpty && left == 0)
     }
 
-    @Test("one that breaks its server among others that don't is set aside, and no other is")
+    @Test("one that breaks its server among others that don't is set aside, and no other is (P45)")
     func poisonous() throws {
         let (dead, left) = try run(pending: 50, for: 300, poison: ["7"], arriving: 1) { _ in true }
         #expect(dead == ["7"] && left <= 1)

@@ -4,6 +4,7 @@ import Testing
 
 @testable import ResilienceSync
 
+// C1
 @Suite struct FlushStateMachineTests {
     private let later = MonotonicInstant(nanoseconds: 1_000)
     private var machine = FlushStateMachine()
@@ -120,7 +121,7 @@ import Testing
     }
 
     @Test(
-        "100 000 random inputs: one flush at a time, no trigger lost, no start during a pause or a clearing",
+        "100 000 random inputs: one flush at a time, no trigger lost, no start during a pause or a clearing (B12)",
         arguments: 1...5)
     func walk(seed: UInt64) {
         var random = SeededGenerator(seed: seed)

@@ -46,7 +46,7 @@ import Testing
         #expect(next() == .done)
     }
 
-    @Test("heads are sent in the order they are found in, a page after the other until one is empty")
+    @Test("heads are sent in the order they are found in, a page after the other until one is empty (C7)")
     mutating func pages() {
         machine.found([a, b, c])
         #expect([next(), next(), next()] == [.send([a]), .send([b]), .send([c])])
@@ -60,7 +60,7 @@ import Testing
         #expect(next() == Self.wait())
     }
 
-    @Test("a page of the last positions there can be is followed by one more look")
+    @Test("a page of the last positions there can be is followed by one more look (C7)")
     mutating func lastPosition() {
         machine.found([LaneHead(.max, "z")])
         _ = next()

@@ -70,7 +70,7 @@ import Testing
         #expect(fixture.server.inputs.map { String(decoding: $0.payload, as: UTF8.self) } == ["new"])
     }
 
-    @Test("an update that comes while its entity is in flight is kept apart, and sent after it")
+    @Test("an update that comes while its entity is in flight is kept apart, and sent after it (C7)")
     func inFlight() async throws {
         let (queue, server) = (queue(AppendRules()), fixture.server)
         server.hold()

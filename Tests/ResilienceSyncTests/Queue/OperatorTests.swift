@@ -44,7 +44,7 @@ import Testing
         return command == .removePending ? totals.pending : totals.dead
     }
 
-    @Test("2 500 are changed in steps of 1 000, each of which is told", arguments: Command.allCases)
+    @Test("2 500 are changed in steps of 1 000, each of which is told (P70)", arguments: Command.allCases)
     func steps(command: Command) async throws {
         for store in try everyStore() {
             let fixture = Fixture()
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test("after an error of the store the next call does the rest", arguments: Command.allCases)
+    @Test("after an error of the store the next call does the rest (P70)", arguments: Command.allCases)
     func error(command: Command) async throws {
         for store in try everyStore() {
             try await fill(store, for: command)

@@ -6,7 +6,8 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct OrderTests {
     let fixture = Fixture()
 
-    @Test("mutations are sent in the order they were enqueued, over any number of pages", arguments: [1, 2, 7, 100])
+    @Test(
+        "mutations are sent in the order they were enqueued, over any number of pages (C7)", arguments: [1, 2, 7, 100])
     func order(pageSize: Int) async throws {
         let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
         try await queue.enqueue(Mutation.many(20))

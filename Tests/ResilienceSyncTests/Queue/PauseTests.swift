@@ -311,7 +311,7 @@ import Testing
         #expect(fixture.breaker.status.timeRemaining == .seconds(keeps ? 60 : 30))
     }
 
-    @Test("the events say what happened, in order")
+    @Test("the events say what happened, in order (C2)")
     func events() async throws {
         fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(7))), .refused(.unavailable))
         let queue = fixture.queue()

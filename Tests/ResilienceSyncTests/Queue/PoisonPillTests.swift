@@ -39,7 +39,7 @@ private struct Ended: Error {}
     }
 
     @Test(
-        "a pill ends the app six times at most; all others are delivered, however many pills there are",
+        "a pill ends the app six times at most; all others are delivered, however many pills there are (P67)",
         arguments: [1, 3])
     func starts(pillCount: Int) async throws {
         for store in try everyStore() {
@@ -61,7 +61,7 @@ private struct Ended: Error {}
         }
     }
 
-    @Test("the user ends the app five times with the same mutation in flight, and then it is delivered")
+    @Test("the user ends the app five times with the same mutation in flight, and then it is delivered (P67)")
     func forceQuit() async throws {
         for store in try everyStore() {
             _ = try await store.append([Mutation("a1"), Mutation("a2")], under: AppendRules(), at: Date())

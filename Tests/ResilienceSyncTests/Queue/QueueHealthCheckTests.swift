@@ -14,7 +14,7 @@ import Testing
                 maxInFlight: 1, healthCheck: { [check] in try await check("check") }, isOffline: Fixture.isOffline))
     }
 
-    @Test("it is asked before the first mutation of a flush, once, and never if there is nothing to send")
+    @Test("it is asked before the first mutation of a flush, once, and never if there is nothing to send (B10)")
     func once() async throws {
         let queue = make()
         #expect(try await queue.flush().end == .drained)

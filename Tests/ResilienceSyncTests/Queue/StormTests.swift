@@ -3,6 +3,7 @@ import ResilienceSync
 import ResilienceTesting
 import Testing
 
+// C6
 @Suite(.timeLimit(.minutes(20))) struct StormTests {
     let fixture = Fixture()
     /// Of two that are under way together both would be asked, and refused as one.

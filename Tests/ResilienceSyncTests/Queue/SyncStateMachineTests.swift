@@ -307,6 +307,7 @@ import Testing
 }
 
 /// When it sends, and when it stops.
+// C1
 @Suite struct SyncStateMachineTests {
     private var talk = SyncConversation()
     private let a = LaneHead(1, "a")

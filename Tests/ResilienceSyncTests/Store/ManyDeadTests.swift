@@ -22,7 +22,9 @@ import Testing
         }
     }
 
-    @Test("of many that are beyond the limits 1 000 make room at a time, so that nobody waits long for the database")
+    @Test(
+        "of many that are beyond the limits 1 000 make room at a time, so that nobody waits long for the database (P52)"
+    )
     func inSteps() async throws {
         for store in try everyStore() {
             try await store.append(Mutation.many(2_500))

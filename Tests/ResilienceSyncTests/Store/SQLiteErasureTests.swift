@@ -15,7 +15,7 @@
             path = folder.path("queue.sqlite")
         }
 
-        @Test("after everything was removed, the files hold no payload and no error of it, and are small")
+        @Test("after everything was removed, the files hold no payload and no error of it, and are small (P52)")
         func ownFile() async throws {
             let store = try SQLiteStore(path: path)
             try await fillAndDeliver(store)

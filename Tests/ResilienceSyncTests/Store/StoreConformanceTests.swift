@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 /// What every store must do, whichever it is.
+// C7
 @Suite(.timeLimit(.minutes(20)), .heavy) struct StoreConformanceTests {
     @Test("the store in memory keeps the contract", arguments: [1, 2, 3] as [UInt64])
     func memory(seed: UInt64) async {

@@ -5,7 +5,7 @@ import Testing
 /// What a store keeps of an error.
 @Suite struct StoredErrorTests {
     @Test(
-        "an error is kept up to its 1 000th character, whichever store it is",
+        "an error is kept up to its 1 000th character, whichever store it is (P52)",
         // First character, further ones, how many of those, and how many are kept with the dots.
         arguments: [
             ("x", "x", 999, nil),

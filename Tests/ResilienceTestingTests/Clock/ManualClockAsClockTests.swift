@@ -3,6 +3,7 @@ import ResilienceTesting
 import Testing
 
 /// The manual clock in code that knows nothing of this package but takes a `Clock`.
+// C4
 @Suite(.timeLimit(.minutes(20))) struct ManualClockAsClockTests {
     let clock = ManualClock()
 

@@ -4,6 +4,7 @@ import Testing
 
 private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
+// C4
 @Suite struct ManualClockRunTests {
     let clock = ManualClock()
 
@@ -77,7 +78,7 @@ private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .trans
         #expect(count == 11)
     }
 
-    @Test("until idle: every other task waits then, and time has not moved")
+    @Test("until idle: every other task waits then, and time has not moved (C4)")
     func idle() throws {
         let start = clock.now
         let fetch = ScriptedOperation<Void, Int>([.failure(Outage())], fallback: .success(1))
@@ -124,7 +125,7 @@ private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .trans
         }
     }
 
-    @Test("a seed decides the order of steps: the same seed the same, and other seeds others")
+    @Test("a seed decides the order of steps: the same seed the same, and other seeds others (C5)")
     func seeds() throws {
         func order(_ seed: UInt64?) throws -> [String] {
             let log = Notes<String>()

@@ -2,6 +2,7 @@ import Resilience
 import ResilienceTesting
 import Testing
 
+// C4
 @Suite(.timeLimit(.minutes(20))) struct ManualClockTests {
     let clock = ManualClock()
     let fired = Notes<String>()

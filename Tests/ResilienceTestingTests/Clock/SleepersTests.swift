@@ -4,6 +4,7 @@ import Testing
 @testable import ResilienceTesting
 
 /// Waiting for a certain sleeper, and what the clock says of those that it has.
+// C4
 @Suite(.timeLimit(.minutes(20))) struct SleepersTests {
     let clock = ManualClock()
 

@@ -4,6 +4,7 @@ import ResilienceTesting
 import Testing
 
 /// Tasks that the code under test starts without saying where they run.
+// C4
 @Suite(.timeLimit(.minutes(20))) struct UnstructuredTasksTests {
     let clock = ManualClock()
 

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 /// The contract against policies that break it, each in one way.
+// C8
 @Suite(.timeLimit(.minutes(20)), .heavy) struct PolicyContractTests {
     @Test("a policy that does nothing keeps the contract, and the report counts what was tried")
     func nothing() async {

@@ -39,6 +39,7 @@ private struct Turnstile: ExplorableMachine {
     }
 }
 
+// C8
 @Suite struct ExplorerTests {
     @Test("every history up to the depth is walked, once")
     func all() throws {

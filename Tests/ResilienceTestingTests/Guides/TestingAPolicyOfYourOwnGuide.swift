@@ -145,6 +145,7 @@ struct QuotaModel: SequentialModel {
 }
 
 @Suite struct QuotaTests {
+    // C8
     @Test("a quota keeps the contract of a policy")
     func contract() async {
         let report = await PolicyContract { clock in Quota(limit: 4, window: .seconds(60), timeBase: clock) }

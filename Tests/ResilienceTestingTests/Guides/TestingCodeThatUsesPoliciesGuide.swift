@@ -77,6 +77,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
 @Suite(.timeLimit(.minutes(20))) struct ActivitiesTests {
     let clock = ManualClock()
 
+    // C3
     @Test("a page that fails twice comes on the third attempt, two seconds later")
     func retries() throws {
         let fetch = ScriptedOperation<String, [String]>([
@@ -115,6 +116,7 @@ private func balanceAfterRefresh(of account: some Account) async throws -> Int {
         #expect(fetch.callCount == 2)
     }
 
+    // C2
     @Test("three failures open the breaker, and everybody is told in this order")
     func opens() throws {
         let recorder = EventRecorder()

@@ -24,6 +24,7 @@ private struct Register: SequentialModel {
     }
 }
 
+// C8
 @Suite struct HistoryTests {
     private let history = History<Register.Input, Int>(threads: 3)
 

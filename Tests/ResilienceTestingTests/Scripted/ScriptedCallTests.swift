@@ -2,6 +2,7 @@ import ResilienceTesting
 import Testing
 
 /// Functions of every sort, each with a script behind it, as in a code base's own doubles.
+// C3
 @Suite(.timeLimit(.minutes(20))) struct ScriptedCallTests {
     enum Trouble: Error, Equatable {
         case offline, malformed(Int)

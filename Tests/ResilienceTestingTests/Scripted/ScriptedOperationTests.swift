@@ -1,6 +1,7 @@
 import ResilienceTesting
 import Testing
 
+// C3
 @Suite(.timeLimit(.minutes(20))) struct ScriptedOperationTests {
     struct Down: Error, Equatable {
         var number = 0

@@ -1,6 +1,7 @@
 import ResilienceTesting
 import Testing
 
+// C3
 @Suite(.timeLimit(.minutes(20))) struct ScriptedPropertyTests {
     private protocol Session {
         var token: String? { get set }

@@ -8,6 +8,7 @@
         import FoundationNetworking
     #endif
 
+    // C8
     @Suite(.timeLimit(.minutes(20))) struct StubServerTests {
         private let client = HTTPClient()
 

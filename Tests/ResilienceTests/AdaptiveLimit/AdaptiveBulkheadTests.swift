@@ -40,7 +40,7 @@ import Testing
         #expect(start.duration(to: end) < .seconds(3))
     }
 
-    @Test("a volley of 429s lowers the limit once, at once, and the next one again (P46)")
+    @Test("a volley of 429s lowers the limit once, at once, and the next one again (P46, P57)")
     func throttled() async throws {
         let bulkhead = bulkhead(.gradient(initial: 20))
         let clock = clock

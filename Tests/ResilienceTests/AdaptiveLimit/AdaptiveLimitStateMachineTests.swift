@@ -192,7 +192,7 @@ private struct Windows {
         }
     }
 
-    @Test("one hang of the service halves the limit once: what began before says nothing of the new limit")
+    @Test("one hang of the service halves the limit once: what began before says nothing of the new limit (P73)")
     func oneHang() {
         var windows = measured()
         let began = windows.now
@@ -206,7 +206,7 @@ private struct Windows {
         #expect(windows.machine.permits == 8)
     }
 
-    @Test("where as many hang with half of the limit, and half as many end well, it was not the limit")
+    @Test("where as many hang with half of the limit, and half as many end well, it was not the limit (P73)")
     func hanging() {
         var windows = measured(.gradient(initial: 16, in: 2...16))
         /// As many calls as there are permits end in a tenth of a second; 40 % hang.
@@ -236,7 +236,7 @@ private struct Windows {
         #expect(windows.machine.permits == 8 && windows.baseline == nil && !windows.machine.isSearching)
     }
 
-    @Test("a search in which no call ends well is given up, however long nothing ends")
+    @Test("a search in which no call ends well is given up, however long nothing ends (P73)")
     func searchWithoutEnd() {
         var windows = Windows(Self.gradient)
         windows.calls(100)
@@ -319,7 +319,7 @@ private struct Windows {
         #expect((8...9).contains(windows.machine.permits) && windows.baseline == 100)
     }
 
-    @Test("a baseline that was too long is found out by a faster window")
+    @Test("a baseline that was too long is found out by a faster window (P57)")
     func faster() {
         var windows = measured()
         windows.calls(50)

@@ -42,7 +42,7 @@ import Testing
         #expect(delays.min()! <= low + (high - low) / 100 && delays.max()! >= high - (high - low) / 100)
     }
 
-    @Test("decorrelated jitter of a base above the cap or of a huge last delay is the cap, not an invalid range")
+    @Test("decorrelated jitter of a base above the cap or of a huge last delay is the cap, not an invalid range (P14)")
     mutating func decorrelatedEnds() {
         let small = Backoff.exponential(from: .seconds(9), cap: .seconds(5), jitter: .decorrelated)
         #expect(small.delay(beforeRetry: 0, using: &generator) == .seconds(5))
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(
-        "jitter over a delay of zero is zero",
+        "jitter over a delay of zero is zero (P14)",
         arguments: [Backoff.Jitter.none, .full, .equal, .decorrelated, .proportional(0.5)])
     func zeroDelay(jitter: Backoff.Jitter) {
         let backoffs: [Backoff] = [
@@ -108,7 +108,7 @@ import Testing
         for backoff in backoffs { #expect(delays(backoff, 3) == [.zero, .zero, .zero]) }
     }
 
-    @Test("jitter at the cap spreads below it; it does not line clients up at the cap", arguments: [7, 8, 9])
+    @Test("jitter at the cap spreads below it; it does not line clients up at the cap (P14)", arguments: [7, 8, 9])
     func spreadAtTheCap(seed: UInt64) {
         for jitter in [Backoff.Jitter.full, .equal, .decorrelated, .proportional(0.25)] {
             var generator = SeededGenerator(seed: seed)
@@ -141,7 +141,8 @@ import Testing
     }
 
     @Test(
-        "after more attempts than a double's exponent can hold the delay is the cap, not zero", arguments: [2, 1.5, 10])
+        "after more attempts than a double's exponent can hold the delay is the cap, not zero (P13)",
+        arguments: [2, 1.5, 10])
     func manyAttempts(factor: Double) {
         let backoff = Backoff.exponential(from: .milliseconds(50), factor: factor, jitter: .none)
         for retry in [64, 1024, 1025, 1026, 1_000_000, .max] {
@@ -249,7 +250,7 @@ import Testing
     ]
 
     @Test(
-        "no delay is negative or above the cap, whatever the kind, the base, the cap, the jitter and the attempt",
+        "no delay is negative or above the cap, whatever the kind, the base, the cap, the jitter and the attempt (P13)",
         arguments: jitters)
     func bounds(jitter: Backoff.Jitter) {
         var random = SeededNumbers(seed: 11)

@@ -3,6 +3,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
+// C1
 @Suite(.heavy) struct BulkheadStateMachineTests {
     @Test("calls enter up to the limit, then queue up to the queue's limit, then are rejected")
     func limits() {
@@ -33,7 +34,7 @@ import Testing
         #expect(machine.arrive() == .queue(ticket: 2))
     }
 
-    @Test("one that left the queue gets no permit (P20)")
+    @Test("one that left the queue gets no permit (C7, P20)")
     func leftQueue() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 9)
         _ = (machine.arrive(), machine.arrive(), machine.arrive())
@@ -52,7 +53,7 @@ import Testing
         #expect(machine.arrive() == .queue(ticket: 2))
     }
 
-    @Test("one that was handed a permit no longer waits: it can't leave the queue")
+    @Test("one that was handed a permit no longer waits: it can't leave the queue (P34)")
     func handedOver() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 1)
         _ = (machine.arrive(), machine.arrive(), machine.leave())

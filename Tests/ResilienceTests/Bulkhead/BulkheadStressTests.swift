@@ -35,7 +35,8 @@ import Testing
         #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
     }
 
-    @Test("after thousands of calls with random cancellation no permit is lost and nobody queues", arguments: 0..<4)
+    @Test(
+        "after thousands of calls with random cancellation no permit is lost and nobody queues (P20)", arguments: 0..<4)
     func cancellation(seed: Int) async throws {
         var random = SeededGenerator(seed: UInt64(seed))
         let bulkhead = Bulkhead(limit: 3, queue: 100)

@@ -20,7 +20,7 @@ import Testing
         try await bulkhead.run { try await operation(1) }
     }
 
-    @Test("queued calls run first come, first served")
+    @Test("queued calls run first come, first served (A10)")
     func order() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 9)
         let inside = try bulkhead.acquire()
@@ -62,7 +62,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("a permit handed to a waiter that is cancelled at the same time is passed on")
+    @Test("a permit handed to a waiter that is cancelled at the same time is passed on (P34)")
     func handedOverThenCancelled() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 9)
         for _ in 0..<200 {
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test("a permit that comes to a call no longer waiting for it goes on to the next")
+    @Test("a permit that comes to a call no longer waiting for it goes on to the next (P34)")
     func cancelledAfterHandOver() {
         let bulkhead = bulkhead(limit: 1, queue: 9)
         let core = PipelineCore(name: nil, timeBase: clock)

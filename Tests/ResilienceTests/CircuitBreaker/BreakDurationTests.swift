@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct BreakDurationTests {
     @Test(
-        "breaks of 30 s double with every trip up to 300 s: 30, 60, 120, 240, 300",
+        "breaks of 30 s double with every trip up to 300 s: 30, 60, 120, 240, 300 (B4)",
         arguments: [
             (0, 30), (1, 60), (2, 120), (3, 240), (4, 300), (5, 300), (61, 300), (62, 300), (63, 300), (1_000_000, 300),
             (.max, 300), (-1, 30), (.min, 30),
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "a break lasts as long as the failure asks for, up to the cap; where it asks for nothing, or for less, as otherwise",
+        "a break lasts as long as the failure asks for, up to the cap; where it asks for nothing, or for less, as otherwise (P44)",
         arguments: [
             (.throttled(retryAfter: .seconds(7)), .seconds(7)), (.throttled(retryAfter: .zero), .seconds(60)),
             (.throttled(retryAfter: .seconds(3600)), .seconds(3600)),

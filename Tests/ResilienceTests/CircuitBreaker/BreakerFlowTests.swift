@@ -15,7 +15,7 @@ import Testing
 
     private func trip() { for _ in 0..<3 { try? breaker.acquire().complete(.transient) } }
 
-    @Test("with the breaker outside the retry, an exhausted retry counts as one failure")
+    @Test("with the breaker outside the retry, an exhausted retry counts as one failure (A8)")
     func outside() async {
         let pipeline = Pipeline {
             breaker
@@ -25,7 +25,7 @@ import Testing
         #expect(request.callCount == 3 && breaker.status.failureCount == 1)
     }
 
-    @Test("with the breaker inside the retry, every attempt counts")
+    @Test("with the breaker inside the retry, every attempt counts (A8)")
     func inside() async {
         let pipeline = Pipeline {
             retry
@@ -46,7 +46,8 @@ import Testing
         #expect(request.callCount == 3 && breaker.state == .open)
     }
 
-    @Test("an open circuit is rejected without any retry and without any wait, whichever of the two is outside")
+    @Test(
+        "an open circuit is rejected without any retry and without any wait, whichever of the two is outside (A8, P19)")
     func openNotRetried() async {
         trip()
         let recorder = EventRecorder()
@@ -71,7 +72,7 @@ import Testing
             ])
     }
 
-    @Test("the breaker is asked before the throttle, the throttle before the request, and the retries are inside")
+    @Test("the breaker is asked before the throttle, the throttle before the request, and the retries are inside (A8)")
     func flow() async throws {
         let journal = Journal()
         let throttle = Throttle(limit: .perSecond(1, burst: 1), timeBase: clock)
@@ -97,7 +98,7 @@ import Testing
         #expect(breaker.status.failureCount == 0)
     }
 
-    @Test("an open circuit takes no share of the throttle behind it")
+    @Test("an open circuit takes no share of the throttle behind it (A8)")
     func throttleUntouched() async throws {
         let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {
@@ -111,7 +112,7 @@ import Testing
         await #expect(throws: ThrottleExceeded.self) { try await pipeline.run {} }
     }
 
-    @Test("our own rejections further in never count as the endpoint's failures")
+    @Test("our own rejections further in never count as the endpoint's failures (P10)")
     func ownRejections() async throws {
         let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {

@@ -16,7 +16,7 @@ import Testing
 
     private var lines: [String] { recorder.events.map { "\($0)" } }
 
-    @Test("an outage and a recovery read as log lines, from the first failure to the last")
+    @Test("an outage and a recovery read as log lines, from the first failure to the last (A9, C2)")
     func story() {
         for verdict in [Verdict.transient, .transient, .success] { end(verdict) }
         clock.advance(by: .seconds(60))
@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test(
-        "every event has a line of its own",
+        "every event has a line of its own (A9)",
         arguments: [
             (.failure(3, of: nil), "failure 3"), (.rejected(retryAfter: nil), "open, rejecting call"),
             (.opened(3, of: 3, for: nil), "threshold reached (3/3) → open"),

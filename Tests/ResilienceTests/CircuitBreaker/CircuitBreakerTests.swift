@@ -16,7 +16,7 @@ import Testing
         for _ in 0..<times { await #expect(throws: Outage()) { try await call() } }
     }
 
-    @Test("the preset opens on the 5th failure in a row, for 60 s, and is then half-open for one probe")
+    @Test("the preset opens on the 5th failure in a row, for 60 s, and is then half-open for one probe (A1)")
     func preset() async throws {
         #expect(breaker.state == .closed)
         await fail(5)
@@ -29,7 +29,7 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("four failures keep it closed, the fifth opens it")
+    @Test("four failures keep it closed, the fifth opens it (A2)")
     func fifth() async {
         await fail(4)
         #expect(breaker.state == .closed && breaker.status.failureCount == 4)
@@ -37,7 +37,7 @@ import Testing
         #expect(breaker.state == .open && breaker.status.failureCount == 5)
     }
 
-    @Test("a success while closed sets the count back to 0")
+    @Test("a success while closed sets the count back to 0 (A2)")
     func countSetBack() async throws {
         await fail(4)
         endpoint.enqueue(.success(7))
@@ -47,7 +47,9 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("open, it rejects every call at once, none reaches the endpoint, and the error says how long until a retry")
+    @Test(
+        "open, it rejects every call at once, none reaches the endpoint, and the error says how long until a retry (A3)"
+    )
     func rejects() async throws {
         await fail(5)
         clock.advance(by: .seconds(18))
@@ -59,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "the rejection tells a person that the service is unavailable and in how many seconds to try again",
+        "the rejection tells a person that the service is unavailable and in how many seconds to try again (A3)",
         arguments: [
             (.seconds(42), "in 42 seconds"), (.milliseconds(41_001), "in 42 seconds"), (.seconds(1), "in 1 second"),
             (.nanoseconds(1), "in 1 second"), (.zero, "in 1 second"), (nil, "later"),
@@ -71,7 +73,7 @@ import Testing
         #expect("\(error)" == text)
     }
 
-    @Test("half-open, a probe that succeeds closes it with everything cleared")
+    @Test("half-open, a probe that succeeds closes it with everything cleared (A4)")
     func probeSucceeds() async throws {
         await fail(5)
         clock.advance(by: .seconds(60))
@@ -82,7 +84,7 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("half-open, a probe that fails opens it again, and the wait starts anew")
+    @Test("half-open, a probe that fails opens it again, and the wait starts anew (A4)")
     func probeFails() async {
         await fail(5)
         clock.advance(by: .seconds(95))
@@ -91,7 +93,9 @@ import Testing
         #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
     }
 
-    @Test("it can be asked whether a call is allowed, its state, its count and the time until a test, nil unless open")
+    @Test(
+        "it can be asked whether a call is allowed, its state, its count and the time until a test, nil unless open (A6)"
+    )
     func asked() async {
         #expect(
             breaker.status.isAllowed && !breaker.status.isTripped && breaker.status.timeRemaining == nil
@@ -124,7 +128,7 @@ import Testing
         #expect(breaker.status.failureCount == 0)
     }
 
-    @Test("by hand, admission is asked for, the work is done elsewhere, and its end is recorded")
+    @Test("by hand, admission is asked for, the work is done elsewhere, and its end is recorded (A7)")
     func byHand() throws {
         for _ in 0..<5 { try breaker.acquire().complete(.transient) }
         let rejection = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
@@ -167,7 +171,7 @@ import Testing
         #expect(breaker.status.isTripped)
     }
 
-    @Test("closed or open, a call costs no wait and sets no timer")
+    @Test("closed or open, a call costs no wait and sets no timer (A12)")
     func noWaiting() async throws {
         endpoint.enqueue(.success(7))
         _ = try await call()
@@ -176,7 +180,7 @@ import Testing
         #expect(clock.sleepers.isEmpty && clock.now == ManualClock().now)
     }
 
-    @Test("a breaker's clock is the one it was given, and no other moves it")
+    @Test("a breaker's clock is the one it was given, and no other moves it (P8)")
     func ownClock() async {
         await fail(5)
         clock.advance(by: .seconds(60) - .nanoseconds(1))

@@ -31,7 +31,7 @@ import Testing
         return (breaker, other)
     }
 
-    @Test("over a restart an open circuit stays open for what remains (P12)", arguments: [0, 30, 59])
+    @Test("over a restart an open circuit stays open for what remains (A10, P12)", arguments: [0, 30, 59])
     func open(seconds: Int) throws {
         let before = breaker(clock)
         end(before, .transient, .transient)
@@ -84,7 +84,9 @@ import Testing
         }
     }
 
-    @Test("a wall clock that was set back makes no break longer, one set ahead ends it", arguments: [-86_400, 86_400])
+    @Test(
+        "a wall clock that was set back makes no break longer, one set ahead ends it (P12)",
+        arguments: [-86_400, 86_400])
     func wallClock(seconds: Int) throws {
         let before = breaker(clock)
         end(before, .transient, .transient)
@@ -93,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "a break longer than any that the circuit takes by itself is cut to the longest of those",
+        "a break longer than any that the circuit takes by itself is cut to the longest of those (P40)",
         arguments: [
             (ThreeStateCircuit(openFor: .seconds(60)), 60),
             (ThreeStateCircuit(openFor: .exponential()), 300),
@@ -179,7 +181,7 @@ import Testing
         }
     }
 
-    @Test("the extremes of every number are restored without a trap")
+    @Test("the extremes of every number are restored without a trap (P40)")
     func extremes() throws {
         for (remaining, takenAt) in [(Int64.max, Int64.min), (.max, .max), (0, .max), (.max, 0)] {
             let breaker = breaker(clock)
@@ -225,7 +227,7 @@ import Testing
         for verdict in verdicts { try? breaker.acquire().complete(verdict) }
     }
 
-    @Test("new settings take effect while the state, the time remaining and the growth go on")
+    @Test("new settings take effect while the state, the time remaining and the growth go on (P24)")
     func open() {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         end(breaker, .transient, .transient)
@@ -273,7 +275,7 @@ import Testing
     }
 
     @Test(
-        "a rule of another kind can't go on from the counts of the old one, however few: nothing changes, and it says so",
+        "a rule of another kind can't go on from the counts of the old one, however few: nothing changes, and it says so (P37)",
         arguments: [0, 1, 2, 3])
     func otherKind(failures: Int) {
         let rules: [any TripRule] = [

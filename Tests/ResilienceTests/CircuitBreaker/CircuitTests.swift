@@ -5,6 +5,7 @@ import Testing
 
 private let now = MonotonicInstant.second(0)
 
+// C1
 @Suite(.heavy) struct CircuitTests {
     /// Opens on the 1st failure, for 60 s.
     private var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(1)))
@@ -26,7 +27,7 @@ private let now = MonotonicInstant.second(0)
     }
 
     @Test(
-        "the result of a call admitted in an earlier generation is late, and changes nothing",
+        "the result of a call admitted in an earlier generation is late, and changes nothing (P3)",
         arguments: [.success, .transient, .cancelled, .rejected] as [Verdict])
     func late(verdict: Verdict) {
         var circuit = circuit
@@ -286,7 +287,7 @@ private let now = MonotonicInstant.second(0)
     ]
 
     @Test(
-        "through any history, probes outside never exceed the limit and no stale result changes anything",
+        "through any history, probes outside never exceed the limit and no stale result changes anything (P4)",
         arguments: 1...8)
     func threeStates(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)

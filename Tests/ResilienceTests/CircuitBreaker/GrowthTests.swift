@@ -13,7 +13,7 @@ import Testing
         return breaker
     }
 
-    @Test("a reset that keeps the growth lets the next break be longer, and the breaker is not at rest meanwhile")
+    @Test("a reset that keeps the growth lets the next break be longer, and the breaker is not at rest meanwhile (B6)")
     func kept() throws {
         let breaker = try tripped()
         breaker.reset(keepingGrowth: true)

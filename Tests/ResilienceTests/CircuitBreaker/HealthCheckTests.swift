@@ -19,7 +19,7 @@ import Testing
         _ = await PolicyWaiter().wait(until: clock.now + duration, on: clock)
     }
 
-    @Test("when the break is over the check finds out, in the callers' place, and closes the circuit")
+    @Test("when the break is over the check finds out, in the callers' place, and closes the circuit (A10)")
     func success() throws {
         try clock.run { [self] in
             let breaker = breaker()

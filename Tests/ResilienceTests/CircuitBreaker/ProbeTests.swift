@@ -22,7 +22,7 @@ private func halfOpen(
     }
 
     @Test(
-        "a probe whose end says nothing frees its place for another and does not close the circuit",
+        "a probe whose end says nothing frees its place for another and does not close the circuit (P1)",
         arguments: [.cancelled, .rejected, .throttled] as [Verdict])
     func undecided(verdict: Verdict) {
         var circuit = halfOpen()

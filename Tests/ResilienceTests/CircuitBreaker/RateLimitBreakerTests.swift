@@ -13,7 +13,7 @@ import Testing
         for verdict in verdicts { try breaker.acquire().complete(verdict) }
     }
 
-    @Test("only 429s count: three in a row trip it")
+    @Test("only 429s count: three in a row trip it (B1)")
     func trips() throws {
         try end(.throttled, .throttled)
         #expect(!breaker.status.isTripped)
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(
-        "no number of other failures trips it, and they do not part 429s in a row",
+        "no number of other failures trips it, and they do not part 429s in a row (B1)",
         arguments: [.transient, .uncertain, .permanent, .rejected, .cancelled] as [Verdict])
     func others(verdict: Verdict) throws {
         for _ in 0..<50 { try end(verdict) }
@@ -31,7 +31,7 @@ import Testing
         #expect(breaker.status.isTripped)
     }
 
-    @Test("isTripped turns false by itself once the backoff has passed")
+    @Test("isTripped turns false by itself once the backoff has passed (B2)")
     func byItself() throws {
         try end(.throttled, .throttled, .throttled)
         clock.advance(by: .seconds(30) - .nanoseconds(1))
@@ -40,7 +40,7 @@ import Testing
         #expect(!breaker.status.isTripped)
     }
 
-    @Test("while it is tripped, not one call of a thousand reaches the network")
+    @Test("while it is tripped, not one call of a thousand reaches the network (B3)")
     func noCalls() async throws {
         try end(.throttled, .throttled, .throttled)
         let network = ScriptedOperation<Void, Int>(fallback: .success(7))
@@ -50,7 +50,7 @@ import Testing
         #expect(network.callCount == 0)
     }
 
-    @Test("trips in a row back off for 30, 60, 120, 240, then 300 s and no more")
+    @Test("trips in a row back off for 30, 60, 120, 240, then 300 s and no more (A10, B4)")
     func growth() throws {
         var backoffs: [Duration?] = []
         try end(.throttled, .throttled)
@@ -62,7 +62,7 @@ import Testing
         #expect(backoffs == [30, 60, 120, 240, 300, 300, 300].map { .seconds($0) })
     }
 
-    @Test("two 429s, a success, two 429s: no trip")
+    @Test("two 429s, a success, two 429s: no trip (B5)")
     func successInBetween() throws {
         try end(.throttled, .throttled, .success, .throttled, .throttled)
         #expect(!breaker.status.isTripped && breaker.status.failureCount == 2)
@@ -79,7 +79,7 @@ import Testing
         #expect(breaker.status.timeRemaining == .seconds(30))
     }
 
-    @Test("from outside one reads whether it is tripped and how much backoff remains, and resets it by hand")
+    @Test("from outside one reads whether it is tripped and how much backoff remains, and resets it by hand (B6)")
     func readAndReset() throws {
         #expect(breaker.status.timeRemaining == nil)
         try end(.throttled, .throttled, .throttled)

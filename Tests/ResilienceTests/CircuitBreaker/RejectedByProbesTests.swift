@@ -34,7 +34,7 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("the wait is what the last probe took, or the last break, if that is shorter, and never nothing")
+    @Test("the wait is what the last probe took, or the last break, if that is shorter, and never nothing (P64)")
     func measured() throws {
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(1), openFor: .exponential(from: .milliseconds(400)), timeBase: clock)

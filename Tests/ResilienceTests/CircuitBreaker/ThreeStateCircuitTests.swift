@@ -25,6 +25,7 @@ enum CircuitStart: CaseIterable {
 
 private let now = MonotonicInstant.second(100)
 
+// C1
 @Suite struct ThreeStateCircuitTests {
     @Test(
         "what a call meets in each state",

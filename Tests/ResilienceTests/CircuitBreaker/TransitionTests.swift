@@ -12,7 +12,7 @@ import Testing
 
     private func end(_ verdict: Verdict) { try? breaker.acquire().complete(verdict) }
 
-    @Test("a stream tells of every change of state, in order and with its time, and of nothing else")
+    @Test("a stream tells of every change of state, in order and with its time, and of nothing else (A11)")
     func stream() async {
         let start = clock.now
         let transitions = breaker.transitions()
@@ -38,7 +38,7 @@ import Testing
         )
     }
 
-    @Test("the end of a break is told when it comes, though nobody calls (P50)")
+    @Test("the end of a break is told when it comes, though nobody calls (A11, P50)")
     func breakEnds() async {
         var transitions = breaker.transitions().makeAsyncIterator()
         end(.transient)
@@ -94,7 +94,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("who watches is told of an isolation as of an open circuit, and of its end")
+    @Test("who watches is told of an isolation as of an open circuit, and of its end (P36)")
     func isolated() async {
         var transitions = breaker.transitions().makeAsyncIterator()
         for mode in [CircuitBreaker.Mode.isolated, .automatic, .disabled, .observing, .automatic] {
@@ -228,7 +228,7 @@ import Testing
         #expect(breaker.status.state == .halfOpen && breaker.status.since == clock.now)
     }
 
-    @Test("a break that ends while the breaker is disabled is told of, and half-open is as old as that")
+    @Test("a break that ends while the breaker is disabled is told of, and half-open is as old as that (P36)")
     func endsWhileDisabled() async {
         let start = clock.now
         var transitions = breaker.transitions().makeAsyncIterator()
@@ -301,7 +301,8 @@ import Testing
         _ = (all, two)
     }
 
-    @Test("a watcher may ask the breaker, change it, and add another watcher, without deadlock, and the order holds")
+    @Test(
+        "a watcher may ask the breaker, change it, and add another watcher, without deadlock, and the order holds (P7)")
     func reentrant() {
         let seen = Locked<[String]>([])
         let added = Locked(false)
@@ -376,7 +377,7 @@ import Testing
         }
     }
 
-    @Test("of two plans made at once the later is kept, and one alarm is set")
+    @Test("of two plans made at once the later is kept, and one alarm is set (P36)")
     func plannedTwice() throws {
         let base = InterruptedClock(clock)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: base)

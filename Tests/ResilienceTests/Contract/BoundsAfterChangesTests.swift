@@ -5,6 +5,7 @@ import Testing
 
 /// After each change from outside, what a policy's settings promise holds for the calls that come then (P60). Of an
 /// ``EndpointPool``: `EndpointPoolBoundsTests`.
+// P60
 @Suite struct BoundsAfterChangesTests {
     private final class Held: Sendable {
         let permit: PolicyPermit

@@ -23,12 +23,4 @@ import Testing
         }
         #expect(pipeline.warnings.isEmpty && throttle.status.calls == 1)
     }
-
-    @Test("every event has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("AdaptiveThrottleGuide")
-        for event in [AdaptiveThrottle.Event.began(0.25), .rejected(0.25), .ended] {
-            #expect(guide.logs(event), "\(event)")
-        }
-    }
 }

@@ -49,16 +49,4 @@ import Testing
         print(catalog.status.limit, catalog.status.adaptive?.baseline ?? .zero)
         #expect(page == "report" && catalog.status.limit == 20)
     }
-
-    @Test("every event of a bulkhead has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("BulkheadGuide")
-        for event in [
-            Bulkhead.Event.queued, .rejected(.full), .rejected(.turnTooLate), .rejected(.waitedTooLong),
-            .rejected(.displaced), .limitAdapted(from: 8, to: 12), .limitChanged(from: 8, to: 12),
-            .queueChanged(from: 32, to: 64), .rejected(.shed), .sheddingBegan, .sheddingEnded,
-        ] {
-            #expect(guide.logs(event), "\(event)")
-        }
-    }
 }

@@ -63,14 +63,4 @@ import Testing
         pages.store(Page(body: "longer", maxAge: nil), for: "b")
         #expect(pages.freshValue(for: "a") == nil && pages.status.count == 1 && pages.status.cost == 6)
     }
-
-    @Test("every event of a cache has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("CacheGuide")
-        let events: [CacheEvent] = [
-            .hit, .hitStale, .hitFailure, .missed, .loaded(took: .seconds(2)), .failed(.transient, took: .seconds(2)),
-            .fellBack(.transient), .evicted(3),
-        ]
-        for event in events { #expect(guide.logs(event), "\(event)") }
-    }
 }

@@ -65,15 +65,4 @@ import Testing
         scripted.play([.cancellation(), .delay(.seconds(3))])
         #expect(scripted.status.scriptLeft == 2)
     }
-
-    @Test("every event has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("ChaosGuide")
-        let events: [Chaos.Event] = [
-            .failed(.transient, after: .zero), .lostAnswer(.uncertain), .delayed(.milliseconds(200)), .behaved("flush"),
-            .cancelled(after: .zero), .leftOut, .limitReached(1_000), .turnedOn(for: .seconds(900)),
-            .turnedOff(.timeIsOver),
-        ]
-        for event in events { #expect(guide.logs(event), "\(event)") }
-    }
 }

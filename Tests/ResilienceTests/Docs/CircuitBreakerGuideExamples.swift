@@ -72,16 +72,4 @@ import Testing
         search.endBreak()  // the next call is the probe, now
         #expect(search.status.isAllowed)
     }
-
-    @Test("every event of a breaker has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("CircuitBreakerGuide")
-        let events: [CircuitBreaker.Event] = [
-            .allowed(.closed), .allowed(.halfOpen), .failure(3, of: 5), .opened(5, of: 5, for: .seconds(60)),
-            .rejected(retryAfter: .seconds(42)), .halfOpened, .waiting, .recovered, .reopened(for: .seconds(60)),
-            .breakEnded, .late(.success), .modeChanged(.isolated), .reset, .wouldOpen,
-            .tripped(for: .seconds(60)), .breakEndedByHand(.halfOpen),
-        ]
-        for event in events { #expect(guide.logs(event), "\(event)") }
-    }
 }

@@ -50,16 +50,4 @@ import Testing
         try await greet()
         #expect(pool.isAtRest)
     }
-
-    @Test("every event has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("EndpointPoolGuide")
-        let events: [EndpointPoolEvent] = [
-            .ejected("10.0.0.1", .consecutiveFailures(5), for: .seconds(30)),
-            .ejected("10.0.0.1", .byHand, for: .nanoseconds(Int64.max)),
-            .notEjected("10.0.0.1", .deviation(0.6, mean: 0.93)), .returned("10.0.0.1"),
-            .panicBegan(left: 4, of: 10), .panicEnded,
-        ]
-        for event in events { #expect(guide.logs(event), "\(event)") }
-    }
 }

@@ -79,20 +79,40 @@ import Testing
         await #expect(throws: PageError.cancelled) { try await page() }
     }
 
-    @Test("every case and text of CallFailure is in the guide's tables")
+    @Test("every case of CallFailure is in the guide's table")
     func complete() throws {
         let guide = try Guide("ErrorsGuide")
         for sample in CallFailureTests.samples {
             #expect(guide.text.contains("| `\(sample.name)` |"), "\(sample.name)")
         }
-        let texts: [any Error] = [
-            CircuitOpen(policy: "search", retryAfter: .seconds(42)),
-            CircuitOpen(policy: "search", reason: .isolated, retryAfter: nil),
-            ThrottleExceeded(policy: "search", retryAfter: .seconds(1)),
-            BulkheadFull(policy: "search", reason: .full, retryAfter: .seconds(2)),
-            WouldWait(policy: "search", retryAfter: .seconds(3)),
-            DeadlinePassed(), TimedOut(policy: "search", limit: .seconds(5), underlying: nil),
+    }
+
+    @Test("each error has a text for people")
+    func texts() {
+        let texts: [(any Error, String)] = [
+            (
+                CircuitOpen(policy: "search", retryAfter: .seconds(42)),
+                "Service temporarily unavailable due to repeated failures. Please try again in 42 seconds."
+            ),
+            (
+                CircuitOpen(policy: "search", reason: .isolated, retryAfter: nil),
+                "Service temporarily unavailable: it was taken out of use. Please try again later."
+            ),
+            (
+                ThrottleExceeded(policy: "search", retryAfter: .seconds(1)),
+                "Too many calls (search). Please try again in 1 second."
+            ),
+            (
+                BulkheadFull(policy: "search", reason: .full, retryAfter: .seconds(2)),
+                "Too many calls at the same time (search). Please try again in 2 seconds."
+            ),
+            (
+                WouldWait(policy: "search", retryAfter: .seconds(3)),
+                "search has no room just now. Please try again in 3 seconds."
+            ),
+            (DeadlinePassed(), "The deadline passed before the call could begin."),
+            (TimedOut(policy: "search", limit: .seconds(5), underlying: nil), "Timed out after 5 s (search)"),
         ]
-        for error in texts { #expect(guide.text.contains("| `\(error)` |"), "\(error)") }
+        for (error, text) in texts { #expect("\(error)" == text) }
     }
 }

@@ -45,13 +45,4 @@ import Testing
         #expect(try await streams.run { throw Outage() } == Page(text: "mirror"))
         await #expect(throws: Judged.self) { try await streams.run { throw Judged(verdict: .rejected) } }
     }
-
-    @Test("every event of a fallback has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("FallbackGuide")
-        for event in [FallbackEvent.fellBack(.transient), .failed(.transient, error: "empty")] {
-            #expect(guide.logs(event), "\(event)")
-        }
-        #expect(VerdictSet.outages == [.transient, .uncertain, .throttled, .rejected])
-    }
 }

@@ -3,7 +3,7 @@ import Testing
 
 /// Holds every page of the documentation to its code.
 @Suite struct GuideTests {
-    @Test("the guides' code compiles and runs: every line of it is in a test", arguments: try Guide.all())
+    @Test("the guides' code compiles and runs: every line of it is in a test (C8)", arguments: try Guide.all())
     func code(guide: Guide) throws {
         let missing = try guide.codeWithoutTest()
         #expect(missing == [])
@@ -39,7 +39,8 @@ import Testing
 
     #if os(Linux) || os(macOS)
         @Test(
-            "the guides' code compiles as it stands, at the top level of a program", .enabled(if: Guide.hasModules),
+            "the guides' code compiles as it stands, at the top level of a program (C8)",
+            .enabled(if: Guide.hasModules),
             arguments: try Guide.programs())
         func program(guide: Guide) async throws {
             let errors = try await guide.compilerErrors()

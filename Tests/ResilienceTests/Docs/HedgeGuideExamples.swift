@@ -45,14 +45,4 @@ private let client = Client()
         #expect(first == "page" && sparing.warnings.isEmpty && hedge.budget === budget)
         #expect(hedge.status.delay == nil && hedge.status.samples == 1)
     }
-
-    @Test("every event has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("HedgeGuide")
-        let events: [Hedge.Event] = [
-            .hedged(1, after: .milliseconds(120)), .won(1, after: .milliseconds(150)), .budgetExhausted,
-            .notCopied(.runOnce), .notCopied(.unknownEffects),
-        ]
-        for event in events { #expect(guide.logs(event), "\(event)") }
-    }
 }

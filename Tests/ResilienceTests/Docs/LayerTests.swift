@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("no test sleeps, and none waits by yielding")
+    @Test("no test sleeps, and none waits by yielding (C4, P78)")
     func noSleeping() throws {
         // On a manual clock a sleep takes no time: `clock.sleep` is not among these.
         let forbidden = [
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("tests of decisions know no waiting, no task and no clock")
+    @Test("tests of decisions know no waiting, no task and no clock (C1)")
     func pure() throws {
         let files = try Self.files(in: "Tests").filter {
             $0.name.hasSuffix("StateMachineTests") || $0.name.hasSuffix("ExplorationTests")
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test("every machine is explored")
+    @Test("every machine is explored (C1)")
     func explored() throws {
         let explorations = try Self.files(in: "Tests").filter { $0.name.hasSuffix("ExplorationTests") }.map(\.text)
             .joined()

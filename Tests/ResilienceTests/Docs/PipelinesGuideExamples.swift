@@ -136,17 +136,4 @@ private let breaker = CircuitBreaker()
         }
         try await send()
     }
-
-    @Test("every event of a pipeline has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("PipelinesGuide")
-        let events: [Pipeline.Event] = [
-            .attemptSucceeded(2, took: .milliseconds(120)), .attemptFailed(1, .transient, took: .seconds(5)),
-            .succeeded(
-                took: .milliseconds(6_120), attempts: 2, waits: [PolicyWait(policy: "retry", duration: .seconds(6))]),
-            .failed(.transient, took: .seconds(30), attempts: 3),
-            .rejected(took: .milliseconds(2), attempts: 0), .cancelled(took: .milliseconds(1_500), attempts: 1),
-        ]
-        for event in events { #expect(guide.logs(event), "\(event)") }
-    }
 }

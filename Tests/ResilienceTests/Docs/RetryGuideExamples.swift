@@ -76,15 +76,4 @@ import Testing
         }
         #expect(client.operation.callCount == 1)
     }
-
-    @Test("every event of a retry has its log line in the guide, and every reason for giving up is there")
-    func logLines() throws {
-        let guide = try Guide("RetryGuide")
-        let events: [Retry.Event] = [
-            .retrying(attempt: 1, of: 4, after: .milliseconds(200), .transient),
-            .gaveUp(attempt: 4, .attemptsExhausted),
-        ]
-        for event in events { #expect(guide.logs(event), "\(event)") }
-        for reason in RetriesExhausted.Reason.allCases { #expect(guide.text.contains("| \(reason) |"), "\(reason)") }
-    }
 }

@@ -48,13 +48,4 @@ import Testing
         #expect(try await first == Profile(name: "Grace"))
         #expect(try await second == Profile(name: "Ada"))
     }
-
-    @Test("every event of a single flight has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("SingleFlightGuide")
-        let events: [SingleFlightEvent] = [
-            .began, .joined(waiting: 3), .abandoned(after: .seconds(2)), .endedLate(by: .seconds(1)),
-        ]
-        for event in events { #expect(guide.logs(event), "\(event)") }
-    }
 }

@@ -36,12 +36,4 @@ import Testing
         let status = throttle.status  // what is free, when the next may go, who waits
         #expect(status.available == 10)
     }
-
-    @Test("every event of a throttle has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("ThrottleGuide")
-        for event in [Throttle.Event.rejected(retryAfter: .seconds(3)), .held(for: .seconds(30)), .holdEnded] {
-            #expect(guide.logs(event), "\(event)")
-        }
-    }
 }

@@ -52,12 +52,4 @@ import Testing
         let patient = Timeout { attempt in .seconds(min(2 * attempt, 10)) }
         #expect(try await patient.run { 7 } == 7)
     }
-
-    @Test("every event of a timeout has its log line in the guide")
-    func logLines() throws {
-        let guide = try Guide("TimeoutGuide")
-        for event in [Timeout.Event.timedOut(.seconds(5)), .endedLate(by: .seconds(3))] {
-            #expect(guide.logs(event), "\(event)")
-        }
-    }
 }

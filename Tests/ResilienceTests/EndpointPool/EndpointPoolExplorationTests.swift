@@ -266,6 +266,7 @@ private struct ListedOutcomes: ExplorableMachine {
     }
 }
 
+// P58
 @Suite(.heavy) struct EndpointPoolExplorationTests {
     @Test(
         "as far as the effort goes, EndpointPoolStateMachine ejects as a list of all outcomes says",

@@ -40,7 +40,8 @@ private struct Comparing: Hashable {
     private var events: [EndpointPoolEvent] { recorder.events(of: EndpointPoolEvent.self) }
 
     @Test(
-        "each attempt of a call goes to another endpoint, as long as there is one", arguments: EndpointChoice.allCases)
+        "each attempt of a call goes to another endpoint, as long as there is one (P58)",
+        arguments: EndpointChoice.allCases)
     func attempts(choice: EndpointChoice) async {
         let pool = pool(["a", "b", "c"], choice, ejecting: nil)
         let pipeline = Pipeline("search", timeBase: clock) { retries(5) }

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "an error is described by its type and code, and never by its text",
+        "an error is described by its type and code, and never by its text (P76)",
         arguments: [
             (Named.broken, "Named broken"), (Named.status(500), "Named status"), (Numbered.lost, "Numbered 7"),
             (Plain(), "Plain"), (Told(), "Told a_b at h:1"), (CancellationError(), "CancellationError"),

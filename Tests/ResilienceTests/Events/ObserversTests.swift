@@ -31,7 +31,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["a made 1", "b made 1", "c made 1"])
     }
 
-    @Test("a removed observer is told nothing more, and the others are")
+    @Test("a removed observer is told nothing more, and the others are (P30)")
     func removed() {
         observers.add(note("a"))
         let subscription = observers.add(note("b"))
@@ -58,7 +58,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["first made 1", "second made 1"])
     }
 
-    @Test("a removed observer is let go of: it does not leak")
+    @Test("a removed observer is let go of: it does not leak (P30)")
     func leak() {
         weak var watched: EventRecorder?
         do {
@@ -79,7 +79,8 @@ private enum Noise: PolicyEventDetail, Equatable {
         subscription?.cancel()
     }
 
-    @Test("an observer that adds another during delivery neither deadlocks nor has it told of the event under way")
+    @Test(
+        "an observer that adds another during delivery neither deadlocks nor has it told of the event under way (P30)")
     func addsDuringDelivery() {
         observers.add { [observers, journal] event in
             journal.note("adder \(event.detail)")
@@ -105,7 +106,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["own made 1", "other made 2", "other made 1"])
     }
 
-    @Test("what a removed observer held may use the observers as it goes, without deadlock")
+    @Test("what a removed observer held may use the observers as it goes, without deadlock (P38)")
     func deinitUses() {
         final class Leaver: PolicyObserver {
             let leave: @Sendable () -> Void
@@ -118,7 +119,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["empty: true"])
     }
 
-    @Test("with nobody listening no event is made")
+    @Test("with nobody listening no event is made (A12)")
     func nobody() async throws {
         let clock = ManualClock()
         struct Loud: Policy {

@@ -43,7 +43,7 @@ import Testing
         await #expect(throws: Outage.self) { try await fallback.run { throw Outage() } }
     }
 
-    @Test("what replaces a value lets go of it outside the lock: its deinit may ask for the last good one (P7)")
+    @Test("what replaces a value lets go of it outside the lock: its deinit may ask for the last good one (P7, P38)")
     func letGo() {
         final class Page: Sendable {
             let onDeinit: @Sendable () -> Void

@@ -258,7 +258,7 @@ private final class Service: Sendable {
         #expect(events.last == .notCopied(.runOnce) && events.count == 3)
     }
 
-    @Test("each call counts once, however often it is tried; a hedge that may make no copies tells nothing")
+    @Test("each call counts once, however often it is tried; a hedge that may make no copies tells nothing (P65)")
     func uncopiedAttempts() throws {
         let (hedge, none) = (hedge(), hedge(maxHedges: 0))
         for hedge in [hedge, none] {
@@ -460,7 +460,7 @@ private final class Service: Sendable {
         #expect(throws: TimedOut.self) { try run(limited, service) }
     }
 
-    @Test("a caller that is cancelled has no further copies, and all that run are cancelled and waited for")
+    @Test("a caller that is cancelled has no further copies, and all that run are cancelled and waited for (P28)")
     func callerCancelled() throws {
         let service = service(.answer(after: .seconds(9)))
         let pipeline = pipeline(hedge(maxHedges: 9))
@@ -491,7 +491,7 @@ private final class Service: Sendable {
         #expect(service.begun.withLock { $0 }.isEmpty)
     }
 
-    @Test("a copy that ignores its cancellation is waited for, and its result is dropped")
+    @Test("a copy that ignores its cancellation is waited for, and its result is dropped (P28)")
     func stubborn() throws {
         let pipeline = pipeline(hedge())
         let start = clock.now
@@ -716,7 +716,7 @@ private final class Service: Sendable {
         #expect(throws: InvalidSettings.self) { try PolicySettings.checked { HedgeDelay.constant(.seconds(-1)) } }
     }
 
-    @Test("many calls at the same time, in any order: no permit and no copy is left", arguments: UInt64(1)...20)
+    @Test("many calls at the same time, in any order: no permit and no copy is left (P28)", arguments: UInt64(1)...20)
     func manyAtOnce(seed: UInt64) throws {
         let hedge = hedge(.constant(.milliseconds(5)), maxHedges: 2, budget: .ratio(1000, timeBase: clock))
         let room = Bulkhead(limit: 9, timeBase: clock)

@@ -88,7 +88,7 @@ import Testing
             ])
     }
 
-    @Test("the line of each is for a person")
+    @Test("the line of each is for a person (P42)")
     func texts() {
         for (event, text) in [
             (.attemptSucceeded(1, took: .milliseconds(120)), "attempt 1 succeeded after 120 ms"),

@@ -89,7 +89,7 @@ import Testing
         #expect(operation.callCount == 0 && bulkhead.queued == 0 && bulkhead.inUse == 0)
     }
 
-    @Test("no attempt begins after the deadline, however late the wake: the call ends as the attempt before did")
+    @Test("no attempt begins after the deadline, however late the wake: the call ends as the attempt before did (P33)")
     func lateWake() async throws {
         operation.enqueue(.failure(Outage()))
         for limit in [nil, Timeout("total", limit: .milliseconds(1_500))] {
@@ -111,7 +111,8 @@ import Testing
         }
     }
 
-    @Test("a policy that wakes a call late does not let it begin after its deadline, without anybody to cancel it")
+    @Test(
+        "a policy that wakes a call late does not let it begin after its deadline, without anybody to cancel it (P33)")
     func latePolicy() throws {
         let bulkhead = Bulkhead(limit: 4, timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {
@@ -125,7 +126,7 @@ import Testing
         #expect(operation.callCount == 0 && bulkhead.inUse == 0)
     }
 
-    @Test("by hand, too, nobody is let in late")
+    @Test("by hand, too, nobody is let in late (P33)")
     func byHand() async throws {
         let sleeper = Oversleeping(.seconds(2), timeBase: clock)
         let options = near(1)

@@ -45,7 +45,7 @@ import Testing
         events.map { "\($0.policy).\($0.detail.kind)\($0.failure.map { ": \($0)" } ?? "")" }
     }
 
-    @Test("each event that follows from a failure says what failed, and none of what comes after does")
+    @Test("each event that follows from a failure says what failed, and none of what comes after does (P76)")
     func errors() throws {
         let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(2), timeBase: clock)
         let pipeline = pipeline {
@@ -88,7 +88,7 @@ import Testing
         #expect(told.count == 5)
     }
 
-    @Test("a call that a time limit ends says which, although the operation threw that it was cancelled")
+    @Test("a call that a time limit ends says which, although the operation threw that it was cancelled (P76)")
     func timeLimit() throws {
         let pipeline = pipeline {
             Retry(maxRetries: 0)
@@ -110,7 +110,7 @@ import Testing
         #expect(told.last == "call.failed: TimedOut 500 ms (deadline)")
     }
 
-    @Test("a rejected call says by which policy, and a cancelled one has failed with nothing")
+    @Test("a rejected call says by which policy, and a cancelled one has failed with nothing (P76)")
     func rejected() async throws {
         let pipeline = pipeline { Bulkhead("room", limit: 1, timeBase: clock) }
         try await pipeline.run { _ = try? await pipeline.run {} }
@@ -125,7 +125,7 @@ import Testing
         #expect(told.last == "call.rejected: DeadlinePassed (deadline)")
     }
 
-    @Test("a call whose operation another pipeline rejects has failed: it was not the outer one's own rejection")
+    @Test("a call whose operation another pipeline rejects has failed: it was not the outer one's own rejection (P77)")
     func nested() async throws {
         let inner = Pipeline("inner", timeBase: clock) { Bulkhead("room", limit: 1, timeBase: clock) }
         let outer = pipeline { Bulkhead("own", limit: 9, timeBase: clock) }

@@ -30,7 +30,7 @@ import Testing
         #expect(policy.errors.value.map { $0 as? Outage } == [Outage(number: 4), nil])
     }
 
-    @Test("a permit dropped without an outcome counts as cancelled")
+    @Test("a permit dropped without an outcome counts as cancelled (A7)")
     func dropped() throws {
         _ = try ScriptedPolicy("a", journal).acquire()
         #expect(journal.lines == ["a in", "a out cancelled round 1"])
@@ -46,7 +46,7 @@ import Testing
         #expect(breaker.status.timeRemaining == .seconds(60))
     }
 
-    @Test("a breaker by hand: admission is asked, work done elsewhere, the outcome recorded")
+    @Test("a breaker by hand: admission is asked, work done elsewhere, the outcome recorded (A7)")
     func breaker() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         for _ in 0..<2 {
@@ -87,7 +87,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("acquire never waits: where it would have to, it throws WouldWait and leaves nothing behind")
+    @Test("acquire never waits: where it would have to, it throws WouldWait and leaves nothing behind (A7)")
     func neverWaits() throws {
         let throttle = Throttle("pace", limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         let bulkhead = Bulkhead("room", limit: 1, queue: 1, timeBase: clock)

@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test("a policy further out sees the failure, not the rejection: a breaker around counts it")
+    @Test("a policy further out sees the failure, not the rejection: a breaker around counts it (P41)")
     func furtherOut() throws {
         let outer = breaker(5)
         let pipeline = Pipeline(timeBase: clock) {
@@ -300,7 +300,7 @@ import Testing
         }
     }
 
-    @Test("of a call with all its errors it is known whether any attempt was answered, or all were rejected")
+    @Test("of a call with all its errors it is known whether any attempt was answered, or all were rejected (P41)")
     func history() {
         func exhausted(_ failures: [(Verdict, (any Error)?)]) -> CallFailure {
             var history = RetryHistory()

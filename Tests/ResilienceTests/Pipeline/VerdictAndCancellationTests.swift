@@ -108,7 +108,7 @@ import Testing
         #expect(journal.lines == ["a in", "a out success round 1"])
     }
 
-    @Test("cancelled in the retry wait, a call throws CancelledWhileWaiting with the last error, at once")
+    @Test("cancelled in the retry wait, a call throws CancelledWhileWaiting with the last error, at once (P17)")
     func cancelledInRetryWait() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage(number: 9)))
         let pipeline = Pipeline(timeBase: clock) { Retry(backoff: .constant(.seconds(5))) }
@@ -151,7 +151,7 @@ import Testing
         #expect(sleeping.owed == 0 && sleeping.mistakes == [])
     }
 
-    @Test("cancelled while a second attempt waits in the queue of a bulkhead, a call still tells the last error")
+    @Test("cancelled while a second attempt waits in the queue of a bulkhead, a call still tells the last error (P17)")
     func cancelledQueuedForRetry() async throws {
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
         let pipeline = Pipeline {
@@ -222,7 +222,7 @@ import Testing
         #expect(breaker.state == .closed && breaker.status.failureCount == 0 && bulkhead.inUse == 0)
     }
 
-    @Test("a rejection of ours reaches the caller with its wait, and is not retried")
+    @Test("a rejection of ours reaches the caller with its wait, and is not retried (P19)")
     func rejection() async {
         let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
         let operation = ScriptedOperation<Void, Int>(fallback: .success(1))

@@ -20,7 +20,7 @@ import Testing
         for _ in 0..<times { try? breakers[endpoint].acquire().complete(.transient) }
     }
 
-    @Test("each key has a circuit of its own: opening one leaves the others alone")
+    @Test("each key has a circuit of its own: opening one leaves the others alone (A5)")
     func independent() async throws {
         fail("/a", 5)
         #expect(breakers["/a"].status.isTripped && !breakers["/b"].status.isTripped)
@@ -29,7 +29,7 @@ import Testing
         #expect(breakers["/b"].status.failureCount == 0)
     }
 
-    @Test("thresholds and waits can differ by key")
+    @Test("thresholds and waits can differ by key (A5, A10)")
     func different() {
         fail("/fast", 5)
         fail("/slow", 9)
@@ -52,7 +52,7 @@ import Testing
         #expect(breakers.count == 0)
     }
 
-    @Test("it can be asked whether a key may be called, its state, its count and the time that remains")
+    @Test("it can be asked whether a key may be called, its state, its count and the time that remains (A6)")
     func asked() {
         fail("/a", 5)
         #expect(!breakers.isAllowed("/a"))
@@ -60,7 +60,7 @@ import Testing
         #expect(breakers.existing("/a")?.status.timeless == expected)
     }
 
-    @Test("one key can be reset, and the others stay as they are")
+    @Test("one key can be reset, and the others stay as they are (A6)")
     func resetOne() {
         fail("/a", 5)
         fail("/b", 5)
@@ -68,7 +68,7 @@ import Testing
         #expect(breakers.isAllowed("/a") && !breakers.isAllowed("/b"))
     }
 
-    @Test("all keys can be reset at once")
+    @Test("all keys can be reset at once (A6)")
     func resetAll() {
         for endpoint in ["/a", "/b", "/slow"] { fail(endpoint, 10) }
         breakers.resetAll()
@@ -76,7 +76,7 @@ import Testing
         #expect(breakers.count == 3)
     }
 
-    @Test("every key's state can be listed")
+    @Test("every key's state can be listed (A11)")
     func statusUpdates() {
         fail("/a", 5)
         fail("/slow", 3)
@@ -89,7 +89,7 @@ import Testing
         #expect(breakers.statuses["/a"]?.state == .halfOpen)
     }
 
-    @Test("every key's state can be watched as it changes, by one observer given to each breaker")
+    @Test("every key's state can be watched as it changes, by one observer given to each breaker (A11)")
     func watched() {
         let recorder = EventRecorder()
         let breakers = CircuitBreakerRegistry<String> { [clock] in
@@ -102,7 +102,7 @@ import Testing
         #expect(opened.map(\.policy) == ["/a", "/b"])
     }
 
-    @Test("many tasks racing for a new key get one breaker")
+    @Test("many tasks racing for a new key get one breaker (P29)")
     func race() async {
         let made = Journal()
         let breakers = CircuitBreakerRegistry<Int> { [clock] key in
@@ -133,7 +133,7 @@ import Testing
         #expect(breakers.statuses.values.map(\.failureCount) == Array(repeating: 100, count: 10))
     }
 
-    @Test("making a breaker may use the registry it is made for")
+    @Test("making a breaker may use the registry it is made for (P7)")
     func reentrant() {
         let registry = Box<CircuitBreakerRegistry<String>?>(nil)
         let breakers = CircuitBreakerRegistry<String> { [clock] key in

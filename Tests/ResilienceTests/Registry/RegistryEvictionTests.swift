@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test("a registry asked for ever new keys does not grow for ever")
+    @Test("a registry asked for ever new keys does not grow for ever (P29)")
     func bounded() {
         let breakers = registry()
         for key in 0..<10_000 {
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test("an open circuit is not forgotten, however many keys come after it")
+    @Test("an open circuit is not forgotten, however many keys come after it (P31)")
     func openStays() {
         let breakers = registry()
         for _ in 0..<2 { try? breakers[-1].acquire().complete(.transient) }

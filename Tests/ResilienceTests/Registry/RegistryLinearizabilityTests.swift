@@ -82,7 +82,9 @@ extension Linearizability {
         }
     }
 
-    @Test("while anybody holds a key's breaker all who ask get the same, though ever new keys push out the idle ones")
+    @Test(
+        "while anybody holds a key's breaker all who ask get the same, though ever new keys push out the idle ones (P29)"
+    )
     func agree() async {
         let registry = CircuitBreakerRegistry<Int>(capacity: 4) { CircuitBreaker("\($0)", timeBase: ToldTime()) }
         let table = Table()

@@ -76,7 +76,7 @@ import Testing
         #expect(breakers["/a"].status.failureLimit == 2 && breakers["/b"].status.failureLimit == 3)
     }
 
-    @Test("every key's circuit is watched by one stream, those that come later too")
+    @Test("every key's circuit is watched by one stream, those that come later too (A11)")
     func watched() async {
         fail("/early")
         let transitions = breakers.transitions()
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test(
-        "pipelines that nobody holds and whose policies are at rest are forgotten; one with an open circuit, or held, is not"
+        "pipelines that nobody holds and whose policies are at rest are forgotten; one with an open circuit, or held, is not (P29)"
     )
     func forgotten() async throws {
         await #expect(throws: Outage()) { try await pipelines["/open"].run { throw Outage() } }

@@ -207,7 +207,7 @@ import Testing
             ])
     }
 
-    @Test("a retry that is cancelled in its wait gives back what it was to cost")
+    @Test("a retry that is cancelled in its wait gives back what it was to cost (P17)")
     func cancelled() async {
         let clock = ManualClock()
         let budget = RetryBudget.tokens(capacity: 14)

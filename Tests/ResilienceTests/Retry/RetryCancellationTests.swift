@@ -9,7 +9,9 @@ import Testing
         Pipeline(timeBase: clock) { retry }
     }
 
-    @Test("cancelled while it waits, it ends at once, makes no further attempt, and does not lose the last real error")
+    @Test(
+        "cancelled while it waits, it ends at once, makes no further attempt, and does not lose the last real error (P17)"
+    )
     func duringTheWait() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage(number: 3)))
         let task = Task { [pipeline = pipeline()] in try await pipeline.run { try await operation() } }

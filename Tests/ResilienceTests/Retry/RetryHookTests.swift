@@ -130,7 +130,7 @@ private final class Leaf: Error, VerdictConvertible {
     }
 
     @Test(
-        "through every end of a call its errors are let go of, also when it is cancelled in a wait",
+        "through every end of a call its errors are let go of, also when it is cancelled in a wait (P17)",
         arguments: ["success", "gave up", "permanent", "cancelled in the wait", "cancelled inside"])
     func noLeak(end: String) async {
         let isHeld = end == "cancelled in the wait"

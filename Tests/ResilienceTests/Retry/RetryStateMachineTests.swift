@@ -15,6 +15,7 @@ private func configured(
         on: verdicts, retryAfterCeiling: .seconds(60))
 }
 
+// C1
 @Suite struct RetryStateMachineTests {
     private func decide(
         _ verdict: Verdict, attempt: Int = 1, previous: Duration = .zero, deadline: MonotonicInstant = .distantFuture,
@@ -114,7 +115,7 @@ private func configured(
     }
 
     @Test(
-        "a wait that the other side named is a floor, never fired before, and is not waited for above the ceiling",
+        "a wait that the other side named is a floor, never fired before, and is not waited for above the ceiling (A10, P15)",
         arguments: [
             (.seconds(30), .retry(at: .second(130))),
             // Shorter than the backoff, absent or nonsense: the backoff holds.

@@ -64,7 +64,7 @@ import Testing
         #expect(status == 503 && operation.callCount == 3)
     }
 
-    @Test("throttledOnly waits 1, 2 and 4 seconds after 429s, then gives up")
+    @Test("throttledOnly waits 1, 2 and 4 seconds after 429s, then gives up (B15)")
     func throttledOnly() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Judged(verdict: .throttled)))
         let (waits, result) = await play(Retry.throttledOnly, operation: operation)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(
-        "throttledOnly leaves every other failure alone",
+        "throttledOnly leaves every other failure alone (B15)",
         arguments: [.transient, .uncertain, .permanent, .rejected] as [Verdict])
     func throttledOnlyOthers(verdict: Verdict) async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Judged(verdict: verdict)))
@@ -93,7 +93,7 @@ import Testing
         #expect(operation.callCount == 1 && waits.isEmpty && recorder.events(of: Retry.Event.self).isEmpty)
     }
 
-    @Test("a Retry-After is waited for in one go: it does not burn attempts, and no retry fires before it")
+    @Test("a Retry-After is waited for in one go: it does not burn attempts, and no retry fires before it (P16)")
     func retryAfter() async throws {
         let limited = Judged(verdict: .throttled(retryAfter: .seconds(90)))
         let operation = ScriptedOperation<Void, Int>([.failure(limited), .success(7)])
@@ -106,7 +106,7 @@ import Testing
         #expect(try await result == 7 && operation.callCount == 2)
     }
 
-    @Test("a Retry-After above the ceiling is not waited for: the error comes back at once, with the wait in it")
+    @Test("a Retry-After above the ceiling is not waited for: the error comes back at once, with the wait in it (P15)")
     func retryAfterTooLong() async {
         let limited = Judged(verdict: .throttled(retryAfter: .seconds(121)))
         let (waits, result) = await play(Retry(), operation: ScriptedOperation([.failure(limited)]))
@@ -115,7 +115,7 @@ import Testing
         #expect(recorder.events(of: Retry.Event.self) == [.gaveUp(attempt: 1, .retryAfterTooLong)])
     }
 
-    @Test("a negative Retry-After does not become a retry at once: the backoff holds")
+    @Test("a negative Retry-After does not become a retry at once: the backoff holds (P15)")
     func negativeRetryAfter() async {
         let limited = Judged(verdict: .throttled(retryAfter: .seconds(-30)))
         let operation = ScriptedOperation<Void, Int>([.failure(limited), .success(7)])

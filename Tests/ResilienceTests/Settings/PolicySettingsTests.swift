@@ -111,13 +111,13 @@ import Testing
     ]
 
     @Test(
-        "a setting from outside that can't be is thrown with its name, value and range, and ends no process (P40)",
+        "a setting from outside that can't be is thrown with its name, value and range, and ends no process (C7, P40)",
         arguments: invalid)
     func each(make: @Sendable () -> Void, text: String) {
         #expect(problems(make) == [text])
     }
 
-    @Test("all that is wrong is named, of a whole pipeline too")
+    @Test("all that is wrong is named, of a whole pipeline too (P40)")
     func all() {
         let found = problems {
             _ = Pipeline {
@@ -134,7 +134,7 @@ import Testing
             ])
     }
 
-    @Test("a change of what is there already is left out if a setting is invalid, and the others' stay")
+    @Test("a change of what is there already is left out if a setting is invalid, and the others' stay (P37)")
     func changes() {
         let bulkhead = Bulkhead(limit: 3, queue: 5)
         let throttle = Throttle(limit: .perSecond(10, burst: 4))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct RateTests {
     @Test(
-        "a rate is exact, also where no whole number of nanoseconds lies between two calls",
+        "a rate is exact, also where no whole number of nanoseconds lies between two calls (P42)",
         arguments: [(3, 3), (7, 7), (999, 40), (1, 1), (1_000_000_007, 9)])
     func exact(calls: Int, burst: Int) {
         var machine = ThrottleStateMachine(rate: .perSecond(calls), burst: burst)

@@ -408,7 +408,7 @@ private struct RecordedThrottle: ExplorableMachine {
 
 @Suite(.heavy) struct ThrottleExplorationTests {
     @Test(
-        "in every state it can be in, a rate lets in what an exact bucket does, and names the very instant",
+        "in every state it can be in, a rate lets in what an exact bucket does, and names the very instant (P42)",
         arguments: [(1, 1, 1), (1, 4, 2), (3, 7, 2), (2, 5, 2), (3, 10, 1)])
     func rate(calls: Int, period: Int64, burst: Int) throws {
         // Half of what an absent head is waited for.

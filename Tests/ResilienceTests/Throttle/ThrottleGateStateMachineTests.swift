@@ -129,7 +129,7 @@ import Testing
         #expect(machine.ask(at: at(129)) == .probing(until: at(130)))
     }
 
-    @Test("a probe that lost its place to another decides nothing, however it ends")
+    @Test("a probe that lost its place to another decides nothing, however it ends (P4)")
     func replacedProbe() {
         var machine = gate()
         machine.hold(until: at(10))

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ThrottleHoldTests {
     private let clock = ManualClock()
 
-    @Test("an absurd Retry-After holds everybody for the longest hold and no longer")
+    @Test("an absurd Retry-After holds everybody for the longest hold and no longer (P15)")
     func ceiling() async throws {
         let throttle = Throttle(
             "gate", limit: .unlimited, holdOnThrottled: true, maxHold: .seconds(60), timeBase: clock)

@@ -185,7 +185,7 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a call of the line that finds the gate shut when it wakes keeps its place, and waits for it")
+    @Test("a call of the line that finds the gate shut when it wakes keeps its place, and waits for it (P34)")
     func shutBeforeItWoke() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
         try throttle.acquire().complete(.success)
@@ -209,7 +209,7 @@ import Testing
         #expect(throttle.queued == 0)
     }
 
-    @Test("the first of the line, cancelled before it woke to probe, leaves the probe to the next call")
+    @Test("the first of the line, cancelled before it woke to probe, leaves the probe to the next call (P34)")
     func cancelledBeforeItWoke() throws {
         let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(5))

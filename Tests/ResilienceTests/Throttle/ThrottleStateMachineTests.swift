@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 /// The rate alone. The gate has its own suite.
+// C1
 @Suite(.heavy) struct ThrottleStateMachineTests {
     let second: Int64 = 1_000_000_000
 
@@ -156,7 +157,7 @@ import Testing
         #expect(machine.ask(at: at(0)) == .notBefore(at(2)))
     }
 
-    @Test("one that wakes late for its turn takes its share then, and those behind it go that much later")
+    @Test("one that wakes late for its turn takes its share then, and those behind it go that much later (P33)")
     func late() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = machine.ask(at: at(0))

@@ -2,6 +2,7 @@ import Resilience
 import TestSupport
 import Testing
 
+// C1
 @Suite struct AlarmQueueTests {
     private let fired = Journal()
 

@@ -71,7 +71,7 @@ private let beyondComponents = Duration(attoseconds: .max)
     }
 
     @Test(
-        "a duration too long for nanoseconds saturates instead of trapping",
+        "a duration too long for nanoseconds saturates instead of trapping (P13)",
         arguments: [
             (.nanoseconds(Int64.max), .max), (.nanoseconds(Int64.min), .min),
             (.nanoseconds(Int64.max) - .nanoseconds(1), .max - 1),

@@ -106,7 +106,7 @@ import Testing
         _ = base.schedule(at: .distantPast) {}
     }
 
-    @Test("a bell takes the timer task's place: it is told when to ring, and where else alarms may run")
+    @Test("a bell takes the timer task's place: it is told when to ring, and where else alarms may run (P74)")
     func bell() {
         let sleeps = Box(0)
         let base = SystemTimeBase(sleep: { _ in
@@ -212,7 +212,7 @@ import Testing
         }
     }
 
-    @Test("readings advance as the continuous clock does, from the machine's start: they are not the wall clock's")
+    @Test("readings advance as the continuous clock does, from the machine's start: they are not the wall clock's (P8)")
     func notTheWallClock() async {
         let clock = ContinuousClock()
         let outerStart = clock.now

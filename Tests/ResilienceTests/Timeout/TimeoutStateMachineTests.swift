@@ -1,6 +1,7 @@
 @testable import Resilience
 import Testing
 
+// C1
 @Suite struct TimeoutStateMachineTests {
     enum Input: CaseIterable { case limitPassed, callerCancelled, insideEnded }
 

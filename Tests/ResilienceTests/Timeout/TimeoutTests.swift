@@ -21,7 +21,7 @@ import Testing
         await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
     }
 
-    @Test("an inside that never suspends sees the limit too, in the middle of its only step")
+    @Test("an inside that never suspends sees the limit too, in the middle of its only step (P26)")
     func busy() async {
         let pipeline = pipeline(.seconds(5))
         await #expect(throws: TimedOut.self) {

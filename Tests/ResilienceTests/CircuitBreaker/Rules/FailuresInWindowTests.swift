@@ -41,7 +41,7 @@ import Testing
             ])
     }
 
-    @Test("in a window of time a failure counts for its length, less a bucket at most")
+    @Test("in a window of time a failure counts for its length, less a bucket at most (P9)")
     func timePasses() {
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: 5))
         #expect(rule.ended(.transient, at: .second(1)) == false)

@@ -180,7 +180,7 @@ import Testing
         #expect(rule.isMet(at: .second(0)))
     }
 
-    @Test("a half-open circuit takes a probe for healthy by the same quorum that opened it")
+    @Test("a half-open circuit takes a probe for healthy by the same quorum that opened it (P35)")
     func probes() {
         let slow = CallEnd(.success, at: .second(9), began: .second(0))
         let quick = CallEnd(.transient, at: .second(1), began: .second(0))
