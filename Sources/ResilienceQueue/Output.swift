@@ -55,6 +55,7 @@
         let createdAt: String
         let queuedAt: String
         let notBefore: String?
+        let isUrgent: Bool
         /// `pending` or `dead`.
         let state: String
         let isAttempted: Bool
@@ -71,7 +72,7 @@
             (position, id, entity, kind) = (stored.position, mutation.id, mutation.entity, mutation.kind)
             (operation, idempotencyKey) = (mutation.operation?.rawValue, mutation.idempotencyKey)
             (createdAt, queuedAt) = (Self.text(mutation.createdAt), Self.text(stored.queuedAt))
-            notBefore = mutation.notBefore.map(Self.text)
+            (notBefore, isUrgent) = (mutation.notBefore.map(Self.text), mutation.isUrgent)
             state = stored.diedAt == nil ? "pending" : "dead"
             (isAttempted, failures, claims) = (stored.isAttempted, stored.failures, stored.claims)
             (lastError, diedAt) = (stored.lastError, stored.diedAt.map(Self.text))
@@ -112,7 +113,8 @@
             var lines = [
                 ("position", "\(position)"), ("id", id), ("entity", entity), ("kind", kind),
                 ("operation", operation ?? "none"), ("idempotency key", idempotencyKey), ("created", createdAt),
-                ("queued", queuedAt), ("not before", notBefore ?? "no date"), ("state", status),
+                ("queued", queuedAt), ("not before", notBefore ?? "no date"), ("urgent", isUrgent ? "yes" : "no"),
+                ("state", status),
                 ("failures", "\(failures)"), ("claims", "\(claims)"),
                 ("died", diedAt ?? "no"), ("last error", lastError ?? "none"), ("payload", "\(payloadBytes) bytes"),
             ]

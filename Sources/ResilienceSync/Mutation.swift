@@ -30,6 +30,8 @@ public struct Mutation: Sendable, Hashable, Codable {
     /// The date before which it is not sent, by the wall clock or the store's; nil once that has come and the queue has looked,
     /// or if it was never delayed. What was enqueued after it for its entity waits, too. A dead mutation has none.
     public package(set) var notBefore: Date?
+    /// Whether it goes before what is not urgent, and what is before it in its entity's lane with it.
+    public package(set) var isUrgent: Bool
     /// How many attempts to send it had failed before it was enqueued, in another queue for example; 0 once it is stored,
     /// and ``StoredMutation/failures`` has them.
     public private(set) var earlierFailures: Int
@@ -48,6 +50,8 @@ public struct Mutation: Sendable, Hashable, Codable {
     ///   - notBefore: The date before which it is not sent; nil, the default, or a date that is past, for no delay. Its age
     ///     counts from then. Whatever is enqueued after it for its entity waits for that, too, since mutations of one entity
     ///     keep their order.
+    ///   - isUrgent: Whether somebody waits for it, so that it goes before what is not urgent; false by default. Mutations of
+    ///     one entity keep their order: those before it go as if they were urgent, too.
     ///   - earlierFailures: How many attempts to send it have failed in the queue that it comes from; 0 or more, checked
     ///     when the mutation is enqueued; 0 by default. They count towards ``SyncQueueConfiguration/maxFailures``; at least
     ///     one more attempt is made. Above 0, the other side may have seen it: nothing is coalesced with it, so give the
@@ -56,7 +60,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         id: String = Mutation.newID(), entity: String, kind: String, operation: Operation? = nil,
         payload: Data = Data(),
         idempotencyKey: String = UUID().uuidString, createdAt: Date = Date(), notBefore: Date? = nil,
-        earlierFailures: Int = 0
+        isUrgent: Bool = false, earlierFailures: Int = 0
     ) {
         self.id = id
         self.entity = entity
@@ -66,6 +70,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         self.idempotencyKey = idempotencyKey
         self.createdAt = createdAt
         self.notBefore = notBefore
+        self.isUrgent = isUrgent
         self.earlierFailures = earlierFailures
     }
 
@@ -91,6 +96,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         createdAt = try container.decode(Date.self, forKey: .createdAt)
         // Left out by whoever wrote it before there was such a thing.
         notBefore = try container.decodeIfPresent(Date.self, forKey: .notBefore)
+        isUrgent = try container.decodeIfPresent(Bool.self, forKey: .isUrgent) ?? false
         earlierFailures = try container.decodeIfPresent(Int.self, forKey: .earlierFailures) ?? 0
     }
 

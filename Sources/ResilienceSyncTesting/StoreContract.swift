@@ -12,7 +12,7 @@ public import ResilienceTesting
 ///
 /// It makes a new, empty store for each trial. The trials: order and pages; duplicates, failures that a mutation comes
 /// with, and that appending is all or nothing; lanes, their heads and what blocks them; claims; the sending lock;
-/// coalescing; limits; reviving, discarding, limits of dead mutations, looking at one, cancelling and clearing; totals, settings, texts of any
+/// coalescing; dates and urgency; limits; reviving, discarding, limits of dead mutations, looking at one, cancelling and clearing; totals, settings, texts of any
 /// characters; many tasks at the same time; and a random walk beside a slow and obvious model, in which everything that can
 /// be read is compared after each step.
 public struct StoreContract<Store: MutationStore>: Sendable {

@@ -22,6 +22,8 @@ struct StoreModel {
     private(set) var lastPosition: Int64 = 0
     private var deaths = 0
     private var sealed: Int64 = 0
+    /// The last urgent mutation that each entity ever had: up to it, a lane may be urgent.
+    private(set) var lastUrgent: [String: Int64] = [:]
 
     var pending: [StoredMutation] { rows.filter { $0.state == .pending }.map(\.stored) }
     var dead: [StoredMutation] {
@@ -103,6 +105,9 @@ struct StoreModel {
                     Row(stored: StoredMutation(new: mutation, position: after.lastPosition, queuedAt: date)))
                 touched.append(after.lastPosition)
                 appended.added += 1
+            }
+            if let last = after.pending.last(where: { $0.mutation.entity == mutation.entity && $0.mutation.isUrgent }) {
+                after.lastUrgent[mutation.entity] = max(last.position, after.lastUrgent[mutation.entity] ?? 0)
             }
         }
         if after.pending.count > pending.count || after.bytes > bytes {

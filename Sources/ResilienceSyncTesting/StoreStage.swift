@@ -100,6 +100,13 @@ final class StoreStage<Store: MutationStore>: Sendable {
         require(found == ids, "\(problem): the heads are \(found) instead of \(ids)")
     }
 
+    func requireUrgent(_ ids: [String], at date: Date? = nil, _ problem: String) async throws {
+        let found = try await store.heads(after: .max, limit: 1_000, at: date ?? now)
+        require(found.heads.isEmpty, "\(problem): there are \(found.heads.count) heads after the last position")
+        let urgent = found.urgent.map(\.id)
+        require(urgent == ids, "\(problem): the heads of urgent lanes are \(urgent) instead of \(ids)")
+    }
+
     private func everything(
         _ page: (Int64) async throws -> [StoredMutation]
     ) async throws -> [StoredMutation] {
@@ -124,11 +131,11 @@ extension Mutation {
     /// A mutation whose entity is its id without the number: "a1" and "a2" are two of "a".
     static func trial(
         _ id: String, _ operation: Operation? = nil, kind: String = "kind", payload: String = "", key: String? = nil,
-        notBefore: Date? = nil
+        notBefore: Date? = nil, isUrgent: Bool = false
     ) -> Mutation {
         Mutation(
             id: id, entity: String(id.prefix { !$0.isNumber }), kind: kind, operation: operation,
             payload: Data(payload.utf8), idempotencyKey: key ?? "key of \(id)",
-            createdAt: Date(timeIntervalSince1970: 1_700_000_000), notBefore: notBefore)
+            createdAt: Date(timeIntervalSince1970: 1_700_000_000), notBefore: notBefore, isUrgent: isUrgent)
     }
 }

@@ -17,7 +17,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
     }
 
     static func all(steps: Int, tasks: Int, seed: UInt64) -> [StoreTrial] {
-        contents + lanes + waiting + coalescing + limits + afterDeath + [
+        contents + lanes + waiting + urgent + coalescing + limits + afterDeath + [
             StoreTrial("many tasks at the same time") { try await $0.crowd(tasks: tasks) },
             StoreTrial("a random walk beside a model") { stage in
                 var walk = StoreWalk(stage, seed: seed)

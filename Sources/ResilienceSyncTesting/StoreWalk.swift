@@ -92,6 +92,7 @@ struct StoreWalk<Store: MutationStore> {
             kind: Bool.random(using: &random) ? "k" : "l", operation: operations.randomElement(using: &random) ?? nil,
             payload: Data(payload.utf8), idempotencyKey: "key \(nextID)", createdAt: date,
             notBefore: chance(4) ? date + TimeInterval(Int.random(in: -2...9, using: &random)) : nil,
+            isUrgent: chance(6),
             earlierFailures: Int.random(in: 0..<10, using: &random) == 0 ? Int.random(in: 1...6, using: &random) : 0)
     }
 
@@ -225,6 +226,16 @@ struct StoreWalk<Store: MutationStore> {
         }
         if let problem = compare(try await store.dead(after: after, limit: limit), dead, "dead") { return problem }
         if let problem = compare(found.heads, heads, "the heads") { return problem }
+        // Those of lanes with an urgent mutation must be there, and those before one that was there once may be.
+        let urgent = Set(model.pending.filter(\.mutation.isUrgent).map(\.mutation.entity))
+        let mayBeUrgent = due.heads.filter { $0.position <= model.lastUrgent[$0.entity] ?? 0 }
+        let mustBeUrgent = mayBeUrgent.filter { urgent.contains($0.entity) }.map(\.id)
+        let hurried = found.urgent.map(\.id)
+        if hurried != mayBeUrgent.map(\.id).filter(hurried.contains) || hurried.count > max(0, limit)
+            || hurried.count < limit && !Set(hurried).isSuperset(of: mustBeUrgent)
+        {
+            return "the urgent heads are \(hurried), not \(mustBeUrgent) of \(mayBeUrgent.map(\.id)), up to \(limit)"
+        }
         if found.nextDue != due.nextDue {
             return
                 "the next is due \(found.nextDue.map { "\($0)" } ?? "never"), not \(due.nextDue.map { "\($0)" } ?? "never")"

@@ -280,7 +280,7 @@
                     #expect(code2 == 403)
                 }
                 for body in [
-                    "", "{", "[]", "null", #"{"component":"0","place":0,"action":"x"}"#,
+                    "", "{", "[]", "null", #"{"component":"0","place":0,"action":7}"#,
                     #"{"component":"0","place":1e99,"action":"open"}"#,
                 ] {
                     let code3 = try await Self.act(client, token: token, body: body)
@@ -288,9 +288,12 @@
                 }
                 let code4 = try await Self.act(client, token: token, body: String(repeating: "x", count: 5000))
                 #expect(code4 == 413)
-                let none = #"{"component":"7","place":-1,"action":"open"}"#
-                let code5 = try await Self.act(client, token: token, body: none)
-                #expect(code5 == 409)
+                for none in [
+                    #"{"component":"7","place":-1,"action":"open"}"#, #"{"component":"0","place":0,"action":"x"}"#,
+                ] {
+                    let code5 = try await Self.act(client, token: token, body: none)
+                    #expect(code5 == 409)
+                }
                 #expect(breaker.mode == .automatic)
                 try await EventConnection.run(port, "/resilience/events") { connection in
                     #expect(try await connection.next()?.circuit == "closed")

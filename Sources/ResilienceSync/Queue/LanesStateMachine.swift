@@ -15,6 +15,9 @@ import Resilience
 /// keep others away. And of four requests at most one goes to a lane that failed before, as long as others wait: it
 /// looks a few pages ahead for them.
 ///
+/// The heads of urgent lanes go before these, but of ten requests one goes in order: whatever is urgent, nothing waits for
+/// more than ten times as many requests as it would otherwise.
+///
 /// A mutation that processes have ended with, perhaps because of it, goes alone: once the others have had their turn, and
 /// with nothing else in flight.
 struct LanesStateMachine: Sendable, Hashable {
@@ -23,6 +26,8 @@ struct LanesStateMachine: Sendable, Hashable {
     let pageSize: Int
     /// The most lanes held back at all.
     let mostHeld: Int
+    /// The most requests in a row that go to urgent lanes while others wait.
+    let mostHurried: Int
 
     /// A walk through the store's heads.
     private struct Walk: Sendable, Hashable {
@@ -38,8 +43,17 @@ struct LanesStateMachine: Sendable, Hashable {
 
     /// One walk to the end, and at times another over what lies behind it.
     private var walks = [Walk()]
+    /// The urgent heads, as far as it has asked for them. None of these is in a walk, too.
+    private var urgent = Walk(isAtEnd: true)
+    /// The lanes that were urgent when they were last asked for.
+    private var urgentLanes: Set<String> = []
+    /// Whether the store holds urgent mutations at times: only then it is asked for them between pages.
+    var knowsUrgent = false
+    private var mustLookForUrgent = false
+    /// How many requests went to urgent lanes since the last in order.
+    private var hurried = 0
     private var turn = 0
-    /// The walk whose page was requested.
+    /// The walk whose page was requested; ``urgentIndex`` if only urgent heads were.
     private var asked = 0
     /// How many requests the first walk may still send before it looks behind, though it has found more.
     private var left = 0
@@ -75,13 +89,21 @@ struct LanesStateMachine: Sendable, Hashable {
     private static let othersFirst = 3
     /// How many pages it looks ahead for a lane that did not fail before.
     private static let mostPagesAhead = 10
+    private static let urgentIndex = -1
+
+    private subscript(index: Int) -> Walk {
+        get { index == Self.urgentIndex ? urgent : walks[index] }
+        set { if index == Self.urgentIndex { urgent = newValue } else { walks[index] = newValue } }
+    }
 
     /// Whether a mutation may be sent, as far as it has looked.
-    var hasHeads: Bool { !suspects.isEmpty || walks.contains { !$0.heads.isEmpty } }
+    var hasHeads: Bool {
+        !suspects.isEmpty || !urgent.heads.isEmpty || walks.contains { !$0.heads.isEmpty }
+    }
 
-    init(pageSize: Int, mostHeld: Int = 10_000) {
+    init(pageSize: Int, mostHeld: Int = 10_000, mostHurried: Int = 9) {
         (self.pageSize, left) = (pageSize, pageSize)
-        self.mostHeld = mostHeld
+        (self.mostHeld, self.mostHurried) = (mostHeld, mostHurried)
     }
 
     /// What may be sent, and what together.
@@ -129,11 +151,19 @@ struct LanesStateMachine: Sendable, Hashable {
         if held.count >= (fruitless < pageSize ? mostHeld : pageSize) {
             return busy.isEmpty ? .stalled(until: due) : .wait(until: due)
         }
+        if mustLookForUrgent || asked == Self.urgentIndex, pace == .now, isOver(Self.urgentIndex) {
+            mustLookForUrgent = false
+            asked = Self.urgentIndex
+            // No page: urgent heads come with each.
+            return .look(after: .max)
+        }
         while true {
             while walks.count > 1, isOver(1) { (turn, walks) = (0, [walks[0]]) }
             lookBehind()
+            let inOrder = walks.count > 1 ? [turn, 1 - turn] : [0]
+            let indices = hurried < mostHurried ? [Self.urgentIndex] + inOrder : inOrder + [Self.urgentIndex]
             for isSparing in spared > 0 ? [true, false] : [false] {
-                for index in walks.count > 1 ? [turn, 1 - turn] : [0] {
+                for index in indices {
                     if let step = next(of: index, isSparing, pace, rules, due: due) { return step }
                 }
             }
@@ -150,14 +180,14 @@ struct LanesStateMachine: Sendable, Hashable {
         of index: Int, _ isSparing: Bool, _ pace: SendPace.Answer, _ rules: Rules, due: MonotonicInstant
     ) -> Step? {
         dropTaken(index)
-        let heads = walks[index].heads
+        let heads = self[index].heads
         guard
             let place =
                 isSparing
                 ? heads.firstIndex(where: { $0.failures == 0 && !isTaken($0.entity) })
                 : heads.indices.first
         else {
-            return walks[index].isAtEnd || heads.count >= Self.mostPagesAhead.saturatingMultiplied(by: pageSize)
+            return self[index].isAtEnd || heads.count >= Self.mostPagesAhead.saturatingMultiplied(by: pageSize)
                 ? nil : look(index)
         }
         let head = heads[place]
@@ -165,13 +195,18 @@ struct LanesStateMachine: Sendable, Hashable {
         if rules.isExpired(head) { return park(index, place, .expired) }
         if head.claims >= rules.maxClaims { return park(index, place, .neverAnswered) }
         if head.isSuspect {
-            suspects[head.entity] = walks[index].heads.remove(at: place)
+            suspects[head.entity] = self[index].heads.remove(at: place)
             return next(of: index, isSparing, pace, rules, due: due)
         }
-        if !walks[index].isAtEnd, !isFull(limit, head, index, rules) { return look(index) }
+        if !self[index].isAtEnd, !isFull(limit, head, index, rules) { return look(index) }
         switch pace {
         case .now:
-            if walks.count > 1 { turn = 1 - index }
+            if index == Self.urgentIndex {
+                hurried = min(hurried + 1, mostHurried)
+            } else {
+                hurried = 0
+                if walks.count > 1 { turn = 1 - index }
+            }
             if index == 0 { left -= 1 }
             spared = head.failures > 0 ? Self.othersFirst : max(0, spared - 1)
             patience = suspects.isEmpty ? Self.mostBeforeSuspects : patience - 1
@@ -218,35 +253,40 @@ struct LanesStateMachine: Sendable, Hashable {
 
     private mutating func see(_ head: LaneHead) { seen[head.entity] = min(seen[head.entity] ?? .max, head.position) }
 
-    private mutating func appear(at position: Int64) { appeared = min(appeared ?? .max, position) }
+    /// - Parameter lane: The one lane in which something may have appeared; nil if that is not known.
+    private mutating func appear(at position: Int64, in lane: String? = nil) {
+        appeared = min(appeared ?? .max, position)
+        if lane.map(urgentLanes.contains) ?? knowsUrgent { mustLookForUrgent = true }
+    }
 
     private mutating func isOver(_ index: Int) -> Bool {
         dropTaken(index)
-        return walks[index].isAtEnd && walks[index].heads.isEmpty
+        return self[index].isAtEnd && self[index].heads.isEmpty
     }
 
     /// Drops heads whose lanes are taken. They are found again when their lanes are free.
     private mutating func dropTaken(_ index: Int) {
-        let free = walks[index].heads.firstIndex { !isTaken($0.entity) } ?? walks[index].heads.count
-        walks[index].heads.prefix(free).forEach { see($0) }
-        walks[index].heads.removeFirst(free)
+        let free = self[index].heads.firstIndex { !isTaken($0.entity) } ?? self[index].heads.count
+        guard free > 0 else { return }
+        self[index].heads.prefix(free).forEach { see($0) }
+        self[index].heads.removeFirst(free)
     }
 
     private mutating func look(_ index: Int) -> Step {
         asked = index
-        return .look(after: walks[index].cursor)
+        return .look(after: self[index].cursor)
     }
 
     private mutating func park(_ index: Int, _ place: Int, _ reason: ParkReason) -> Step {
-        let head = walks[index].heads.remove(at: place)
+        let head = self[index].heads.remove(at: place)
         // The next mutation of its lane may be a head then.
-        appear(at: head.position)
+        appear(at: head.position, in: head.entity)
         return .park(head, reason)
     }
 
     /// Whether further heads would not change what is taken.
     private func isFull(_ limit: BatchLimit, _ first: LaneHead, _ index: Int, _ rules: Rules) -> Bool {
-        let heads = walks[index].heads
+        let heads = self[index].heads
         guard heads.count < limit.count else { return true }
         guard limit.bytes != nil else { return false }
         var filled = (count: 0, bytes: 0)
@@ -257,7 +297,7 @@ struct LanesStateMachine: Sendable, Hashable {
     private mutating func take(
         _ first: LaneHead, upTo limit: BatchLimit, of index: Int, _ rules: Rules
     ) -> [LaneHead] {
-        let heads = walks[index].heads
+        let heads = self[index].heads
         var taken: [LaneHead] = []
         var rest: [LaneHead] = []
         var filled = (count: 0, bytes: 0)
@@ -273,7 +313,7 @@ struct LanesStateMachine: Sendable, Hashable {
             busy.insert(head.entity)
             taken.append(head)
         }
-        walks[index].heads = rest
+        self[index].heads = rest
         return taken
     }
 
@@ -286,11 +326,15 @@ struct LanesStateMachine: Sendable, Hashable {
     }
 
     /// Receives the page that ``Step/look(after:)`` asked for: in order, empty at the end.
-    /// - Parameter nextDue: When the next mutation that waits for its date may be sent; nil if there is none.
-    mutating func found(_ page: [LaneHead], nextDue: MonotonicInstant? = nil) {
+    /// - Parameters:
+    ///   - urgent: The first heads of urgent lanes.
+    ///   - nextDue: When the next mutation that waits for its date may be sent; nil if there is none.
+    mutating func found(_ page: [LaneHead], urgent: [LaneHead] = [], nextDue: MonotonicInstant? = nil) {
         self.nextDue = nextDue
         let index = min(asked, walks.count - 1)
         asked = 0
+        hurry(urgent)
+        guard index >= 0 else { return }
         let end = walks[index].end
         if let last = page.last {
             walks[index].cursor = last.position
@@ -300,10 +344,26 @@ struct LanesStateMachine: Sendable, Hashable {
         }
         // Heads of taken lanes are found again when the lanes are free, and as they are then.
         let own = page.filter { $0.position <= end ?? .max }
-        let heads = own.filter { !isTaken($0.entity) }
+        let hurried = Set(self.urgent.heads.map(\.position))
+        let heads = own.filter { !isTaken($0.entity) && !hurried.contains($0.position) }
         own.filter { isTaken($0.entity) }.forEach { see($0) }
         walks[index].heads += heads
         if heads.isEmpty, walks.count > 1 { turn = 1 - index }
+    }
+
+    private mutating func hurry(_ heads: [LaneHead]) {
+        knowsUrgent = knowsUrgent || !heads.isEmpty
+        guard isOver(Self.urgentIndex) else {
+            // Those that are not among them are asked for after them.
+            mustLookForUrgent = true
+            return
+        }
+        urgentLanes = Set(heads.map(\.entity))
+        urgent.heads = heads.filter { !isTaken($0.entity) }
+        heads.filter { isTaken($0.entity) }.forEach { see($0) }
+        guard !urgent.heads.isEmpty else { return }
+        let positions = Set(urgent.heads.map(\.position))
+        for index in walks.indices { walks[index].heads.removeAll { positions.contains($0.position) } }
     }
 
     /// Called when heads were not sent, because the store has others as heads now, or none.
@@ -318,7 +378,7 @@ struct LanesStateMachine: Sendable, Hashable {
             busy.remove(head.entity)
             if alone == head.entity { alone = nil }
             see(head)
-            appear(at: seen.removeValue(forKey: head.entity) ?? head.position)
+            appear(at: seen.removeValue(forKey: head.entity) ?? head.position, in: head.entity)
         }
     }
 
@@ -340,7 +400,7 @@ struct LanesStateMachine: Sendable, Hashable {
         if held[head.entity] != nil, !isLimited, head.position <= seen[head.entity] ?? .max {
             (held[head.entity], seen[head.entity]) = (nil, nil)
         }
-        appear(at: head.position)
+        appear(at: head.position, in: head.entity)
     }
 
     /// Called when a mutation got through.
@@ -349,6 +409,7 @@ struct LanesStateMachine: Sendable, Hashable {
     /// Called when heads may have appeared anywhere.
     mutating func lookAgain() {
         mustLookAgain = true
+        if knowsUrgent { mustLookForUrgent = true }
         // What has just been enqueued does not wait for all that failed.
         if walks.lazy.flatMap(\.heads).contains(where: { $0.failures > 0 }) { walks[0].isAtEnd = false }
     }
@@ -367,7 +428,7 @@ struct LanesStateMachine: Sendable, Hashable {
             walks[index].heads = []
         }
         // They are looked for again.
-        suspects = [:]
+        (suspects, urgent.heads, mustLookForUrgent) = ([:], [], false)
         first = rejected == first ? nil : rejected
         if let first, first <= walks[0].cursor {
             walks = [walks[0], Walk(end: walks[0].cursor)]
@@ -394,7 +455,7 @@ struct LanesStateMachine: Sendable, Hashable {
     private mutating func release(at now: MonotonicInstant) {
         for (lane, until) in held where until <= now {
             held[lane] = nil
-            appear(at: seen.removeValue(forKey: lane) ?? .min)
+            appear(at: seen.removeValue(forKey: lane) ?? .min, in: lane)
         }
         if let nextDue, nextDue <= now {
             self.nextDue = nil

@@ -129,15 +129,17 @@ extension Mutation {
     ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
     ///   - createdAt: When it was made, by the wall clock; now by default.
     ///   - notBefore: The date before which it is not sent; nil, the default, for none.
+    ///   - isUrgent: Whether it goes before what is not urgent; false by default.
     /// - Throws: What the encoder throws.
     public init(
         id: String = Mutation.newID(), entity: String, kind: String, operation: Operation? = nil,
         encoding value: some Encodable, idempotencyKey: String = UUID().uuidString, createdAt: Date = Date(),
-        notBefore: Date? = nil
+        notBefore: Date? = nil, isUrgent: Bool = false
     ) throws {
         self.init(
             id: id, entity: entity, kind: kind, operation: operation, payload: try JSONEncoder().encode(value),
-            idempotencyKey: idempotencyKey, createdAt: createdAt, notBefore: notBefore)
+            idempotencyKey: idempotencyKey, createdAt: createdAt, notBefore: notBefore,
+            isUrgent: isUrgent)
     }
 
     /// Decodes the value that the mutation carries as JSON.

@@ -72,7 +72,7 @@ extension SyncQueue {
                     change { $0.machine.drawn(delay, at: $1) }
                 case .look(let position):
                     let (found, dueIn) = try await heads(after: position, limit: configuration.pageSize)
-                    change { $0.machine.found(found, dueIn: dueIn, at: $1) }
+                    change { $0.machine.found(found.heads, urgent: found.urgent, dueIn: dueIn, at: $1) }
                 case .apply(let changes, let positions):
                     let limits = deadLimits
                     let applied = try await uncancelled {
@@ -96,10 +96,10 @@ extension SyncQueue {
                         guard pending > 0 else { return (0, 0, nil, false) }
                         if try await self.store.othersHaveHeads() { return (pending, 0, nil, true) }
                         // Dead mutations may block lanes whatever this queue's rule is.
-                        let (heads, dueIn) = try await self.heads(after: .min, limit: 1)
+                        let (found, dueIn) = try await self.heads(after: .min, limit: 1)
+                        let heads = max(found.heads.count, found.urgent.count)
                         // Another may have been given what has come since. One that this look found is this queue's.
-                        let others = heads.isEmpty ? try await self.store.othersHaveHeads() : false
-                        return (pending, heads.count, dueIn, others)
+                        return (pending, heads, dueIn, heads == 0 ? try await self.store.othersHaveHeads() : false)
                     }
                     change { state, now in
                         state.machine.counted(pending: pending, heads: heads, others: others, dueIn: dueIn, at: now)
@@ -131,10 +131,10 @@ extension SyncQueue {
     }
 
     /// - Returns: Also how long the next mutation that waits for its date still waits; nil if there is none.
-    private func heads(after position: Int64, limit: Int) async throws -> ([LaneHead], dueIn: Duration?) {
+    private func heads(after position: Int64, limit: Int) async throws -> (LaneHeads, dueIn: Duration?) {
         let date = dueDate
         let found = try await uncancelled { try await self.store.heads(after: position, limit: limit, at: date) }
-        return (found.heads, found.nextDue.map { $0.time(since: date) })
+        return (found, found.nextDue.map { $0.time(since: date) })
     }
 
     /// - Returns: The action, and what to wait with if it is a wait.

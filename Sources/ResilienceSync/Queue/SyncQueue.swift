@@ -284,7 +284,10 @@ public final class SyncQueue: Sendable {
             let jump = dateAndJump.jump
             believedJump.withLock { $0 = jump }
         }
-        state.withLock { $0.touch(mutations.lazy.map(\.entity)) }
+        state.withLock { state in
+            state.touch(mutations.lazy.map(\.entity))
+            if mutations.contains(where: \.isUrgent) { state.machine.lanes.knowsUrgent = true }
+        }
     }
 
     func tell(_ appended: AppendResult) {

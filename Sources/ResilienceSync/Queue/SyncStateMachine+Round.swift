@@ -202,12 +202,17 @@ extension SyncStateMachine {
         pauseToTell = nil
     }
 
-    /// - Parameter dueIn: How long the next mutation that waits for its date still waits; nil if there is none.
-    mutating func found(_ page: [LaneHead], dueIn: Duration? = nil, at now: MonotonicInstant = .distantPast) {
+    /// - Parameters:
+    ///   - urgent: The first heads of urgent lanes.
+    ///   - dueIn: How long the next mutation that waits for its date still waits; nil if there is none.
+    mutating func found(
+        _ page: [LaneHead], urgent: [LaneHead] = [], dueIn: Duration? = nil, at now: MonotonicInstant = .distantPast
+    ) {
         // A mutation that has failed goes alone, even if its failures do not count.
-        lanes.found(
-            page.map { $0.withFailures(atLeast: witnesses.failures(of: $0.position)) },
-            nextDue: dueIn.map { Self.due(in: $0, at: now) })
+        func known(_ heads: [LaneHead]) -> [LaneHead] {
+            heads.map { $0.withFailures(atLeast: witnesses.failures(of: $0.position)) }
+        }
+        lanes.found(known(page), urgent: known(urgent), nextDue: dueIn.map { Self.due(in: $0, at: now) })
     }
 
     /// One that is due and no head has been left for the next look by the store, because others are, or it is locked.
@@ -270,7 +275,7 @@ extension SyncStateMachine {
     /// their lanes.
     /// - Parameters:
     ///   - others: Whether there are heads that other queues have.
-    ///   - dueIn: As for ``found(_:dueIn:at:)``.
+    ///   - dueIn: As for ``found(_:urgent:dueIn:at:)``.
     mutating func counted(
         pending: Int, heads: Int, others: Bool = false, dueIn: Duration? = nil, at now: MonotonicInstant = .distantPast
     ) {

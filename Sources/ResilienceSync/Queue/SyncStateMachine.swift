@@ -37,7 +37,7 @@ struct SyncStateMachine: Sendable, Equatable {
         case keepPause(Duration?)
         /// Ask a backoff for its delay → ``drawn(_:at:)``
         case draw(Backoffs, retry: Int)
-        /// Read the next page of heads → ``found(_:dueIn:at:)``
+        /// Read the next page of heads → ``found(_:urgent:dueIn:at:)``
         case look(after: Int64)
         /// Make these changes and claim these mutations, in one transaction → ``applied(_:at:)``
         case apply([MutationChange], claiming: [Int64])

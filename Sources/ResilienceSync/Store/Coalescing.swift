@@ -17,7 +17,7 @@
 /// Any other pair stays apart, and so does a mutation without an ``Mutation/operation``, or one with a later
 /// ``Mutation/notBefore`` than the mutation before it. Mutations of different kinds
 /// stay apart, too: the later one may not say everything that the earlier one did. A merged mutation keeps the earlier
-/// one's place and id. It carries the later one's idempotency key, unless the merge changed nothing about the earlier
+/// one's place and id, and is urgent if one of them is. It carries the later one's idempotency key, unless the merge changed nothing about the earlier
 /// one.
 public struct Coalescing: Sendable {
     /// The result of combining two mutations.
@@ -92,9 +92,12 @@ extension Mutation {
     /// This mutation with other content. A server that has seen the old key would take other content under it for a
     /// repetition, so the content comes with the later mutation's key.
     fileprivate func taking(kind: String, _ operation: Operation, _ payload: Data, from later: Mutation) -> Mutation {
-        if kind == self.kind, operation == self.operation, payload == self.payload { return self }
+        var merged = self
+        merged.isUrgent = isUrgent || later.isUrgent
+        if kind == self.kind, operation == self.operation, payload == self.payload { return merged }
         return Mutation(
             id: id, entity: entity, kind: kind, operation: operation, payload: payload,
-            idempotencyKey: later.idempotencyKey, createdAt: createdAt, notBefore: notBefore)
+            idempotencyKey: later.idempotencyKey, createdAt: createdAt, notBefore: notBefore,
+            isUrgent: merged.isUrgent)
     }
 }

@@ -28,8 +28,12 @@ public final class MemoryStore: MutationStore {
     public func heads(after position: Int64, limit: Int, at date: Date) -> LaneHeads {
         state.withLock { state in
             state.table.becomeDue(at: date)
-            let page = state.table.page(state.table.heads.page(after: position, limit: limit))
-            return LaneHeads(page.map { LaneHead($0) }, nextDue: state.table.nextDue)
+            func page(_ heads: SortedPositions, after position: Int64) -> [LaneHead] {
+                state.table.page(heads.page(after: position, limit: limit)).map { LaneHead($0) }
+            }
+            return LaneHeads(
+                page(state.table.heads, after: position), urgent: page(state.table.urgentHeads, after: .min),
+                nextDue: state.table.nextDue)
         }
     }
 

@@ -16,6 +16,7 @@ struct MemoryTable: Equatable {
 
         fileprivate var dueAt: Date? { status == .pending ? stored.mutation.notBefore : nil }
         var isFresh: Bool { status == .pending && !stored.isAttempted }
+        fileprivate var isUrgent: Bool { status == .pending && stored.mutation.isUrgent }
         fileprivate var isAttempted: Bool { status == .pending && stored.isAttempted }
         fileprivate var canBeOvertaken: Bool { status != .pending && !stored.isOvertaken }
     }
@@ -24,11 +25,15 @@ struct MemoryTable: Equatable {
         var pending = SortedPositions()
         /// The pending positions that are attempted.
         var attempted = SortedPositions()
+        /// The pending positions that are urgent.
+        var urgent = SortedPositions()
         /// The dead positions that are not overtaken.
         var notOvertaken = SortedPositions()
         /// The number of dead mutations that block it.
         var blockers = 0
         var head: Int64?
+        /// The head, if the lane is urgent.
+        var urgentHead: Int64?
     }
 
     private var entries: [Int64: Entry] = [:]
@@ -37,6 +42,7 @@ struct MemoryTable: Equatable {
     private(set) var pending = SortedPositions()
     private(set) var fresh = SortedPositions()
     private(set) var heads = SortedPositions()
+    private(set) var urgentHeads = SortedPositions()
     private(set) var dead = SortedPositions()
     /// The pending mutations that are not to be sent before a date.
     private var waiting: [Int64: Date] = [:]
@@ -184,11 +190,12 @@ struct MemoryTable: Equatable {
 
         let wasAttempted = old?.isAttempted == true
         let isAttempted = entry?.isAttempted == true
+        let (wasUrgent, isUrgent) = (old?.isUrgent == true, entry?.isUrgent == true)
         let couldBeOvertaken = old?.canBeOvertaken == true
         let canBeOvertaken = entry?.canBeOvertaken == true
         let blockers = (entry?.status == .blocking ? 1 : 0) - (old?.status == .blocking ? 1 : 0)
         if wasPending == isPending, wasAttempted == isAttempted, couldBeOvertaken == canBeOvertaken, blockers == 0,
-            old?.dueAt == entry?.dueAt
+            wasUrgent == isUrgent, old?.dueAt == entry?.dueAt
         {
             return
         }
@@ -198,14 +205,20 @@ struct MemoryTable: Equatable {
         var lane = lanes.removeValue(forKey: name) ?? Lane()
         lane.pending.update(position, from: wasPending, to: isPending)
         lane.attempted.update(position, from: wasAttempted, to: isAttempted)
+        lane.urgent.update(position, from: wasUrgent, to: isUrgent)
         lane.notOvertaken.update(position, from: couldBeOvertaken, to: canBeOvertaken)
         lane.blockers += blockers
         let head = lane.blockers == 0 ? lane.pending.first.flatMap { waiting[$0] == nil ? $0 : nil } : nil
         if head != lane.head {
             if let old = lane.head { heads.remove(old) }
             if let head { heads.insert(head) }
-            lane.head = head
         }
+        let urgentHead = lane.urgent.isEmpty ? nil : head
+        if urgentHead != lane.urgentHead {
+            if let old = lane.urgentHead { urgentHeads.remove(old) }
+            if let urgentHead { urgentHeads.insert(urgentHead) }
+        }
+        (lane.head, lane.urgentHead) = (head, urgentHead)
         if !lane.pending.isEmpty || !lane.notOvertaken.isEmpty || lane.blockers > 0 { lanes[name] = lane }
     }
 

@@ -32,7 +32,9 @@ public protocol MutationStore: Sendable {
     /// - Throws: ``SyncQueueError/full(count:bytes:)`` if the limits don't allow them.
     func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> AppendResult
 
-    /// Returns the next heads of lanes after a position, in order, and when the next mutation is due.
+    /// Returns the next heads of lanes after a position, in order, the first of urgent lanes, and when the next mutation is due.
+    ///
+    /// A lane is urgent while a pending mutation of it is, at least; it may stay so until what is pending then is gone.
     ///
     /// Before that, mutations whose ``Mutation/notBefore`` has come have none any more, and their
     /// ``StoredMutation/queuedAt`` is that date, if it is later. If very many are due at once, some may be left for the next
@@ -40,7 +42,7 @@ public protocol MutationStore: Sendable {
     ///
     /// - Parameters:
     ///   - position: Only heads at higher positions are returned; `Int64.min` for the first page.
-    ///   - limit: The most heads to return.
+    ///   - limit: The most heads to return, and the most of urgent lanes.
     ///   - date: Now, by the wall clock.
     /// - Returns: The heads.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
@@ -293,6 +295,9 @@ extension MutationStore {
 public struct LaneHeads: Sendable, Hashable {
     /// The heads, in order.
     public var heads: [LaneHead]
+    /// The first heads of urgent lanes, in order, at whatever positions; they may be among ``heads``, too. A store that
+    /// returns none knows no urgency.
+    public var urgent: [LaneHead]
     /// The earliest ``Mutation/notBefore`` of all pending mutations; nil if none has one.
     public var nextDue: Date?
 
@@ -300,9 +305,11 @@ public struct LaneHeads: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - heads: The heads, in order.
+    ///   - urgent: The first heads of urgent lanes, in order; none by default.
     ///   - nextDue: The earliest date of a pending mutation; nil, the default, if none has one.
-    public init(_ heads: [LaneHead] = [], nextDue: Date? = nil) {
+    public init(_ heads: [LaneHead] = [], urgent: [LaneHead] = [], nextDue: Date? = nil) {
         self.heads = heads
+        self.urgent = urgent
         self.nextDue = nextDue
     }
 

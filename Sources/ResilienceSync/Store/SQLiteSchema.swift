@@ -4,7 +4,7 @@
 
     /// The queue's tables, in the store's own file or in the program's database.
     package enum SQLiteSchema {
-        package static let version = 5
+        package static let version = 6
         static let mutations = "resilience_mutation"
         /// The setting that holds the version in the program's database, whose `user_version` is the program's.
         static let versionSetting = "resilience_schema"
@@ -37,14 +37,14 @@
         /// `death` says which mutation died first, because the wall clock may be set back.
         private static let added = [
             "died_at REAL", "overtaken INTEGER NOT NULL DEFAULT 0", "death INTEGER NOT NULL DEFAULT 0",
-            "claims INTEGER NOT NULL DEFAULT 0", "not_before REAL",
+            "claims INTEGER NOT NULL DEFAULT 0", "not_before REAL", "urgent INTEGER NOT NULL DEFAULT 0",
         ]
 
         /// The table's SQL as it is created, and as SQLite rewrites it when columns are added to an earlier version's
         /// table.
         private static let tables =
             [table(added)]
-            + [0, 2, 3, 4].map { count in
+            + [0, 2, 3, 4, 5].map { count in
                 "\(table(Array(added[..<count])).dropLast()), \(added[count...].joined(separator: ", ")))"
             }
 
@@ -59,6 +59,7 @@
             "CREATE INDEX resilience_attempted ON resilience_mutation (entity, position) WHERE state = 0 AND attempted = 1",
             "CREATE INDEX resilience_not_overtaken ON resilience_mutation (entity) WHERE state > 0 AND overtaken = 0",
             "CREATE INDEX resilience_waiting ON resilience_mutation (not_before) WHERE not_before IS NOT NULL",
+            "CREATE INDEX resilience_urgent ON resilience_mutation (position) WHERE head = 1 AND urgent > 0",
         ]
 
         private static let totals = [

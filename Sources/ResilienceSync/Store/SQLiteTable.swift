@@ -11,7 +11,7 @@
             case last = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted OR
                 position <= (SELECT CAST(value AS INTEGER) FROM resilience_setting WHERE name = 'sealedThrough') AS attempted,
-                failures, last_error, died_at, overtaken, claims, not_before, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
+                failures, last_error, died_at, overtaken, claims, not_before, urgent, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
                 ORDER BY position DESC LIMIT 1
                 """
             case hasPending = """
@@ -24,15 +24,24 @@
             case insert = """
                 INSERT INTO resilience_mutation
                 (id, entity, kind, operation, idempotency_key, created_at, queued_at, payload, attempted, failures, not_before,
-                state, head)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 > 0, ?9, ?10, 0,
+                urgent, state, head)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9 > 0, ?9, ?10, ?11, 0,
                 ?10 IS NULL AND NOT EXISTS (SELECT 1 FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?2 AND state = 0)
                 AND NOT EXISTS
                 (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?2 AND state = 2))
                 """
             case replace = """
-                UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ?, queued_at = ?
-                WHERE position = ?
+                UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ?, queued_at = ?,
+                urgent = MAX(?, urgent) WHERE position = ?
+                """
+            /// What is pending in its lane before an urgent mutation goes before others, too. Before another urgent one all
+            /// does already.
+            case hurry = """
+                UPDATE resilience_mutation INDEXED BY resilience_lane SET urgent = 1
+                WHERE entity = ?1 AND state = 0 AND urgent <= 0 AND position < ?2 AND position > IFNULL(
+                (SELECT position FROM resilience_mutation INDEXED BY resilience_lane
+                WHERE entity = ?1 AND state = 0 AND urgent > 0 AND position < ?2 ORDER BY position DESC LIMIT 1), 0)
+                AND (SELECT urgent > 0 FROM resilience_mutation WHERE position = ?2)
                 """
             case pendingEntity = "SELECT entity, attempted FROM resilience_mutation WHERE position = ? AND state = 0"
             /// If a later mutation of its lane is pending and attempted, the other side may have that one by now.
@@ -83,7 +92,9 @@
                 """
             case revive = """
                 UPDATE resilience_mutation SET state = 0, failures = 0, claims = 0, last_error = NULL, died_at = NULL,
-                queued_at = ? WHERE position = ?
+                queued_at = ?1, urgent = MAX(urgent, IFNULL((SELECT urgent > 0 FROM resilience_mutation AS next
+                INDEXED BY resilience_lane WHERE entity = ?3 AND state = 0 AND position > ?2 ORDER BY position LIMIT 1), 0))
+                WHERE position = ?2
                 """
             case claim = """
                 UPDATE resilience_mutation SET attempted = 1, claims = MIN(claims, 9223372036854775806) + 1
@@ -91,7 +102,7 @@
                 """
             case claimed = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, claims, not_before, payload FROM resilience_mutation WHERE position = ? AND head = 1
+                last_error, died_at, overtaken, claims, not_before, urgent, payload FROM resilience_mutation WHERE position = ? AND head = 1
                 """
             /// The first pending mutation of a lane is not a head until ``settle`` makes it one.
             case behead = """
@@ -121,9 +132,14 @@
                 FROM resilience_mutation INDEXED BY resilience_head WHERE head = 1 AND position > ?
                 ORDER BY position LIMIT ?
                 """
+            case urgentHeads = """
+                SELECT position, id, entity, kind, queued_at, failures, claims, length(payload) AS bytes
+                FROM resilience_mutation INDEXED BY resilience_urgent WHERE head = 1 AND urgent > 0
+                ORDER BY position LIMIT ?
+                """
             case pending = """
                 SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, claims, not_before, payload FROM resilience_mutation INDEXED BY resilience_pending
+                last_error, died_at, overtaken, claims, not_before, urgent, payload FROM resilience_mutation INDEXED BY resilience_pending
                 WHERE state = 0 AND position > ? ORDER BY position LIMIT ?
                 """
             case dead = """
@@ -131,7 +147,7 @@
                 last_error, died_at, overtaken OR EXISTS
                 (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
                 WHERE later.entity = dead.entity AND later.position > dead.position AND later.state = 0
-                AND later.attempted = 1) AS overtaken, claims, not_before, payload
+                AND later.attempted = 1) AS overtaken, claims, not_before, urgent, payload
                 FROM resilience_mutation AS dead INDEXED BY resilience_dead
                 WHERE state > 0 AND position > ? ORDER BY position LIMIT ?
                 """
@@ -140,7 +156,7 @@
                 last_error, died_at, overtaken OR state > 0 AND EXISTS
                 (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
                 WHERE later.entity = found.entity AND later.position > found.position AND later.state = 0
-                AND later.attempted = 1) AS overtaken, claims, not_before, payload, state
+                AND later.attempted = 1) AS overtaken, claims, not_before, urgent, payload, state
                 FROM resilience_mutation AS found WHERE id = ?
                 """
             case pendingPositions = """
@@ -184,9 +200,14 @@
         /// Seconds since 2001: with the epoch 1970 the last bit would be lost.
         static func column(_ date: Date) -> Double { date.timeIntervalSinceReferenceDate }
 
+        /// 0 if it is not urgent; 1 if it goes before others since one behind it in its lane is, or was, urgent; 2 if it is itself.
+        private static func column(isUrgent mutation: Mutation) -> Int { mutation.isUrgent ? 2 : 0 }
+
         func heads(after position: Int64, limit: Int) throws -> LaneHeads {
             let heads = try Row.fetchAll(statement(.heads), arguments: [position, max(0, limit)])
-            return LaneHeads(heads.map(LaneHead.init(row:)), nextDue: try nextDue())
+            let urgent = try Row.fetchAll(statement(.urgentHeads), arguments: [max(0, limit)])
+            return LaneHeads(
+                heads.map(LaneHead.init(row:)), urgent: urgent.map(LaneHead.init(row:)), nextDue: try nextDue())
         }
 
         private func nextDue() throws -> Date? { try row(.nextDue)?.optionalDate("not_before") }
@@ -259,7 +280,8 @@
 
         func revive(_ position: Int64, in entity: DatabaseValue, at date: Date) throws {
             try execute(.behead, [entity])
-            try execute(.revive, [Self.column(date), position])
+            try execute(.revive, [Self.column(date), position, entity])
+            try execute(.hurry, [entity, position])
             try execute(.settle, [entity])
         }
 
@@ -366,8 +388,11 @@
                     mutation.operation?.rawValue, Self.column(mutation.idempotencyKey),
                     Self.column(mutation.createdAt), Self.column(date), mutation.payload,
                     Int64(mutation.earlierFailures), mutation.notBefore.map { Self.column($0) },
+                    Self.column(isUrgent: mutation),
                 ])
-            return db.lastInsertedRowID
+            let position = db.lastInsertedRowID
+            if mutation.isUrgent { try execute(.hurry, [Self.column(mutation.entity), position]) }
+            return position
         }
 
         func replace(_ position: Int64, with mutation: Mutation, at date: Date) throws {
@@ -375,8 +400,9 @@
                 .replace,
                 [
                     Self.column(mutation.kind), mutation.operation?.rawValue, Self.column(mutation.idempotencyKey),
-                    mutation.payload, Self.column(date), position,
+                    mutation.payload, Self.column(date), Self.column(isUrgent: mutation), position,
                 ])
+            if mutation.isUrgent { try execute(.hurry, [Self.column(mutation.entity), position]) }
         }
 
         func removePending(_ position: Int64) throws {
@@ -421,7 +447,7 @@
     extension StoredMutation {
         package static let columns = [
             "position", "id", "entity", "kind", "operation", "idempotency_key", "created_at", "queued_at", "attempted",
-            "failures", "last_error", "died_at", "overtaken", "claims", "not_before", "payload",
+            "failures", "last_error", "died_at", "overtaken", "claims", "not_before", "urgent", "payload",
         ]
 
         /// Reads a row with these columns.
@@ -431,7 +457,7 @@
                 operation: row.text("operation").flatMap(Mutation.Operation.init(rawValue:)),
                 payload: Data.fromDatabaseValue(row["payload"]) ?? Data(),
                 idempotencyKey: row.text("idempotency_key") ?? "", createdAt: row.date("created_at"),
-                notBefore: row.optionalDate("not_before"))
+                notBefore: row.optionalDate("not_before"), isUrgent: row.integer("urgent") == 2)
             self.init(
                 position: Int64.fromDatabaseValue(row["position"]) ?? 0, mutation: mutation,
                 queuedAt: row.date("queued_at"), isAttempted: row.integer("attempted") != 0,

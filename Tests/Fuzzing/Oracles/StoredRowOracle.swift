@@ -10,7 +10,7 @@
         package static func check(_ input: [UInt8]) throws -> Bool {
             var rest = input[...]
             // The order of the corpus: later columns last.
-            let added = ["died_at", "overtaken", "claims", "not_before"]
+            let added = ["died_at", "overtaken", "claims", "not_before", "urgent"]
             let names = StoredMutation.columns.filter { !added.contains($0) } + added
             let values = names.map { _ in Value(&rest) }
             let read = try row(of: values, names: names).map(StoredMutation.init(row:))
@@ -35,6 +35,7 @@
             try expect(
                 read.mutation.notBefore?.timeIntervalSinceReferenceDate == value["not_before"]?.number,
                 "not_before: \(read)")
+            try expect(read.mutation.isUrgent == (value["urgent"]?.integer == 2), "urgent: \(read)")
             try expect(read.isOvertaken == ((value["overtaken"]?.integer ?? 0) != 0), "overtaken: \(read)")
             try expect(read.isAttempted == ((value["attempted"]?.integer ?? 0) != 0), "attempted: \(read)")
             try expect(
@@ -140,6 +141,8 @@
                     ("overtaken", .integer),
                     ("created_at", .real), ("queued_at", .real), ("died_at", .real), ("died_at", .null),
                     ("not_before", .real), ("not_before", .null),
+                    // The corpus is older than this column.
+                    ("urgent", .integer), ("urgent", .null),
                     ("last_error", .null), ("operation", .null), ("payload", .blob):
                     true
                 case ("id", _), ("entity", _), ("kind", _), ("idempotency_key", _), ("last_error", _),

@@ -240,10 +240,10 @@
             var row: [StatementValue] = [
                 .integer(2), .integer(7), .exactly("a1"), .exactly("a"), .exactly("k"), .integer(0), .exactly("key"),
                 .real(0), .real(0), .integer(0), .integer(0), .null, .null, .integer(0), .integer(0), .null,
-                .bytes(Data([1])),
+                .integer(0), .bytes(Data([1])),
             ]
             #expect(try PostgreSQLRow(row, path: "p").stored.mutation.id == "a1")
-            for column in [2, 3, 4, 6, 11, 16] {
+            for column in [2, 3, 4, 6, 11, 17] {
                 let before = row[column]
                 row[column] = .text("secret")
                 let error = #expect(throws: SyncQueueError.self) { try PostgreSQLRow(row, path: "p").stored }

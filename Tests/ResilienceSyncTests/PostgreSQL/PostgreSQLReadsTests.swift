@@ -144,6 +144,16 @@
                 }
                 _ = try await store.append(mutations, under: rules, at: Self.date)
             }
+            try await step("appending what is urgent, in lanes that are there") {
+                let mutations = (0..<count).map { number in
+                    Mutation(id: UUID().uuidString, entity: "entity-\(number + 1)", kind: "note", isUrgent: true)
+                }
+                _ = try await store.append(mutations, under: rules, at: Self.date)
+            }
+            try await step("looking for urgent lanes") {
+                let found = try await store.heads(after: .max, limit: count, at: .distantPast)
+                #expect(found.urgent.count == count)
+            }
             try await step("looking on their date") {
                 let next = try await store.heads(after: .max, limit: count, at: due).nextDue
                 #expect(next?.timeIntervalSinceReferenceDate == 1e18)

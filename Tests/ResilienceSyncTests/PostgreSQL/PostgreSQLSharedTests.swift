@@ -65,6 +65,55 @@
             #expect(try await other.heads().map(\.id) == ["b1", "c1", "a2"], "so does the end of a flush")
         }
 
+        @Test("of many urgent lanes each worker takes others, before what is not urgent, and none a lane of another's")
+        func urgent() async throws {
+            let (one, other) = (try await worker(lanesAtOnce: 2), try await worker(lanesAtOnce: 3))
+            try await append(["a1", "b1", "c1"], to: one)
+            _ = try await one.store.append(
+                ["b2", "d1", "e1", "f1", "g1"].map {
+                    Mutation(id: $0, entity: String($0.prefix(1)), kind: "create", isUrgent: true)
+                }, under: AppendRules(), at: Self.now)
+            try await one.lock()
+            try await other.lock()
+            func look(_ worker: Worker, after position: Int64) async throws -> ([String], urgent: [String]) {
+                let found = try await worker.store.heads(after: position, limit: 100, at: Self.now)
+                return (found.heads.map(\.id), found.urgent.map(\.id))
+            }
+            #expect(try await look(one, after: .max) == ([], ["b1", "d1"]))
+            #expect(try await look(other, after: .min) == (["a1", "c1", "e1"], ["e1", "f1", "g1"]))
+            #expect(try await look(one, after: .min) == (["b1", "d1"], ["b1", "d1"]))
+            let heads = try await one.heads()
+            #expect(try await one.apply(claiming: heads) == ["b1", "d1"])
+            #expect(try await other.apply(claiming: heads) == [])
+            _ = try await one.apply(heads.map { .acknowledged($0.position) })
+            #expect(try await look(other, after: .max) == ([], ["b2", "e1", "f1"]))
+            await other.store.unlock(for: other.id)
+            #expect(try await look(one, after: .max) == ([], ["b2", "e1"]))
+        }
+
+        @Test("two workers send ten urgent ones first, though others are enqueued before them, and each once")
+        func urgentFirst() async throws {
+            let sent = Locked<[String]>([])
+            func queue() async throws -> SyncQueue {
+                SyncQueue(store: try await database.store(sending: .shared), pipeline: Pipeline {}) { mutation in
+                    sent.withLock { $0.append(mutation.id) }
+                }
+            }
+            let queues = [try await queue(), try await queue()]
+            let ten = (0..<10).map { Mutation(id: "u\($0)", entity: "u\($0)", kind: "create", isUrgent: true) }
+            try await queues[0].enqueue(Mutation.many(500) + ten)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for queue in queues { group.addTask { _ = try await queue.drain() } }
+                try await group.waitForAll()
+            }
+            let ids = sent.withLock { $0 }
+            #expect(ids.count == 510 && Set(ids).count == 510)
+            // Each sends four at a time, and every tenth in order; whoever comes second finds them all taken.
+            let last = try #require(ids.lastIndex { $0.hasPrefix("u") })
+            #expect(last < 60, "\(ids.prefix(last + 1))")
+            for queue in queues { await queue.stop() }
+        }
+
         @Test(
             "a worker that is not heard of loses its lanes: its claims and failures are void, its acknowledgements are not"
         )

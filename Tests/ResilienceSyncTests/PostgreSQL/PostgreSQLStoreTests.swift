@@ -49,7 +49,10 @@
                 ]
             for statement in before3 + [
                 version == 1 ? "ALTER TABLE {}.sync_mutation DROP COLUMN claims" : "SELECT 1",
-                "DROP INDEX {}.sync_waiting_index", "ALTER TABLE {}.sync_mutation DROP COLUMN not_before",
+                version > 3 ? "SELECT 1" : "DROP INDEX {}.sync_waiting_index",
+                version > 3 ? "SELECT 1" : "ALTER TABLE {}.sync_mutation DROP COLUMN not_before",
+                "DROP INDEX {}.sync_urgent_index", "ALTER TABLE {}.sync_mutation DROP COLUMN urgent",
+                "ALTER TABLE {}.sync_lane DROP COLUMN urgent",
                 "UPDATE {}.sync_schema SET version = \(version)",
             ] { _ = try await database.run(statement) }
         }
@@ -63,7 +66,7 @@
 
         @Test(
             "tables of earlier versions are migrated, by the store or by hand, and their claims are counted from then on",
-            arguments: [1, 2, 3], [true, false])
+            arguments: [1, 2, 3, 4], [true, false])
         func migrated(from version: Int, byHand: Bool) async throws {
             _ = try await database.store().append([Mutation("a1")], under: Self.rules, at: Self.date)
             let indexes = try await indexes()
@@ -83,7 +86,7 @@
             }
             #expect(try await self.indexes() == indexes)
             #expect(try await database.store().seal() > 0)
-            #expect(try PostgreSQLStore.migration(schema: database.schema, from: 4).isEmpty)
+            #expect(try PostgreSQLStore.migration(schema: database.schema, from: 5).isEmpty)
         }
 
         @Test("a newer version's tables are left as they are")
@@ -93,10 +96,10 @@
             await #expect(throws: SyncQueueError.newerSchema(path: store.path, version: 7)) {
                 try await database.store()
             }
-            try await store.set("resilience_oldest_reader", to: "5")
+            try await store.set("resilience_oldest_reader", to: "6")
             await #expect(throws: SyncQueueError.self) { try await database.store() }
             // It says that this version can use it.
-            try await store.set("resilience_oldest_reader", to: "4")
+            try await store.set("resilience_oldest_reader", to: "5")
             try await database.store().append([Mutation("a1")])
             #expect(try await store.totals().pending == 1)
             _ = try await database.run("DELETE FROM {}.sync_schema")

@@ -31,6 +31,7 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         var claims = 0
         /// Not sent before; 0 once the store has noticed that this has come.
         var due: Int64 = 0
+        var isUrgent = false
         var isRevived = false
         /// A trigger has come since it was appended.
         var isAnnounced = false
@@ -50,6 +51,12 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     private let suspectLane: Int?
     /// A lane whose mutations wait for a date, a little later.
     private let delayedLane: Int?
+    /// A lane whose second mutation is urgent.
+    private let urgentLane: Int?
+    private var urgentPage: [LaneHead] = []
+    /// The urgent heads that the machine was told of last, and how many requests in a row went to urgent lanes.
+    private var urgent: [LaneHead] = []
+    private var hurried = 0
     private var now: Int64 = 0
     private var appended = [0, 0, 0]
     /// In order; with what is in flight.
@@ -65,9 +72,12 @@ private struct LanesOnList: ExplorableMachine, Hashable {
     /// Pages in a row without anything else happening.
     private var pages = 0
 
-    init(pageSize: Int, endsWhileReading: Bool = false, suspectLane: Int? = nil, delayedLane: Int? = nil) {
-        (self.suspectLane, self.delayedLane) = (suspectLane, delayedLane)
-        machine = LanesStateMachine(pageSize: pageSize, mostHeld: pageSize)
+    init(
+        pageSize: Int, endsWhileReading: Bool = false, suspectLane: Int? = nil, delayedLane: Int? = nil,
+        urgentLane: Int? = nil
+    ) {
+        (self.suspectLane, self.delayedLane, self.urgentLane) = (suspectLane, delayedLane, urgentLane)
+        machine = LanesStateMachine(pageSize: pageSize, mostHeld: pageSize, mostHurried: 1)
         self.endsWhileReading = endsWhileReading
     }
 
@@ -109,7 +119,9 @@ private struct LanesOnList: ExplorableMachine, Hashable {
             items.append(
                 Item(
                     position: position, lane: "\(lane)", kind: kind, claims: claims,
-                    due: lane == delayedLane ? now + 3 : 0))
+                    due: lane == delayedLane ? now + 3 : 0,
+                    isUrgent: lane == urgentLane && appended[lane] == 2))
+            if items.last?.isUrgent == true { machine.knowsUrgent = true }
         case .next:
             _ = try next(mayGo)
         case .nextAtLimitedPace:
@@ -156,17 +168,19 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         nextDue = items.map(\.due).filter { $0 > 0 }.min()
         var heads: [String: Item] = [:]
         for item in items where heads[item.lane] == nil { heads[item.lane] = item }
-        let after = heads.values.filter { $0.position > wanted && $0.due == 0 }.sorted { $0.position < $1.position }
-        page = after.prefix(machine.pageSize).map(\.head)
+        let all = heads.values.filter { $0.due == 0 }.sorted { $0.position < $1.position }
+        page = all.filter { $0.position > wanted }.prefix(machine.pageSize).map(\.head)
+        urgentPage = all.filter { isUrgent($0.lane) }.prefix(machine.pageSize).map(\.head)
     }
 
     private mutating func found() throws {
-        machine.found(page ?? [], nextDue: nextDue.map { MonotonicInstant(nanoseconds: $0) })
+        machine.found(page ?? [], urgent: urgentPage, nextDue: nextDue.map { MonotonicInstant(nanoseconds: $0) })
+        urgent = urgentPage
         knownDue = nextDue
         (wanted, page) = (nil, nil)
         pages += 1
-        // To the end, over what lies behind, and once more from the start.
-        try require(pages <= 3 * (6 / machine.pageSize + 1), "it looks for ever")
+        // To the end, over what lies behind, and once more from the start. And for urgent heads.
+        try require(pages <= 3 * (6 / machine.pageSize + 1) + 1, "it looks for ever")
     }
 
     private mutating func end(_ index: Int, _ outcome: Outcome) {
@@ -243,7 +257,27 @@ private struct LanesOnList: ExplorableMachine, Hashable {
 
     private func isInFlight(_ lane: String) -> Bool { requests.joined().contains { $0.lane == lane } }
 
+    private func isUrgent(_ lane: String) -> Bool { items.contains { $0.lane == lane && $0.isUrgent } }
+
+    /// An urgent head that the machine knows, and that can go, goes before others, but for one in order.
+    private mutating func requireHurry(for heads: [LaneHead]) throws {
+        if isUrgent(heads[0].entity) {
+            hurried += 1
+            return
+        }
+        let waiting = urgent.first { head in
+            !isInFlight(head.entity) && holds[head.entity] == nil && !head.isSuspect
+                && items.first { $0.lane == head.entity }.map { $0.position == head.position && $0.failures == 0 }
+                    == true
+        }
+        if let waiting {
+            try require(hurried >= machine.mostHurried || heads[0].isSuspect, "\(waiting.id) is not hurried")
+        }
+        hurried = 0
+    }
+
     private mutating func send(_ heads: [LaneHead]) throws {
+        try requireHurry(for: heads)
         var sent: [Item] = []
         for head in heads {
             try require(!isInFlight(head.entity), "two of lane \(head.entity) are in flight")
@@ -301,20 +335,25 @@ private struct LanesOnList: ExplorableMachine, Hashable {
 }
 
 @Suite(.heavy) struct LanesExplorationTests {
-    /// Those with suspects, and those that wait for their date.
-    private static let lanes: [(Int?, Int?)] = [(nil, nil), (0, nil), (1, nil), (nil, 0), (nil, 1), (0, 1)]
+    /// Those with suspects, those that wait for their date, and those that become urgent.
+    private static let lanes: [(Int?, Int?, Int?)] = [
+        (nil, nil, nil), (0, nil, nil), (1, nil, nil), (nil, 0, nil), (nil, 1, nil), (0, 1, nil), (nil, nil, 0),
+        (nil, nil, 1), (0, nil, 1), (nil, 1, 1),
+    ]
 
     @Test(
         "a LanesStateMachine keeps each lane's order, one at a time and not before its time, and sends all in the end",
         arguments: [1, 2, 3], [false, true])
     func far(pageSize: Int, endsWhileReading: Bool) throws {
-        for (suspect, delayed) in Self.lanes {
+        for (suspect, delayed, urgent) in Self.lanes {
             let explorer = Explorer(
                 LanesOnList(
-                    pageSize: pageSize, endsWhileReading: endsWhileReading, suspectLane: suspect, delayedLane: delayed),
+                    pageSize: pageSize, endsWhileReading: endsWhileReading, suspectLane: suspect, delayedLane: delayed,
+                    urgentLane: urgent),
                 code: """
                     LanesOnList(pageSize: \(pageSize), endsWhileReading: \(endsWhileReading),
-                    suspectLane: \(suspect.map(String.init) ?? "nil"), delayedLane: \(delayed.map(String.init) ?? "nil"))
+                    suspectLane: \(suspect.map(String.init) ?? "nil"), delayedLane: \(delayed.map(String.init) ?? "nil"),
+                    urgentLane: \(urgent.map(String.init) ?? "nil"))
                     """)
             #expect(try explorer.explore(transitionsPerEffort: 2_000).transitions >= 2_000)
         }
@@ -324,12 +363,13 @@ private struct LanesOnList: ExplorableMachine, Hashable {
         "through random inputs to the end of all mutations, lanes keep their order and all is sent",
         arguments: [1, 2, 3], 1...10 as ClosedRange<UInt64>)
     func walks(pageSize: Int, seed: UInt64) throws {
-        for (suspect, delayed) in Self.lanes {
+        for (suspect, delayed, urgent) in Self.lanes {
             let explorer = Explorer(
-                LanesOnList(pageSize: pageSize, suspectLane: suspect, delayedLane: delayed),
+                LanesOnList(pageSize: pageSize, suspectLane: suspect, delayedLane: delayed, urgentLane: urgent),
                 code: """
                     LanesOnList(pageSize: \(pageSize), suspectLane: \(suspect.map(String.init) ?? "nil"),
-                    delayedLane: \(delayed.map(String.init) ?? "nil"))
+                    delayedLane: \(delayed.map(String.init) ?? "nil"),
+                    urgentLane: \(urgent.map(String.init) ?? "nil"))
                     """)
             try explorer.exploreRandomly(length: 150, seed: seed)
         }

@@ -285,6 +285,96 @@ import Testing
         #expect(took.seconds <= seconds && took.requests <= requests, "\(took)")
     }
 
+    // MARK: Urgent lanes
+
+    private let urgent = (21...23).map { LaneHead($0, "urgent \($0)") }
+
+    /// - Parameter order: N of ten thousand in order, U of the urgent ones, of which there are always some.
+    @Test("urgent heads go first, but of ten requests one goes in order, and the urgent are not sent once more there")
+    func urgentFirst() {
+        var lanes = LanesStateMachine(pageSize: 30)
+        let (all, hurried) = ((1...10_000).map { LaneHead($0, "\($0)") }, Set<Int64>(9_001...9_040))
+        var (sent, gone): ([Int64], Set<Int64>) = ([], [])
+        while sent.count < 10_000 {
+            switch lanes.next(at: Self.instant(0), pace: .now, rules: rules) {
+            case .send(let heads):
+                #expect(gone.insert(heads[0].position).inserted)
+                sent.append(heads[0].position)
+                lanes.ended(heads)
+            case .look(let position):
+                let left = all.filter { !gone.contains($0.position) }
+                lanes.found(
+                    Array(left.filter { $0.position > position }.prefix(30)),
+                    urgent: Array(left.filter { hurried.contains($0.position) }.prefix(30)))
+            case let step:
+                Issue.record("\(step) after \(sent.count)")
+                return
+            }
+        }
+        let first = (0..<40).map { Int64(9_001 + $0) }
+        #expect(sent.prefix(44).filter(hurried.contains) == first)
+        #expect(sent.prefix(44).filter { !hurried.contains($0) } == [1, 2, 3, 4])
+        #expect(sent[9] == 1 && sent[19] == 2)
+    }
+
+    @Test("the store is asked for urgent heads between pages only if some are known, and after what was found")
+    mutating func lookForUrgent() {
+        machine.found([a, b, c])
+        machine.lookAgain()
+        #expect(next() == .send([a]))
+        machine.knowsUrgent = true
+        machine.lookAgain()
+        #expect(next(.afterAnEnd) == Self.wait(), "not while nothing may go")
+        // Until it was: the store may be told something before.
+        #expect([next(), next()] == [.look(after: .max), .look(after: .max)])
+        machine.found([], urgent: Array(urgent[..<2]))
+        machine.lookAgain()
+        #expect([next(), next(), next()] == [.send([urgent[0]]), .send([urgent[1]]), .look(after: .max)])
+        machine.found([], urgent: urgent)
+        #expect([next(), next()] == [.send([urgent[2]]), .send([b])])
+        // Its lane may still be urgent.
+        machine.ended([urgent[1]])
+        #expect(next() == .look(after: .max))
+        machine.found([])
+        #expect([next(), next()] == [.send([c]), .look(after: 3)])
+        machine.found([])
+        machine.ended([a])
+        #expect(next() == .look(after: .min), "that lane was not urgent")
+    }
+
+    @Test("an urgent lane that failed is hurried when its time has come, but no more often than others that failed")
+    mutating func urgentFailed() {
+        machine.found([a, b, c], urgent: [urgent[0]])
+        #expect(next() == .send([urgent[0]]))
+        machine.ended([urgent[0]])
+        machine.hold(urgent[0], until: Self.instant(5))
+        #expect(next() == .look(after: .max))
+        let failed = LaneHead(21, "urgent 21", failures: 1)
+        machine.found([], urgent: [failed])
+        #expect([next(), next(at: 5)] == [.send([a]), .look(after: .max)])
+        machine.found([], urgent: [failed])
+        #expect(next(at: 5) == .send([failed]))
+        machine.ended([failed])
+        #expect(next(at: 5) == .look(after: .max))
+        machine.found([], urgent: [failed])
+        #expect([next(at: 5), next(at: 5)] == [.send([b]), .send([c])])
+    }
+
+    @Test("urgent heads go together, are parked once, and are found again by the next flush")
+    mutating func urgentTogether() {
+        let many = (1...3).map { LaneHead($0, "\($0)", "many") }
+        let unknown = LaneHead(4, "d", "unknown")
+        machine.found(many, urgent: [many[1], many[2], unknown])
+        #expect([next(), next()] == [.send([many[1], many[2]]), .park(unknown, .noHandler)])
+        #expect(machine.hasHeads)
+        machine.found([unknown, LaneHead(5, "e")])
+        machine.begin()
+        #expect(!machine.hasHeads)
+        #expect(next() == .look(after: 0))
+        machine.found([many[0]], urgent: [LaneHead(5, "e")])
+        #expect([next(), next()] == [.send([LaneHead(5, "e")]), .look(after: 1)])
+    }
+
     // MARK: One at a time
 
     @Test("two of one lane are never in flight at once, and the second is found again when the first has ended")

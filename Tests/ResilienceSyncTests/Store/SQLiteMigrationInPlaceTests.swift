@@ -124,13 +124,14 @@
         }
 
         @Test(
-            "a file of version 3 or 4 is opened, its mutations are there, and their claims and dates count from then on",
-            arguments: [3, 4])
+            "a file of version 3, 4 or 5 is opened, its mutations are there; claims, dates and urgency count from then on",
+            arguments: [3, 4, 5])
         func laterVersions(version: Int) async throws {
             do { _ = try await SQLiteStore(path: path).append([Mutation("a1")], under: AppendRules(), at: Date()) }
             try Stranger.execute(
                 """
-                DROP INDEX resilience_waiting; ALTER TABLE resilience_mutation DROP COLUMN not_before;
+                DROP INDEX resilience_urgent; ALTER TABLE resilience_mutation DROP COLUMN urgent;
+                \(version == 5 ? "" : "DROP INDEX resilience_waiting; ALTER TABLE resilience_mutation DROP COLUMN not_before;")
                 \(version == 3 ? "ALTER TABLE resilience_mutation DROP COLUMN claims;" : "")
                 PRAGMA user_version = \(version);
                 UPDATE resilience_setting SET value = '\(version)' WHERE name = 'resilience_schema'
@@ -146,6 +147,8 @@
             try await store.append([Mutation(id: "b1", entity: "b", kind: "create", notBefore: date)])
             #expect(try await store.heads(after: .min, limit: 9).map(\.id) == ["a1"])
             #expect(try await store.heads(after: .min, limit: 9, at: date).heads.map(\.id) == ["a1", "b1"])
+            try await store.append([Mutation(id: "a2", entity: "a", kind: "create", isUrgent: true)])
+            #expect(try await store.heads(after: .min, limit: 9, at: date).urgent.map(\.id) == ["a1"])
         }
 
         @Test(

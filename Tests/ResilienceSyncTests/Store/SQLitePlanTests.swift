@@ -19,7 +19,8 @@
             let allowed = [
                 "SCAN resilience_mutation USING INDEX resilience_pending",
                 "SCAN resilience_mutation USING INDEX resilience_lane",
-                "SCAN resilience_mutation USING INDEX resilience_dead", "SCAN resilience_totals",
+                "SCAN resilience_mutation USING INDEX resilience_dead",
+                "SCAN resilience_mutation USING INDEX resilience_urgent", "SCAN resilience_totals",
             ]
             let scans = plan.filter { $0.contains("SCAN") && !allowed.contains($0) && $0 != "SCAN CONSTANT ROW" }
             #expect(scans.isEmpty && !plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)")

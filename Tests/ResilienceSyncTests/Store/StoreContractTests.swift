@@ -54,7 +54,9 @@ import Testing
             keepsAllTheDead, neverTooOld, dropsSilently, neverOvertaken, revivesTheOvertaken,
             revivesBeforeTheAttempted, countsRevivedForAttempted, dropsByTheClock, diesInTheFuture, forgetsFailures,
             findsOnlyPending, findsStale, cancelsTheDead, cancelsNothing, cancelledOvertakesNothing,
-            clearedOvertakesNothing, ignoresDates, isDueTooEarly, ignoresDatesOfMerges
+            clearedOvertakesNothing, ignoresDates, isDueTooEarly, ignoresDatesOfMerges, ignoresUrgency,
+            hurriesOnlyUrgentHeads,
+            ignoresUrgencyOfMerges, hurriesAll
 
         var trial: String {
             switch self {
@@ -74,6 +76,10 @@ import Testing
             case .clearedOvertakesNothing: "clearing overtakes as cancelling does"
             case .ignoresDates, .isDueTooEarly: "what waits for its date, and what is behind it, is no head before"
             case .ignoresDatesOfMerges: "what may be sent only later than what is there is not coalesced with it"
+            case .ignoresUrgency, .hurriesAll:
+                "the heads of urgent lanes are found in order, wherever they are, up to the limit"
+            case .hurriesOnlyUrgentHeads: "what is pending before an urgent mutation of its lane is as urgent"
+            case .ignoresUrgencyOfMerges: "of two that are coalesced one is urgent, and so is what they become"
             case .keepsEmptySettings, .forgetsSettings: "settings"
             case .reusesPositions: "positions are never given twice"
             case .changesTexts: "texts of any characters"
@@ -130,6 +136,8 @@ import Testing
             switch fault {
             case .ignoresDatesOfMerges where mutations.count == 1 && inner.totals().pending > 0:
                 mutations[0].notBefore = nil
+            case .ignoresUrgencyOfMerges where mutations.count == 1 && inner.totals().pending > 0:
+                mutations[0].isUrgent = false
             case .ignoresDates:
                 for index in mutations.indices { mutations[index].notBefore = nil }
             case .notAtomic where mutations.count > 1:
@@ -196,7 +204,15 @@ import Testing
         }
 
         func heads(after position: Int64, limit: Int, at date: Date) async throws -> LaneHeads {
-            inner.heads(after: position, limit: size(limit), at: fault == .isDueTooEarly ? date + 1 : date)
+            var found = inner.heads(after: position, limit: size(limit), at: fault == .isDueTooEarly ? date + 1 : date)
+            switch fault {
+            case .ignoresUrgency: found.urgent = []
+            case .hurriesOnlyUrgentHeads:
+                found.urgent.removeAll { inner.mutation($0.id, cancelling: false)?.mutation.isUrgent == false }
+            case .hurriesAll: found.urgent = found.heads
+            default: break
+            }
+            return found
         }
 
         func pendingEntities(among entities: [String]) async throws -> [String] {

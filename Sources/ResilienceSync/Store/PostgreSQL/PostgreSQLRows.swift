@@ -104,7 +104,7 @@ struct PostgreSQLRow {
     private let columns: PostgreSQLColumns
 
     init(_ columns: [StatementValue], path: String) throws {
-        self.columns = try PostgreSQLColumns(columns, count: 17, path: path)
+        self.columns = try PostgreSQLColumns(columns, count: 18, path: path)
         what = try self.columns.integer(0)
     }
 
@@ -119,9 +119,9 @@ struct PostgreSQLRow {
                 position: try number,
                 mutation: Mutation(
                     id: try id, entity: try columns.text(3), kind: try columns.text(4),
-                    operation: Mutation.Operation?(number: try columns.integer(5)), payload: try columns.bytes(16),
+                    operation: Mutation.Operation?(number: try columns.integer(5)), payload: try columns.bytes(17),
                     idempotencyKey: try columns.text(6), createdAt: try columns.date(7),
-                    notBefore: try columns.optionalDate(15)),
+                    notBefore: try columns.optionalDate(15), isUrgent: try columns.integer(16) == 1),
                 queuedAt: try columns.date(8), isAttempted: try columns.integer(9) == 1,
                 failures: try columns.count(10), lastError: try columns.optionalText(11),
                 diedAt: try columns.optionalDate(12), isOvertaken: try columns.integer(13) == 1,

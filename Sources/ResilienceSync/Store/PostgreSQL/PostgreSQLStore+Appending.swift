@@ -203,6 +203,17 @@ extension PostgreSQLStore {
                 FROM unnest($1::bytea[], $2::int8[]) f (id, failures) WHERE \(schema.key("m.id")) = \(schema.key("f.id"))
                 """, [.texts(failed.map(\.id)), .integers(failed.map { Int64($0.earlierFailures) })])
         }
+        let urgent = (append.inserted + append.replaced).map(\.mutation).filter(\.isUrgent)
+        if !urgent.isEmpty {
+            try await session.run(
+                """
+                WITH u AS (
+                    UPDATE \(name("mutation")) m SET urgent = true FROM unnest($1::bytea[]) u (id)
+                    WHERE \(schema.key("m.id")) = \(schema.key("u.id")) RETURNING m.lane, m.position
+                ) UPDATE \(name("lane")) l SET urgent = greatest(l.urgent, u.position)
+                FROM (SELECT lane, max(position) AS position FROM u GROUP BY lane) u WHERE l.lane = u.lane
+                """, [.texts(urgent.map(\.id))])
+        }
         return "\(number)"
     }
 

@@ -8,7 +8,7 @@ extension PostgreSQLStore {
     /// - Parameters:
     ///   - schema: The schema of the tables, `resilience` by default.
     ///   - queue: The name of the queue, `sync` by default.
-    ///   - version: The version of the tables that are there, 1 to 4; 0, the default, if there are none.
+    ///   - version: The version of the tables that are there, 1 to 5; 0, the default, if there are none.
     /// - Returns: The statements.
     /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if a name has other characters than letters, digits and
     ///   underscores.

@@ -171,30 +171,31 @@ public final class PostgreSQLStore: MutationStore {
                     ? heads
                     : """
                     WITH h AS MATERIALIZED (\(heads)), t AS MATERIALIZED (SELECT CASE
-                    WHEN (SELECT count(h.number) FROM h) < $4 THEN pg_notify($6::text, $7::text) END IS NULL)
+                    WHEN (SELECT count(h.number) FROM h WHERE h.urgent = 0) < $4 THEN pg_notify($6::text, $7::text) END IS NULL)
                     SELECT h.* FROM t LEFT JOIN h ON true
                     """, values)
         }
         var found = LaneHeads()
         for row in rows {
-            let row = try PostgreSQLColumns(row, count: 8, path: path)
+            let row = try PostgreSQLColumns(row, count: 9, path: path)
             if row.columns[0] == .null {
                 // Without a lane, the join has one row of nothing.
                 if news == nil || row.columns[4] != .null { found.nextDue = try row.date(4) }
                 continue
             }
-            found.heads.append(
-                LaneHead(
-                    position: try row.integer(0), id: try row.text(1), entity: try row.text(2), kind: try row.text(3),
-                    queuedAt: try row.date(4), failures: try row.count(5), bytes: try row.count(6),
-                    claims: try row.count(7)))
+            let head = LaneHead(
+                position: try row.integer(0), id: try row.text(1), entity: try row.text(2), kind: try row.text(3),
+                queuedAt: try row.date(4), failures: try row.count(5), bytes: try row.count(6),
+                claims: try row.count(7))
+            if try row.integer(8) == 1 { found.urgent.append(head) } else { found.heads.append(head) }
         }
-        if !found.heads.isEmpty { renewed(worker, since: began) }
+        let foundSome = !found.heads.isEmpty || !found.urgent.isEmpty
+        if foundSome { renewed(worker, since: began) }
         state.withLock { [found] state in
             state.knownDue = found.nextDue
             guard worker != nil else { return }
-            state.news.looked(foundSome: !found.heads.isEmpty, served: found.heads.count < wanted ? news : nil)
-            for head in found.heads { state.unsent.insert(head.position) }
+            state.news.looked(foundSome: foundSome, served: found.heads.count < wanted ? news : nil)
+            for head in found.heads + found.urgent { state.unsent.insert(head.position) }
         }
         return found
     }
