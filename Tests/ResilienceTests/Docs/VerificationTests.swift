@@ -52,20 +52,4 @@ import Testing
             #expect(isThere, "\(name)")
         }
     }
-
-    @Test("every answer in .ci/mutants.answers is about a line that is there")
-    func answers() throws {
-        let text = try String(contentsOf: repository.appending(path: ".ci/mutants.answers"), encoding: .utf8)
-        let keys = text.split(separator: "\n").filter { $0.hasPrefix("Sources/") }.map {
-            $0.components(separatedBy: " | ")
-        }
-        #expect(keys.count > 200)
-        for key in keys {
-            // The same text may stand in a source more than once: then it is followed by a number.
-            let line = key.dropFirst().dropLast().joined(separator: " | ").replacing(#/ \(\d+\)$/#, with: "")
-            let isThere =
-                (try? String(contentsOf: repository.appending(path: key[0]), encoding: .utf8).contains(line)) == true
-            #expect(isThere, "\(key[0]): \(line)")
-        }
-    }
 }
