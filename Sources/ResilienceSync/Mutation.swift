@@ -37,7 +37,8 @@ public struct Mutation: Sendable, Hashable, Codable {
     /// Creates a mutation.
     ///
     /// - Parameters:
-    ///   - id: An id that is unique in its queue; a new UUID by default.
+    ///   - id: An id that is unique in its queue; a new UUID of version 7 by default, which begins with the time, so that a
+    ///     store's index grows at its end.
     ///   - entity: The entity that it changes.
     ///   - kind: The sort of change, which chooses the handler that sends it.
     ///   - operation: What it does to its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
@@ -52,7 +53,7 @@ public struct Mutation: Sendable, Hashable, Codable {
     ///     one more attempt is made. Above 0, the other side may have seen it: nothing is coalesced with it, so give the
     ///     `idempotencyKey` that went with these attempts.
     public init(
-        id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil,
+        id: String = Mutation.newID(), entity: String, kind: String, operation: Operation? = nil,
         payload: Data = Data(),
         idempotencyKey: String = UUID().uuidString, createdAt: Date = Date(), notBefore: Date? = nil,
         earlierFailures: Int = 0
@@ -66,6 +67,17 @@ public struct Mutation: Sendable, Hashable, Codable {
         self.createdAt = createdAt
         self.notBefore = notBefore
         self.earlierFailures = earlierFailures
+    }
+
+    @usableFromInline
+    static func newID() -> String {
+        let milliseconds = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
+        var uuid = UUID().uuid
+        withUnsafeMutableBytes(of: &uuid) { bytes in
+            for index in 0..<6 { bytes[index] = UInt8(truncatingIfNeeded: milliseconds >> (40 - 8 * index)) }
+            bytes[6] = bytes[6] & 0x0F | 0x70
+        }
+        return UUID(uuid: uuid).uuidString
     }
 
     public init(from decoder: any Decoder) throws {

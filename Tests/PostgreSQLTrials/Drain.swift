@@ -18,21 +18,30 @@
             let connection = server.connection
             say("\(count) rows, \(entities) entities, batches of \(batch), \(Self.workers) workers")
             try await queue(connection)
-            try await hand(connection)
+            for way in ByHand.allCases { try await hand(connection, way) }
             _ = server
         }
 
-        private func measure(_ what: String, _ body: @Sendable () async throws -> Void) async throws {
+        private func measure(
+            _ what: String, _ connection: String, _ body: @Sendable () async throws -> Void
+        ) async throws {
+            let engine = try PostgreSQLEngine(connection)
+            func written() async throws -> Int {
+                let rows = try await engine.run("SELECT (pg_current_wal_insert_lsn() - '0/0')::int8", [])
+                return if case .integer(let bytes)? = rows.first?.first { Int(bytes) } else { 0 }
+            }
+            let before = try await written()
             let began = SystemTimeBase.shared.now
             try await body()
             let seconds = began.duration(to: SystemTimeBase.shared.now) / .seconds(1)
-            say("\(what): \(Int((seconds * 10).rounded()) / 10) s, \(Int(Double(count) / seconds)) rows/s")
+            let bytes = (try await written() - before) / count
+            say("\(what): \(Int(Double(count) / seconds)) rows/s, \(bytes) bytes of WAL a row")
         }
 
         private func queue(_ connection: String) async throws {
             let store = try await PostgreSQLStore(
                 try PostgreSQLEngine(connection), sending: .shared, lanesAtOnce: batch, tellsOthers: false)
-            try await measure("the queue, filled by 1 task, 1 000 at a time") {
+            try await measure("the queue, filled by 1 task, 1 000 at a time", connection) {
                 for start in stride(from: 0, to: count, by: 1_000) {
                     let mutations = (start..<min(start + 1_000, count)).map { number in
                         Mutation(
@@ -44,7 +53,7 @@
                 }
             }
             let seen = Shared(Seen(count: count, entities: entities))
-            try await measure("the queue, drained") {
+            try await measure("the queue, drained", connection) {
                 try await withThrowingDiscardingTaskGroup { group in
                     for _ in 0..<Self.workers {
                         group.addTask { [batch] in
@@ -100,11 +109,26 @@
             }
         }
 
-        /// No order within an entity, no lease, no count of failures, and a transaction that is open while it sends.
-        private func hand(_ connection: String) async throws {
+        /// What the queue's guarantees cost if they are made by hand, one more each time.
+        private enum ByHand: String, CaseIterable {
+            /// No order within an entity, no lease, no count of failures, and a transaction that is open while it sends.
+            case deleted = "by hand, deleted by the transaction that sends"
+            case claimed = "by hand, claims counted and committed before sending"
+            case ordered = "by hand, and of an entity one at a time, in order"
+        }
+
+        private func hand(_ connection: String, _ way: ByHand) async throws {
             let engine = try PostgreSQLEngine(connection)
-            try await engine.run("CREATE TABLE hand (id int8 PRIMARY KEY, entity bytea, payload bytea)")
-            try await measure("by hand, filled") {
+            try await engine.run("DROP TABLE IF EXISTS hand, hand_lane", [])
+            try await engine.run(
+                "CREATE TABLE hand (id int8 PRIMARY KEY, entity bytea, payload bytea, claims int8 NOT NULL DEFAULT 0)",
+                [])
+            if way == .ordered {
+                try await engine.run("CREATE INDEX ON hand (entity, id)", [])
+                try await engine.run("CREATE TABLE hand_lane (entity bytea PRIMARY KEY, head int8, worker int8)", [])
+                try await engine.run("CREATE INDEX ON hand_lane (head) WHERE head IS NOT NULL", [])
+            }
+            try await measure("\(way.rawValue): filled", connection) {
                 for start in stride(from: 0, to: count, by: 1_000) {
                     let numbers = (start..<min(start + 1_000, count)).map { Int64($0) }
                     try await engine.run(
@@ -116,29 +140,20 @@
                         ])
                 }
             }
+            if way == .ordered {
+                try await engine.run("INSERT INTO hand_lane SELECT entity, min(id) FROM hand GROUP BY entity", [])
+                try await engine.run("ANALYZE hand_lane", [])
+            }
+            try await engine.run("ANALYZE hand", [])
             let drained = Shared(0)
-            try await measure("by hand, drained") {
+            try await measure("\(way.rawValue): drained", connection) {
                 try await withThrowingDiscardingTaskGroup { group in
                     for _ in 0..<Self.workers {
-                        group.addTask { [batch] in
+                        group.addTask {
                             let engine = try PostgreSQLEngine(connection)
                             var isEmpty = false
                             while !isEmpty {
-                                let count = try await engine.transaction { session in
-                                    let rows = try await session.run(
-                                        """
-                                        SELECT id, entity, payload FROM hand ORDER BY id LIMIT \(batch)
-                                        FOR UPDATE SKIP LOCKED
-                                        """, [])
-                                    let ids = rows.compactMap { row in
-                                        if case .integer(let id) = row[0] { id } else { nil }
-                                    }
-                                    if !ids.isEmpty {
-                                        try await session.run(
-                                            "DELETE FROM hand WHERE id = ANY ($1::int8[])", [.integers(ids)])
-                                    }
-                                    return ids.count
-                                }
+                                let count = try await take(way, engine)
                                 drained.value.withLock { $0 += count }
                                 isEmpty = count == 0
                             }
@@ -147,6 +162,54 @@
                 }
             }
             say("  \(count - drained.value.withLock { $0 }) lost")
+        }
+
+        private static func ids(_ rows: [[StatementValue]]) -> [Int64] {
+            rows.compactMap { row in if case .integer(let id) = row[0] { id } else { nil } }
+        }
+
+        private func take(_ way: ByHand, _ engine: PostgreSQLEngine) async throws -> Int {
+            let delete = "DELETE FROM hand WHERE id = ANY ($1::int8[])"
+            switch way {
+            case .deleted:
+                return try await engine.transaction { session in
+                    let ids = Self.ids(
+                        try await session.run(
+                            """
+                            SELECT id, entity, payload FROM hand ORDER BY id LIMIT \(batch) FOR UPDATE SKIP LOCKED
+                            """, []))
+                    try await session.run(delete, [.integers(ids)])
+                    return ids.count
+                }
+            case .claimed:
+                let ids = Self.ids(
+                    try await engine.run(
+                        """
+                        UPDATE hand SET claims = claims + 1 WHERE id = ANY (ARRAY(SELECT id FROM hand WHERE claims = 0
+                        ORDER BY id LIMIT \(batch) FOR UPDATE SKIP LOCKED)) RETURNING id, entity, payload
+                        """, []))
+                try await engine.run(delete, [.integers(ids)])
+                return ids.count
+            case .ordered:
+                let ids = Self.ids(
+                    try await engine.run(
+                        """
+                        WITH free AS MATERIALIZED (
+                            SELECT entity, head FROM hand_lane WHERE head IS NOT NULL AND worker IS NULL
+                            ORDER BY head LIMIT \(batch) FOR UPDATE SKIP LOCKED
+                        ), taken AS (
+                            UPDATE hand_lane SET worker = 1 WHERE entity = ANY (ARRAY(SELECT entity FROM free))
+                        ) UPDATE hand SET claims = claims + 1 WHERE id = ANY (ARRAY(SELECT head FROM free))
+                        RETURNING id, entity, payload
+                        """, []))
+                try await engine.run(
+                    """
+                    WITH gone AS (\(delete) RETURNING entity) UPDATE hand_lane l SET worker = NULL, head =
+                    (SELECT h.id FROM hand h WHERE h.entity = l.entity AND h.id > l.head ORDER BY h.id LIMIT 1)
+                    WHERE l.entity = ANY (ARRAY(SELECT entity FROM gone))
+                    """, [.integers(ids)])
+                return ids.count
+            }
         }
     }
 #endif

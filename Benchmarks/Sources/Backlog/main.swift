@@ -36,45 +36,12 @@ func mutation(_ number: Int) -> Mutation {
     Mutation(id: "m-\(number)", entity: "note-\(number % (count / 4 + 1))", kind: "note", payload: payload)
 }
 
-// Beside bare inserts.
-do {
-    let bare = try DatabaseQueue(path: folder.appending(path: "bare.sqlite").path)
-    try bare.writeWithoutTransaction { db in
-        try db.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
-        try db.execute(
-            sql: """
-                CREATE TABLE plain (position INTEGER PRIMARY KEY, id TEXT, entity TEXT, kind TEXT, payload BLOB,
-                    key TEXT, created REAL)
-                """)
-    }
-    let queue = SyncQueue(
-        store: try SQLiteStore(path: folder.appending(path: "queue.sqlite").path), pipeline: Pipeline {}
-    ) { _ in }
-    for batch in [1, 100] {
-        let rounds = batch == 1 ? 2000 : 200
-        var (ours, theirs) = (0.0, 0.0)
-        for round in 0..<rounds {
-            let mutations = (0..<batch).map { mutation(batch * 1_000_000 + round * batch + $0) }
-            ours += try await seconds { try await queue.enqueue(mutations) }
-            theirs += try await seconds {
-                try await bare.write { db in
-                    let insertion = try db.cachedStatement(
-                        sql: "INSERT INTO plain (id, entity, kind, payload, key, created) VALUES (?, ?, ?, ?, ?, ?)")
-                    for mutation in mutations {
-                        try insertion.execute(arguments: [
-                            mutation.id, mutation.entity, mutation.kind, mutation.payload, mutation.idempotencyKey,
-                            mutation.createdAt.timeIntervalSinceReferenceDate,
-                        ])
-                    }
-                }
-            }
-        }
-        let mutations = Double(rounds * batch)
-        line(
-            "durable enqueues, \(batch) at a time",
-            "\(format(mutations / ours)) a second, bare inserts \(format(mutations / theirs)), "
-                + "ratio \(format(ours / theirs, 2))")
-    }
+for (batch, rounds) in [(1, 1_000), (500, 100)] {
+    try await Ladder(folder: folder, batch: batch, rounds: rounds).run()
+}
+if CommandLine.arguments.contains("ladder") {
+    try FileManager.default.removeItem(at: folder)
+    exit(0)
 }
 
 // A backlog.

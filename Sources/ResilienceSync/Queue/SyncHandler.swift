@@ -121,7 +121,7 @@ extension Mutation {
     /// Creates a mutation that carries a value as JSON.
     ///
     /// - Parameters:
-    ///   - id: An id that is unique in its queue; a new UUID by default.
+    ///   - id: An id that is unique in its queue; a new UUID of version 7 by default.
     ///   - entity: The entity that it changes.
     ///   - kind: The sort of change, which chooses the handler that sends it.
     ///   - operation: What it does to its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
@@ -131,7 +131,7 @@ extension Mutation {
     ///   - notBefore: The date before which it is not sent; nil, the default, for none.
     /// - Throws: What the encoder throws.
     public init(
-        id: String = UUID().uuidString, entity: String, kind: String, operation: Operation? = nil,
+        id: String = Mutation.newID(), entity: String, kind: String, operation: Operation? = nil,
         encoding value: some Encodable, idempotencyKey: String = UUID().uuidString, createdAt: Date = Date(),
         notBefore: Date? = nil
     ) throws {

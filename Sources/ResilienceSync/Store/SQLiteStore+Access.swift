@@ -116,10 +116,18 @@
             return free * 2 >= pages
         }
 
+        /// Each statement that fires a trigger notes how to undo itself. Once it is some 16 pages, SQLite would go on in a file until
+        /// the transaction ends.
+        static let keepsUndoInMemory = "PRAGMA temp_store = MEMORY"
+
         /// Gives free space back. If the queue is empty, the traces of earlier removals go, too.
         private static func shrink(_ db: Database) throws {
             let isEmpty = try Int.fetchOne(db, sql: "SELECT 1 FROM resilience_mutation LIMIT 1") == nil
-            if try isEmpty || isMostlyFree(db) { try db.execute(sql: "VACUUM") }
+            guard try isEmpty || isMostlyFree(db) else { return }
+            // The copy that it makes may be large.
+            try db.execute(sql: "PRAGMA temp_store = DEFAULT")
+            defer { try? db.execute(sql: keepsUndoInMemory) }
+            try db.execute(sql: "VACUUM")
         }
     }
 

@@ -59,6 +59,7 @@
             }
             // A full disk does not prevent a queue from being opened.
             if try check == .full && isMostlyFree(db) { try? db.execute(sql: "VACUUM") }
+            try db.execute(sql: keepsUndoInMemory)
         }
 
         /// Rejects a file that is not a queue's, and writes nothing.

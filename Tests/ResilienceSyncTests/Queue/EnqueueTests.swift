@@ -24,6 +24,18 @@ import Testing
         #expect(fixture.events.isEmpty)
     }
 
+    @Test("ids that are not given begin with the time, and are UUIDs of version 7, each another")
+    func ids() throws {
+        let ids = (0..<100).map { _ in Mutation(entity: "a", kind: "create").id }
+        let now = Date().timeIntervalSince1970 * 1_000
+        for id in ids {
+            #expect(UUID(uuidString: id) != nil && id.split(separator: "-")[2].first == "7")
+            let made = try #require(Double("0x\(id.replacing("-", with: "").prefix(12))"))
+            #expect(abs(made - now) < 3_600_000)
+        }
+        #expect(Set(ids).count == 100)
+    }
+
     @Test("an empty id is refused, and nothing of the list is stored")
     func emptyID() async throws {
         let queue = fixture.queue()

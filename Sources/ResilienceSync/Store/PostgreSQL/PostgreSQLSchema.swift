@@ -147,10 +147,12 @@ struct PostgreSQLSchema: Sendable {
 
     // MARK: Functions
 
-    private func function(_ declaration: String, returns: String, declaring: [String] = [], _ body: String) -> String {
+    private func function(
+        _ declaration: String, returns: String, declaring: [String] = [], hashing: Bool = false, _ body: String
+    ) -> String {
         """
         CREATE FUNCTION \(name(declaration.prefixBeforeParenthesis))\(declaration.fromParenthesis) RETURNS \(returns)
-        LANGUAGE plpgsql SET search_path TO pg_catalog SET enable_seqscan TO off SET enable_hashjoin TO off
+        LANGUAGE plpgsql SET search_path TO pg_catalog SET enable_seqscan TO off SET enable_hashjoin TO \(hashing ? "on" : "off")
         SET enable_mergejoin TO off SET enable_bitmapscan TO off SET jit TO off SET plan_cache_mode TO force_generic_plan AS $resilience$
         #variable_conflict use_column
         DECLARE
@@ -260,6 +262,8 @@ struct PostgreSQLSchema: Sendable {
             // the worker's lanes back.
             function(
                 "settle(p_lanes int8[], p_worker int8, p_all bool)", returns: "void", declaring: ["v_locked int8[]"],
+                // Lanes joined with themselves: the square of them otherwise. Both sides are bounded.
+                hashing: true,
                 """
                 SELECT array_agg(t.lane) INTO v_locked FROM
                 (SELECT l.lane FROM \(lane) l WHERE l.lane = ANY (p_lanes) FOR UPDATE SKIP LOCKED) t;
