@@ -44,12 +44,13 @@
 
         /// The table's SQL as it is created, and as SQLite rewrites it when columns are added to an earlier version's
         /// table.
-        private static let tables =
-            [table(added), table(added, states: "IN (0, 1, 2)")]
-            + [0, 2, 3, 4].map { count in
-                let table = table(Array(added[..<count]), states: "IN (0, 1, 2)")
-                return "\(table.dropLast()), \(added[count...].joined(separator: ", ")))"
-            }
+        private static let tables = ["BETWEEN 0 AND 2", "IN (0, 1, 2)"].flatMap { states in
+            [table(added, states: states)]
+                + [0, 2, 3, 4].map { count in
+                    let table = table(Array(added[..<count]), states: states)
+                    return "\(table.dropLast()), \(added[count...].joined(separator: ", ")))"
+                }
+        }
 
         private static let indexes = [
             "CREATE INDEX resilience_pending ON resilience_mutation (position, attempted) WHERE state = 0",

@@ -362,7 +362,9 @@
             lookup = row
             row.clear()
             try row.bind(entity, at: 1)
-            return try Row.fetchCursor(row.statement).next().map(StoredMutation.init(row:))
+            // The row is the cursor's, which resets the statement when it goes.
+            let rows = try Row.fetchCursor(row.statement)
+            return try withExtendedLifetime(rows) { try rows.next().map(StoredMutation.init(row:)) }
         }
 
         func fresh(after position: Int64) throws -> (position: Int64, id: String)? {
