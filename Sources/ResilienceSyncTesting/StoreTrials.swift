@@ -151,13 +151,23 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 try await requireDuplicates(
                     ["h1"], of: [.trial("h1", .update), .trial("h1", .update)], AppendRules())
                 try await stage.requirePending(pending + ["h1"], "after twice the same update")
+                // Even if what has it is coalesced away by the same append; and what has it is not coalesced.
+                try await stage.append([.trial("j1", .create), .trial("k1", .create)])
+                let away = try await stage.append([.trial("j2", .delete), .trial("j1", .create)], AppendRules())
+                stage.require(
+                    away.duplicates == ["j1"] && away.merges == [.init(id: "j2", into: "j1", cancelsOut: true)],
+                    "one that is coalesced away, and its id once more, give \(away)")
+                let taken = Mutation(id: "a1", entity: "k", kind: "kind", operation: .delete, idempotencyKey: "key")
+                try await requireDuplicates(["a1"], of: [taken], AppendRules())
+                try await stage.requirePending(pending + ["h1", "k1"], "after ids that were taken")
+                pending += ["h1", "k1"]
                 // A limit that the others exceed rejects all.
-                let count = pending.count + 1
+                let count = pending.count
                 await stage.requireError(.full(count: count + 2, bytes: 0), "one more than may be") {
                     try await stage.append(
                         [.trial("a1"), .trial("i1"), .trial("i2")], AppendRules(maxCount: count + 1))
                 }
-                try await stage.requirePending(pending + ["h1"], "after a list that was rejected")
+                try await stage.requirePending(pending, "after a list that was rejected")
             },
             StoreTrial("failures that a mutation comes with") { stage in
                 func failed(_ id: String, _ failures: Int) -> Mutation {

@@ -8,12 +8,12 @@
 protocol AppendingTable {
     func contains(id: String) throws -> Bool
     /// The last pending mutation of a lane; as attempted also if it is sealed.
-    func last(of entity: String) throws -> StoredMutation?
+    mutating func last(of entity: String) throws -> StoredMutation?
     /// The next pending mutation that was never attempted.
     func fresh(after position: Int64) throws -> (position: Int64, id: String)?
     func pendingCountAndBytes() throws -> (count: Int, bytes: Int)
-    /// - Returns: The mutation's position.
-    mutating func insert(_ mutation: Mutation, at date: Date) throws -> Int64
+    /// - Returns: The mutation's position; nil if its id is there.
+    mutating func insert(_ mutation: Mutation, at date: Date) throws -> Int64?
     /// - Parameter date: Since when the mutation is in the queue as it is now.
     mutating func replace(_ position: Int64, with mutation: Mutation, at date: Date) throws
     mutating func removePending(_ position: Int64) throws
@@ -22,31 +22,40 @@ protocol AppendingTable {
 extension AppendingTable {
     mutating func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> AppendResult {
         var appended = AppendResult()
+        // What is coalesced away keeps its id until the end.
         var ids: Set<ExactText> = []
-        // Before anything changes: what this append coalesces away keeps its id until the end.
-        let fresh = try mutations.filter { mutation in
-            let isFresh = try ids.insert(ExactText(mutation.id)).inserted && !contains(id: mutation.id)
-            if !isFresh { appended.duplicates.append(mutation.id) }
-            return isFresh
-        }
         let before = try rules.hasLimits ? pendingCountAndBytes() : nil
         var ours: Set<Int64> = []
-        for mutation in fresh.map({ $0.waiting(at: date) }) {
+        for mutation in mutations {
+            let mutation = mutation.waiting(at: date)
+            guard ids.insert(ExactText(mutation.id)).inserted else {
+                appended.duplicates.append(mutation.id)
+                continue
+            }
             let last = try rules.coalescing.mayMerge(mutation) ? last(of: mutation.entity) : nil
             let outcome: Coalescing.Outcome =
                 if let last, !last.isAttempted { rules.coalescing.combine(last.mutation, mutation) } else { .apart }
-            switch (outcome, last) {
-            case (.merged(let merged), let last?):
+            guard let last, outcome != .apart else {
+                if let position = try insert(mutation, at: date) {
+                    ours.insert(position)
+                    appended.added += 1
+                } else {
+                    appended.duplicates.append(mutation.id)
+                }
+                continue
+            }
+            guard try !contains(id: mutation.id) else {
+                appended.duplicates.append(mutation.id)
+                continue
+            }
+            if case .merged(let merged) = outcome {
                 try replace(last.position, with: merged, at: date)
                 ours.insert(last.position)
-                appended.merges.append(.init(id: mutation.id, into: last.mutation.id, cancelsOut: false))
-            case (.nothing, let last?):
+            } else {
                 try removePending(last.position)
-                appended.merges.append(.init(id: mutation.id, into: last.mutation.id, cancelsOut: true))
-            case (.apart, _), (_, nil):
-                ours.insert(try insert(mutation, at: date))
-                appended.added += 1
+                ids.insert(ExactText(last.mutation.id))
             }
+            appended.merges.append(.init(id: mutation.id, into: last.mutation.id, cancelsOut: outcome == .nothing))
         }
         if let before { appended.dropped = try makeRoom(under: rules, before: before, sparing: ours) }
         return appended

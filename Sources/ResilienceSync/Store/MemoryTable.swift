@@ -257,7 +257,8 @@ extension MemoryTable: AppendingTable {
 
     func pendingCountAndBytes() -> (count: Int, bytes: Int) { (pendingCount, bytes) }
 
-    mutating func insert(_ mutation: Mutation, at date: Date) -> Int64 {
+    mutating func insert(_ mutation: Mutation, at date: Date) -> Int64? {
+        guard !contains(id: mutation.id) else { return nil }
         lastPosition += 1
         let stored = StoredMutation(new: mutation, position: lastPosition, queuedAt: date)
         put(Entry(stored: stored), at: lastPosition)

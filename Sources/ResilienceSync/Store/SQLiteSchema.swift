@@ -12,8 +12,10 @@
         /// AUTOINCREMENT: a position is never given twice, so a late answer can't remove a newer mutation.
         ///
         /// The payload comes last, because SQLite would have to read through it to reach a later column.
-        /// - Parameter added: The columns that version 2 didn't have, as far as they exist.
-        private static func table(_ added: [String]) -> String {
+        /// - Parameters:
+        ///   - added: The columns that version 2 didn't have, as far as they exist.
+        ///   - states: For a list of three, SQLite would make a table with each row.
+        private static func table(_ added: [String], states: String = "BETWEEN 0 AND 2") -> String {
             """
             CREATE TABLE resilience_mutation (
                 position INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -27,7 +29,7 @@
                 attempted INTEGER NOT NULL DEFAULT 0,
                 failures INTEGER NOT NULL DEFAULT 0,
                 last_error TEXT,
-                state INTEGER NOT NULL DEFAULT 0 CHECK (state IN (0, 1, 2)), -- pending, dead, dead and blocking its lane
+                state INTEGER NOT NULL DEFAULT 0 CHECK (state \(states)), -- pending, dead, dead and blocking its lane
                 head INTEGER NOT NULL DEFAULT 0 CHECK (head IN (0, 1)),
             \(added.map { "    \($0),\n" }.joined())    payload BLOB NOT NULL
             )
@@ -42,11 +44,13 @@
 
         /// The table's SQL as it is created, and as SQLite rewrites it when columns are added to an earlier version's
         /// table.
-        private static let tables =
-            [table(added)]
-            + [0, 2, 3, 4, 5].map { count in
-                "\(table(Array(added[..<count])).dropLast()), \(added[count...].joined(separator: ", ")))"
-            }
+        private static let tables = ["BETWEEN 0 AND 2", "IN (0, 1, 2)"].flatMap { states in
+            [table(added, states: states)]
+                + [0, 2, 3, 4, 5].map { count in
+                    let table = table(Array(added[..<count]), states: states)
+                    return "\(table.dropLast()), \(added[count...].joined(separator: ", ")))"
+                }
+        }
 
         private static let indexes = [
             "CREATE INDEX resilience_pending ON resilience_mutation (position, attempted) WHERE state = 0",

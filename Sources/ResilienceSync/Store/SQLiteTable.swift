@@ -2,6 +2,12 @@
     import Foundation
     package import GRDB
 
+    #if os(Linux)
+        import CSQLiteSystem
+    #else
+        import SQLite3
+    #endif
+
     /// The queue's tables within a transaction.
     package struct SQLiteTable {
         /// Every statement that is run while a queue runs. Those that must not scan the table name their index.
@@ -29,6 +35,7 @@
                 ?10 IS NULL AND NOT EXISTS (SELECT 1 FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?2 AND state = 0)
                 AND NOT EXISTS
                 (SELECT 1 FROM resilience_mutation INDEXED BY resilience_block WHERE entity = ?2 AND state = 2))
+                ON CONFLICT (id) DO NOTHING
                 """
             case replace = """
                 UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ?, queued_at = ?,
@@ -181,6 +188,10 @@
         private static let pageBytes = 8 << 20
 
         let db: Database
+        private var insertion: RowStatement?
+        private var lookup: RowStatement?
+
+        init(db: Database) { self.db = db }
 
         func statement(_ sql: SQL) throws -> Statement { try db.cachedStatement(sql: sql.rawValue) }
 
@@ -368,8 +379,14 @@
     extension SQLiteTable: AppendingTable {
         func contains(id: String) throws -> Bool { try row(.contains, [Self.column(id)]) != nil }
 
-        func last(of entity: String) throws -> StoredMutation? {
-            try row(.last, [Self.column(entity)]).map(StoredMutation.init(row:))
+        mutating func last(of entity: String) throws -> StoredMutation? {
+            let row = try lookup ?? RowStatement(statement(.last))
+            lookup = row
+            row.clear()
+            try row.bind(entity, at: 1)
+            // The row is the cursor's, which resets the statement when it goes.
+            let rows = try Row.fetchCursor(row.statement)
+            return try withExtendedLifetime(rows) { try rows.next().map(StoredMutation.init(row:)) }
         }
 
         func fresh(after position: Int64) throws -> (position: Int64, id: String)? {
@@ -380,16 +397,23 @@
             try row(.counts).map { ($0.integer("pending"), $0.integer("bytes")) } ?? (0, 0)
         }
 
-        func insert(_ mutation: Mutation, at date: Date) throws -> Int64 {
-            try execute(
-                .insert,
-                [
-                    Self.column(mutation.id), Self.column(mutation.entity), Self.column(mutation.kind),
-                    mutation.operation?.rawValue, Self.column(mutation.idempotencyKey),
-                    Self.column(mutation.createdAt), Self.column(date), mutation.payload,
-                    Int64(mutation.earlierFailures), mutation.notBefore.map { Self.column($0) },
-                    Self.column(isUrgent: mutation),
-                ])
+        mutating func insert(_ mutation: Mutation, at date: Date) throws -> Int64? {
+            let row = try insertion ?? RowStatement(statement(.insert))
+            insertion = row
+            row.clear()
+            try row.bind(mutation.id, at: 1)
+            try row.bind(mutation.entity, at: 2)
+            try row.bind(mutation.kind, at: 3)
+            try mutation.operation.map { try row.bind($0.rawValue, at: 4) }
+            try row.bind(mutation.idempotencyKey, at: 5)
+            try row.bind(Self.column(mutation.createdAt), at: 6)
+            try row.bind(Self.column(date), at: 7)
+            try row.bind(mutation.payload, at: 8)
+            try row.bind(Int64(mutation.earlierFailures), at: 9)
+            try mutation.notBefore.map { try row.bind(Self.column($0), at: 10) }
+            try row.bind(Int64(Self.column(isUrgent: mutation)), at: 11)
+            try row.statement.execute()
+            guard db.changesCount > 0 else { return nil }
             let position = db.lastInsertedRowID
             if mutation.isUrgent { try execute(.hurry, [Self.column(mutation.entity), position]) }
             return position
@@ -408,6 +432,68 @@
         func removePending(_ position: Int64) throws {
             guard let entity = try entity(ofPending: position) else { return }
             try remove(position, of: entity)
+        }
+    }
+
+    /// A statement that is run for each of many rows. GRDB looks up its text, copies the values twice and counts them for
+    /// each row, which takes as long as the insert.
+    private final class RowStatement {
+        let statement: Statement
+
+        init(_ statement: Statement) {
+            self.statement = statement
+            // From here on GRDB takes the values for bound.
+            statement.setUncheckedArguments([])
+        }
+
+        deinit { clear() }
+
+        /// From here on all values are NULL.
+        func clear() {
+            sqlite3_reset(statement.sqliteStatement)
+            sqlite3_clear_bindings(statement.sqliteStatement)
+        }
+
+        /// As ``SQLiteTable/column(_:)`` has it.
+        func bind(_ text: String, at index: CInt) throws {
+            var text = text
+            try check(
+                text.withUTF8 { bytes in
+                    bytes.contains(0)
+                        ? sqlite3_bind_blob64(
+                            statement.sqliteStatement, index, bytes.baseAddress, UInt64(bytes.count), Self.copied)
+                        : bytes.withMemoryRebound(to: CChar.self) {
+                            sqlite3_bind_text64(
+                                statement.sqliteStatement, index, $0.baseAddress, UInt64($0.count),
+                                Self.copied, UInt8(SQLITE_UTF8))
+                        }
+                })
+        }
+
+        func bind(_ bytes: Data, at index: CInt) throws {
+            try check(
+                bytes.withUnsafeBytes { bytes in
+                    // Of no address SQLite would make NULL.
+                    bytes.isEmpty
+                        ? sqlite3_bind_zeroblob(statement.sqliteStatement, index, 0)
+                        : sqlite3_bind_blob64(
+                            statement.sqliteStatement, index, bytes.baseAddress, UInt64(bytes.count), Self.copied)
+                })
+        }
+
+        func bind(_ number: Int64, at index: CInt) throws {
+            try check(sqlite3_bind_int64(statement.sqliteStatement, index, number))
+        }
+
+        func bind(_ number: Double, at index: CInt) throws {
+            try check(sqlite3_bind_double(statement.sqliteStatement, index, number))
+        }
+
+        /// SQLITE_TRANSIENT, a macro that Swift does not see.
+        private static let copied = unsafeBitCast(OpaquePointer(bitPattern: -1), to: sqlite3_destructor_type.self)
+
+        private func check(_ code: CInt) throws {
+            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         }
     }
 

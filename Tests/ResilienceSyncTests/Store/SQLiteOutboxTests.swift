@@ -221,11 +221,11 @@
                     try $0.execute(sql: "UPDATE resilience_setting SET value = ?", arguments: [value])
                 }
             }
-            try await setVersion("6")
-            #expect(throws: SyncQueueError.newerSchema(path: path, version: 6)) { try SQLiteStore(in: database) }
+            try await setVersion("7")
+            #expect(throws: SyncQueueError.newerSchema(path: path, version: 7)) { try SQLiteStore(in: database) }
             try await setVersion("x")
             #expect(throws: SyncQueueError.self) { try SQLiteStore(in: database) }
-            try await setVersion("5")
+            try await setVersion("6")
             _ = try SQLiteStore(in: database)
             try await database.write { try $0.execute(sql: "DROP INDEX resilience_head") }
             #expect(throws: SyncQueueError.self) { try SQLiteStore(in: database) }

@@ -25,5 +25,19 @@
             let scans = plan.filter { $0.contains("SCAN") && !allowed.contains($0) && $0 != "SCAN CONSTANT ROW" }
             #expect(scans.isEmpty && !plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)")
         }
+
+        @Test(
+            "what is done for each mutation makes no table for it, as a list of three in a CHECK does",
+            arguments: [.insert, .claim, .fail, .answer, .park, .revive, .delete] as [SQLiteTable.SQL])
+        func tables(sql: SQLiteTable.SQL) async throws {
+            let database = try DatabaseQueue()
+            _ = try SQLiteStore(in: database)
+            let steps = try await database.read { db in
+                let statement = try db.makeStatement(sql: "EXPLAIN \(sql.rawValue)")
+                statement.setUncheckedArguments([])
+                return try Row.fetchAll(statement).map { $0["opcode"] as String }
+            }
+            #expect(!steps.isEmpty && !steps.contains { $0.contains("Ephemeral") })
+        }
     }
 #endif

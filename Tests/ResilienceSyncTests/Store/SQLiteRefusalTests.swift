@@ -113,10 +113,10 @@
         @Test("a queue of a newer version is refused by that name and left as it is")
         func newer() async throws {
             _ = try await filledFile()
-            try Stranger.execute("PRAGMA user_version = 6", at: path)
+            try Stranger.execute("PRAGMA user_version = 7", at: path)
             let before = try folder.contents()
             let error = #expect(throws: SyncQueueError.self) { try SQLiteStore(path: path) }
-            #expect(error == .newerSchema(path: path, version: 6))
+            #expect(error == .newerSchema(path: path, version: 7))
             #expect(error?.description.contains(path) == true)
             #expect(try folder.contents() == before)
         }
@@ -126,9 +126,9 @@
             _ = try await filledFile()
             try Stranger.execute(
                 """
-                PRAGMA user_version = 6; ALTER TABLE resilience_mutation ADD COLUMN color TEXT DEFAULT 'red';
+                PRAGMA user_version = 7; ALTER TABLE resilience_mutation ADD COLUMN color TEXT DEFAULT 'red';
                 CREATE INDEX resilience_color ON resilience_mutation (color);
-                INSERT INTO resilience_setting VALUES ('resilience_oldest_reader', '5');
+                INSERT INTO resilience_setting VALUES ('resilience_oldest_reader', '6');
                 """, at: path)
             for check in [.full, .quick, .none] as [SQLiteStore.Check] {
                 let store = try SQLiteStore(path: path, check: check)
@@ -139,8 +139,8 @@
                 try store.close()
             }
             #expect(try await SQLiteStore(path: path).totals().pending == 500)
-            try Stranger.execute("UPDATE resilience_setting SET value = '6'", at: path)
-            #expect(throws: SyncQueueError.newerSchema(path: path, version: 6)) { try SQLiteStore(path: path) }
+            try Stranger.execute("UPDATE resilience_setting SET value = '7'", at: path)
+            #expect(throws: SyncQueueError.newerSchema(path: path, version: 7)) { try SQLiteStore(path: path) }
             try Stranger.execute("UPDATE resilience_setting SET value = '3'; DROP INDEX resilience_head", at: path)
             try expectUnreadable("resilience_head", check: .none)
         }
@@ -149,7 +149,7 @@
         func newerAfterCrash() async throws {
             _ = try await filledFile()
             let writer = try Stranger.open(path)
-            try Stranger.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 6", with: writer)
+            try Stranger.execute("PRAGMA journal_mode = WAL; PRAGMA user_version = 7", with: writer)
             let copy = try TemporaryFolder()
             for (name, bytes) in try folder.contents() where !name.hasSuffix("-shm") {
                 try bytes.write(to: copy.url.appendingPathComponent(name))
@@ -157,9 +157,9 @@
             try writer.close()
             let name = copy.path("queue.sqlite")
             for _ in 0..<2 {
-                #expect(throws: SyncQueueError.newerSchema(path: name, version: 6)) { try SQLiteStore(path: name) }
+                #expect(throws: SyncQueueError.newerSchema(path: name, version: 7)) { try SQLiteStore(path: name) }
             }
-            try Stranger.execute("PRAGMA user_version = 5", at: name)
+            try Stranger.execute("PRAGMA user_version = 6", at: name)
             #expect(try await SQLiteStore(path: name).totals().pending == 500)
         }
 

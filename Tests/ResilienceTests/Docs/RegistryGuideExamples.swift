@@ -132,6 +132,6 @@ import Testing
         #expect(pipelines.count == 1 && pipelines["api.example.com"].warnings.isEmpty)
         let health = try JSONEncoder().encode(pipelines.statuses)
         let told = try JSONSerialization.jsonObject(with: health) as? [String: [[String: Any]]]
-        #expect(told?["api.example.com"]?.map { $0["kind"] as? String } == ["circuitBreaker", "throttle"])
+        #expect(told?["api.example.com"]?.map { $0["kind"] as? String } == ["retry", "circuitBreaker", "throttle"])
     }
 }

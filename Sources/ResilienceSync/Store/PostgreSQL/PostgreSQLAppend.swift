@@ -68,7 +68,8 @@ extension PostgreSQLAppend: AppendingTable {
 
     func pendingCountAndBytes() -> (count: Int, bytes: Int) { (count, bytes) }
 
-    mutating func insert(_ mutation: Mutation, at date: Date) -> Int64 {
+    mutating func insert(_ mutation: Mutation, at date: Date) -> Int64? {
+        guard !contains(id: mutation.id) else { return nil }
         let position = nextOfOurs
         nextOfOurs += 1
         inserted.append((position, mutation))
