@@ -43,7 +43,8 @@ public struct BulkheadStatus: PolicyStatusDetail {
 
     public static var kind: String { "bulkhead" }
 
-    /// That a call waits for its turn is normal. A full queue, and shedding, are not.
+    /// Returns how well it is. That a call waits for its turn is normal. A full queue, and shedding, are not.
+    /// - Parameter now: The present time.
     public func condition(at now: MonotonicInstant) -> PolicyCondition {
         if isShedding { return PolicyCondition("overloaded, shedding", .degraded) }
         if isAllowed { return PolicyCondition("free", .up) }

@@ -37,7 +37,9 @@ public struct EventFields: Sendable, Hashable, Sequence, ExpressibleByDictionary
 
 /// The value of a detail of an event.
 public enum EventFieldValue: Sendable, Hashable {
+    /// A text. In logs and spans it stands on one line.
     case text(String)
+    /// A whole number.
     case integer(Int)
     /// Written in milliseconds, under a name that ends in `_ms`.
     case duration(Duration)

@@ -86,6 +86,8 @@ extension Policy {
 }
 
 extension StatusReporting where Self: Policy {
+    /// Goes by whether the status allows a call.
+    /// - Parameter call: A call that does not take place.
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         status.isAllowed ? .proceeds : .rejects(retryAfter: nil)
     }

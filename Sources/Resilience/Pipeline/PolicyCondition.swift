@@ -39,7 +39,14 @@ public struct PolicyCondition: Sendable, Hashable {
 public struct StatusReading: Sendable, Hashable {
     /// What the number is.
     public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
-        case count, seconds, bytes, perSecond
+        /// A number of things.
+        case count
+        /// A length of time in seconds.
+        case seconds
+        /// A number of bytes.
+        case bytes
+        /// How often in a second.
+        case perSecond
         /// 0 to 1.
         case share
         /// The seconds until something happens.
