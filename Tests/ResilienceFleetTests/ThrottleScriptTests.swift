@@ -278,6 +278,35 @@
             for count in got { #expect(abs(count - total / 3) < total / 10, "\(got)") }
         }
 
+        @Test(
+            "while members with different lists of limits run, each keeps those it has: a window is that of all who have it",
+            arguments: [
+                ([ThrottleLimit.slidingWindow(100, per: .seconds(3600))], 100),
+                ([.perSecond(10, burst: 20)], 6_020),
+                ([.slidingWindow(100, per: .seconds(60))], 1_000),
+                ([.perSecond(50, burst: 50), .slidingWindow(100, per: .seconds(3600))], 100),
+            ])
+        func differentLists(older: [ThrottleLimit], most: Int) throws {
+            let newer = [ThrottleLimit.perSecond(10, burst: 20), .slidingWindow(100, per: .seconds(3600))]
+            var got = (older: 0, newer: 0)
+            for step in 0..<6_000 {
+                let time = Duration.milliseconds(100 * step)
+                got.older += try ask(5, by: "old", of: older[0], and: Array(older.dropFirst()), after: time).granted
+                got.newer += try ask(5, by: "new", of: newer[0], and: [newer[1]], after: time).granted
+                if step < 10 { #expect(got.newer <= 30) }
+            }
+            // The last one to ask may know of short limits alone.
+            _ = try ask(1, by: "old", of: older[0], after: .seconds(600))
+            guard case .integer(let ttl) = try bench.command("PTTL", "k") else {
+                throw ScriptBench.Strange(reply: .null)
+            }
+            #expect(ttl > 7_000_000)
+            let keepsTheWindow = older.contains(newer[1])
+            #expect((keepsTheWindow ? got.older + got.newer : got.newer) <= 100, "\(got)")
+            #expect(got.older <= most, "\(got)")
+            #expect(got.older + got.newer >= 90, "\(got)")
+        }
+
         @Test("without a limit everyone gets what he wants")
         func unlimited() throws { #expect(try ask(1_000, of: .unlimited).granted == 1_000) }
 

@@ -4,7 +4,7 @@
 ///
 /// - `level`, `time`: the permits that are free, and since when that is known. A rate's bucket is GCRA's, written as
 ///   what is in it: what a member takes and gives back are whole permits. A fixed window begins at a multiple of its
-///   length since 1970. A sliding window counts in slices of a fiftieth, `w:` and their number, and a permit stays in it
+///   length since 1970. A sliding window counts in slices of a fiftieth, `w`, its name and their number, and a permit stays in it
 ///   until the last instant at which it may be used has left it: never more calls than the limit go in any period.
 /// - `mark`, `due`: the fair shares. Of each permit that becomes free, every hungry member is due an equal part, up to
 ///   its part of a full bucket. `mark` is what each was due since the beginning; a member's own mark, what it got. A
@@ -13,16 +13,17 @@
 /// - `m:` and a member: its mark, when it was seen, and whether it got less than it wanted. `alive`, `hungry` and `due`
 ///   sum these up; they are counted anew at most twice in a lease, so that the cost of a step does not grow with the
 ///   fleet.
-/// - Further limits of the same calls have fields of their own, with their number at the end (`level2`, `w2:`), and a
-///   member's field goes on with its mark and its hunger at each. What is granted is what each of them grants. A member is
-///   hungry at those that refused it.
+/// - Each limit of the same calls has fields of its own, with its name at the end: its kind, and a window's length. So
+///   members with different lists, as in a rolling deployment, share what both have, and leave the others alone. A
+///   member's field has its mark and its hunger at each. A rate's `lot` is the time of its level. What is granted is what
+///   each of them grants. A member is hungry at those that refused it.
 /// - `epoch`: counts the holds and their ends. A smaller number than before tells that the engine has lost what it knew.
 /// - `held`, `length`, `holds`: until when the gate is shut, how long that was, and the number of holds in a row.
 ///   `probe`, `probe_ends`: the member whose call is to probe, and until when that is its right. `opened`: when the gate
 ///   has opened last, for the ramp.
 extension EngineScript {
     static let throttle = EngineScript(
-        name: "throttle", sha1: "03fa1ae24034b2d0ba30b094f2c60b2a424560ed",
+        name: "throttle", sha1: "d9fbee4727d8ea4b1fc3d27f9231387238778999",
         source: """
             local key, me = KEYS[1], ARGV[1]
             local ramp, lease, forget = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -36,26 +37,41 @@ extension EngineScript {
             local names = {'time', 'alive', 'counted', 'held', 'length', 'holds', 'probe_ends', 'opened', 'epoch', 'probe', 'm:' .. me}
             local shared, limits, slice = #names, {}, nil
             for i = 1, 1 + math.floor((#ARGV - 16) / 4) do
-                local n, at = i == 1 and '' or i, i == 1 and 2 or 9 + 4 * i
-                local l = {n = n, kind = ARGV[at], calls = tonumber(ARGV[at + 1]), period = tonumber(ARGV[at + 2])}
+                local at = i == 1 and 2 or 9 + 4 * i
+                local l = {kind = ARGV[at], calls = tonumber(ARGV[at + 1]), period = tonumber(ARGV[at + 2])}
                 l.interval, l.width, l.capacity = l.period / l.calls, math.ceil(l.period / 50), l.calls
                 if l.kind == 'rate' then l.capacity = math.max(tonumber(ARGV[at + 3]), l.calls / l.period * lease, 1) end
                 if l.kind == 'fixed' or l.kind == 'sliding' then slice = math.min(slice or l.width, l.width) end
                 limits[i] = l
-                for _, name in ipairs({'level', 'mark', 'lot', 'hungry', 'due'}) do names[#names + 1] = name .. n end
             end
             if #limits == 1 and limits[1].kind == 'fixed' then slice = limits[1].period end
+            local taken = {}
+            for _, l in ipairs(limits) do
+                l.n = ':' .. l.kind
+                if l.kind == 'sliding' then
+                    l.width = math.ceil(l.width / slice) * slice
+                    l.n = string.format('%s%.0f/%.0f', l.n, l.period, l.width)
+                elseif l.kind == 'fixed' then
+                    l.n = string.format('%s%.0f', l.n, l.period)
+                end
+                while taken[l.n] do l.n = l.n .. '+' end
+                taken[l.n] = true
+                for _, name in ipairs({'level', 'mark', 'lot', 'hungry', 'due'}) do names[#names + 1] = name .. l.n end
+            end
             local values = redis.call('HMGET', key, unpack(names))
             local s = {}
             for i, name in ipairs(names) do
                 if i < shared - 1 or i > shared then s[name] = tonumber(values[i] or '') end
             end
-            local probe, mine = values[shared - 1], {}
-            for word in string.gmatch(values[shared] or '', '%S+') do mine[#mine + 1] = word end
-            -- The mark of a limit in what is stored of a member.
-            local function mark_of(words, i) return tonumber(words[i == 1 and 1 or 2 * i] or '') end
+            local probe = values[shared - 1]
+            -- The mark of a limit in what is stored of a member, and whether it is hungry there.
+            local function mark_of(member, l)
+                local _, stop = string.find(member or '', ' ' .. l.n .. ' ', 1, true)
+                if not stop then return nil end
+                local mark, hunger = string.match(member, '(%S+) (%d)', stop)
+                return tonumber(mark), hunger == '1'
+            end
             local epoch = s.epoch or 0
-            local past = math.min(s.time or now, now)
             -- After the clock was set back, what is to come is as far away as before, and what was is as long ago.
             local back = math.max(0, (s.time or now) - now)
             for _, name in ipairs({'held', 'probe_ends', 'opened'}) do if s[name] then s[name] = s[name] - back end end
@@ -72,7 +88,8 @@ extension EngineScript {
                 local back, stored = returned, s['level' .. l.n]
                 l.level, l.lot, l.valid, l.leaves = math.min(stored or l.capacity, l.capacity), 0, lease, 0
                 if l.kind == 'rate' then
-                    l.level = math.min(l.capacity, l.level + (flowed(now) - flowed(past)) / l.interval)
+                    l.lot = now
+                    l.level = math.min(l.capacity, l.level + (flowed(now) - flowed(math.min(s['lot' .. l.n] or now, now))) / l.interval)
                 elseif l.kind == 'fixed' then
                     l.lot = (math.floor(now / l.period) + 1) * l.period
                     l.valid = l.lot - now
@@ -80,11 +97,10 @@ extension EngineScript {
                     if s['lot' .. l.n] ~= l.lot then l.level = l.capacity end
                     if (math.floor(came / l.period) + 1) * l.period ~= l.lot then back = 0 end
                 elseif l.kind == 'sliding' then
-                    l.width = math.ceil(l.width / slice) * slice
                     l.lot = math.floor(now / l.width)
                     l.valid = (l.lot + 1) * l.width + lease - now
                     local first, slices = l.lot - math.ceil((l.period + lease) / l.width), {}
-                    for i = first, l.lot do slices[#slices + 1] = 'w' .. l.n .. ':' .. string.format('%.0f', i) end
+                    for i = first, l.lot do slices[#slices + 1] = 'w' .. l.n .. ' ' .. string.format('%.0f', i) end
                     l.level = l.capacity
                     for i, count in ipairs(redis.call('HMGET', key, unpack(slices))) do
                         if count then
@@ -115,44 +131,42 @@ extension EngineScript {
 
             -- The members, and what they are due.
             local alive, counted = math.max(1, s.alive or 1), s.counted or 0
-            for i, l in ipairs(limits) do
+            for _, l in ipairs(limits) do
                 l.hungry = math.max(1, s['hungry' .. l.n] or 1)
                 l.mark = (s['mark' .. l.n] or 0) + l.fresh / l.hungry
                 l.due = math.min((s['due' .. l.n] or 0) + l.fresh, l.capacity)
                 l.part = math.max(1, l.capacity / l.hungry)
-                l.own = math.max(0, math.min(l.part, l.mark - (mark_of(mine, i) or -math.huge)))
+                l.own = math.max(0, math.min(l.part, l.mark - (mark_of(values[shared], l) or -math.huge)))
             end
-            if #mine == 0 or now - counted >= lease / 2 or counted > now then
+            if not values[shared] or now - counted >= lease / 2 or counted > now then
                 counted, alive = now, 1
                 for _, l in ipairs(limits) do l.hungry, l.due = 1, l.own end
                 local old = {}
                 local fields = redis.call('HGETALL', key)
                 for f = 1, #fields, 2 do
-                    local sort, n, rest = string.match(fields[f], '^([mw])(%d*):(.*)$')
-                    if sort == 'm' and rest ~= me then
-                        local words = {}
-                        for word in string.gmatch(fields[f + 1], '%S+') do words[#words + 1] = word end
-                        local seen = tonumber(words[2])
+                    local sort, rest = string.sub(fields[f], 1, 2), string.sub(fields[f], 3)
+                    if sort == 'm:' and rest ~= me then
+                        local member = fields[f + 1]
+                        local seen = tonumber(string.match(member, '%S+'))
                         if seen > now then
-                            words[2] = string.format('%.0f', now)
-                            redis.call('HSET', key, fields[f], table.concat(words, ' '))
+                            redis.call('HSET', key, fields[f], (string.gsub(member, '%S+', string.format('%.0f', now), 1)))
                         end
                         if now - seen > forget then
                             old[#old + 1] = fields[f]
                         else
                             alive = alive + 1
-                            for i, l in ipairs(limits) do
-                                if words[2 * i + 1] == '1' and now - seen <= 4 * lease then
+                            for _, l in ipairs(limits) do
+                                local mark, hungry = mark_of(member, l)
+                                if hungry and now - seen <= 4 * lease then
                                     l.hungry = l.hungry + 1
-                                    l.due = l.due + math.max(0, math.min(l.part, l.mark - mark_of(words, i)))
+                                    l.due = l.due + math.max(0, math.min(l.part, l.mark - mark))
                                 end
                             end
                         end
-                    elseif sort == 'w' then
-                        local l = limits[tonumber(n) or 1]
-                        if not l or tonumber(rest) > l.lot or (tonumber(rest) + 1) * l.width + lease + l.period < now then
-                            old[#old + 1] = fields[f]
-                        end
+                    elseif sort == 'w:' then
+                        -- Of a limit that others may have, and this member not.
+                        local period, width, number = string.match(rest, '(%d+)/(%d+)%+* (%d+)')
+                        if number * width > now or (number + 1) * width + lease + period < now then old[#old + 1] = fields[f] end
                     end
                 end
                 for i = 1, math.min(#old, 100) do redis.call('HDEL', key, old[i]) end
@@ -211,7 +225,7 @@ extension EngineScript {
                     wait = math.max(wait, 1, math.ceil(comes))
                 end
                 if l.kind == 'sliding' and granted > 0 then
-                    redis.call('HINCRBY', key, 'w' .. l.n .. ':' .. string.format('%.0f', l.lot), granted)
+                    redis.call('HINCRBY', key, 'w' .. l.n .. ' ' .. string.format('%.0f', l.lot), granted)
                 end
                 -- A rate's permits don't end for good.
                 if l.kind ~= 'rate' then valid = math.min(valid, l.valid) end
@@ -221,15 +235,13 @@ extension EngineScript {
             local function text(number) return string.format('%.17g', number) end
             local state = {'time', text(now), 'alive', alive, 'counted', text(counted), 'length', text(length), 'holds', holds,
                 'epoch', text(epoch)}
-            local words, rest = {}, math.max(forget, held and held - now or 0, ramp)
-            for i, l in ipairs(limits) do
+            local words, rest = {text(now)}, math.max(forget, held and held - now or 0, ramp)
+            for _, l in ipairs(limits) do
                 for _, name in ipairs({'level', 'mark', 'lot', 'hungry', 'due'}) do
                     state[#state + 1] = name .. l.n
                     state[#state + 1] = text(l[name])
                 end
-                words[#words + 1] = text(l.mark - l.own)
-                if i == 1 then words[2] = text(now) end
-                words[#words + 1] = l.most < wanted and '1' or '0'
+                words[#words + 1] = l.n .. ' ' .. text(l.mark - l.own) .. (l.most < wanted and ' 1' or ' 0')
                 rest = math.max(rest, 2 * l.period, 2 * l.capacity * l.interval)
             end
             redis.call('HSET', key, 'm:' .. me, table.concat(words, ' '), unpack(state))
@@ -240,7 +252,9 @@ extension EngineScript {
                 redis.call('HDEL', key, 'probe', 'probe_ends')
             end
             if s.opened then redis.call('HSET', key, 'opened', text(s.opened)) end
-            redis.call('PEXPIRE', key, string.format('%.0f', math.min(math.ceil(rest / 1000) + 60000, 2592000000)))
+            -- Others may have longer limits.
+            rest = math.max(math.ceil(rest / 1000) + 60000, redis.call('PTTL', key))
+            redis.call('PEXPIRE', key, string.format('%.0f', math.min(rest, 2592000000)))
             local mark = slice and math.floor(now / slice) + 1 or 0
             return {granted, math.ceil(wait), alive, mark, math.floor(valid), gate, holds, epoch, math.min(math.floor(left), 2 ^ 50)}
             """)
