@@ -88,6 +88,7 @@
             case .seconds: self.value = milliseconds
             case .count, .bytes, .perSecond, .share: self.value = value
             }
+            if !self.value.isFinite { return nil }
         }
     }
 

@@ -36,7 +36,8 @@ struct GaugeReadings: Sendable {
         }
         for policy in component.policies {
             for reading in policy.readings {
-                add(Metric(reading), [pipeline, policy.policy], state: reading.state, reading.value ?? 0)
+                guard let metric = Metric(reading) else { continue }
+                add(metric, [pipeline, policy.policy], state: reading.state, reading.value ?? 0)
             }
         }
     }

@@ -18,8 +18,8 @@ struct Metric: Sendable, Hashable, Comparable {
         (self.name, self.kind, self.labels, self.help) = ("resilience_\(name)", kind, labels, help)
     }
 
-    /// A gauge of what a status tells.
-    init(_ reading: StatusReading) {
+    /// A gauge of what a status tells; nil if its name is that of something else here.
+    init?(_ reading: StatusReading) {
         let isAllowed = { (scalar: Unicode.Scalar) in
             ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || ("0"..."9").contains(scalar)
                 || scalar == "_"
@@ -27,6 +27,7 @@ struct Metric: Sendable, Hashable, Comparable {
         self.init(
             String(String.UnicodeScalarView(reading.name.unicodeScalars.map { isAllowed($0) ? $0 : "_" })), .gauge,
             Self.policy + (reading.state == nil ? [] : ["state"]), reading.help.onOneLine)
+        if Self.taken.contains(name) { return nil }
     }
 
     private static let policy = ["pipeline", "policy"]
@@ -56,6 +57,19 @@ struct Metric: Sendable, Hashable, Comparable {
     static let eventsUncounted = Metric(
         "events_uncounted_total", .counter, [], "Events beyond the limit of keys, of any kind.")
 
+    /// The names that are no readings', with those of a histogram's parts.
+    private static let taken = Set(
+        [
+            healthStatus, components, componentsOmitted, componentStatus, statusKnown, calls, callDuration,
+            callAttempts,
+            attempts, attemptDuration, waitDuration, events, eventsUncounted,
+        ].flatMap { metric in
+            ([""] + (metric.kind == .histogram ? ["_bucket", "_sum", "_count"] : [])).map { metric.name + $0 }
+        })
+
+    /// By name: a policy of somebody's own may explain it in other words.
+    static func == (lhs: Metric, rhs: Metric) -> Bool { lhs.name == rhs.name }
+    func hash(into hasher: inout Hasher) { hasher.combine(name) }
     static func < (lhs: Metric, rhs: Metric) -> Bool { lhs.name < rhs.name }
 }
 

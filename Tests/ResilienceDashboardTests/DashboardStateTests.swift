@@ -322,6 +322,25 @@
             #expect(text.hasPrefix("event: change\ndata: {"))
         }
 
+        private struct HugeStatus: PolicyStatusDetail {
+            static var kind: String { "huge" }
+            var isAllowed: Bool { true }
+            func readings(at now: MonotonicInstant) -> [StatusReading] {
+                StatusReading.Unit.allCases.flatMap { unit in
+                    [Double.greatestFiniteMagnitude, -Double.greatestFiniteMagnitude].map {
+                        StatusReading("huge", "", title: "huge", unit: unit, $0)
+                    }
+                }
+            }
+        }
+
+        @Test("a number that is finite, but not in milliseconds, is left out, and the page is written")
+        func huge() throws {
+            let rows = state([component("0", HugeStatus())], at: 5)
+            #expect(rows.rows[0].facts.readings.count == 8)
+            #expect(try DashboardMessage.change(.init(from: state([], at: 0), to: rows)).text.contains("huge"))
+        }
+
         @Test(
             "no name ends an event or begins another",
             arguments: ["\n\nevent: x\ndata: {}", "\r\n\r\n", "\r", "\0", "</script>"])

@@ -56,7 +56,7 @@ public struct StatusReading: Sendable, Hashable {
     }
 
     /// The name, in lower case with underscores, such as "circuit_failures"; of seconds it ends in `_seconds`. Metrics
-    /// put `resilience_` before it.
+    /// put `resilience_` before it, and leave out a name that they have for something else, such as "calls_total".
     public let name: String
     /// What it shows, in one line.
     public let help: String

@@ -31,7 +31,9 @@ struct PrometheusText {
     var text: String {
         var text = ""
         for (name, family) in families.sorted(by: { $0.key < $1.key }) {
-            text += "# HELP \(name) \(family.metric.help)\n# TYPE \(name) \(family.metric.kind.rawValue)\n"
+            // On one line already; of the rest, only a backslash is escaped here.
+            let help = family.metric.help.replacing("\\", with: "\\\\")
+            text += "# HELP \(name) \(help)\n# TYPE \(name) \(family.metric.kind.rawValue)\n"
             for (labels, number) in family.numbers.sorted(by: { $0.key < $1.key }) {
                 text += "\(name)\(Self.braced(labels)) \(Self.number(number))\n"
             }

@@ -7,6 +7,8 @@
         private let factory: any MetricsFactory
         private let limit: Int
         private var meters: [GaugeKey: Meter] = [:]
+        /// The labels that the first gauge of a name had. A backend remembers them, and may trap on others.
+        private var labels: [String: [String]] = [:]
 
         init(_ factory: any MetricsFactory, limit: Int) {
             self.factory = factory
@@ -19,11 +21,14 @@
                 meter.destroy()
                 meters[key] = nil
             }
-            for (key, value) in values { meter(for: key).set(value) }
+            for (key, value) in values.sorted(by: { $0.key < $1.key }) { meter(for: key)?.set(value) }
         }
 
-        private func meter(for key: GaugeKey) -> Meter {
+        /// - Returns: nil if other gauges of the name have other labels.
+        private func meter(for key: GaugeKey) -> Meter? {
             if let known = meters[key] { return known }
+            if labels[key.metric.name] == nil { labels[key.metric.name] = key.metric.labels }
+            guard labels[key.metric.name] == key.metric.labels else { return nil }
             let made = Meter(
                 label: key.metric.name, dimensions: Array(zip(key.metric.labels, key.values)), factory: factory)
             meters[key] = made

@@ -98,6 +98,28 @@ import Testing
                 .value("resilience_circuit_failures", ["pipeline": "none"]) == 0)
     }
 
+    private struct Explained: PolicyStatusDetail {
+        static var kind: String { "explained" }
+        var isAllowed: Bool { true }
+        func readings(at now: MonotonicInstant) -> [StatusReading] {
+            [
+                StatusReading("own", "in C:\\queue \"now\"\r\n\u{1B}", 1),
+                StatusReading("call_duration_seconds", "No gauge.", 1),
+            ]
+        }
+    }
+
+    @Test("what a policy of one's own explains is escaped as readers expect it, and its names are no histogram's")
+    func explained() {
+        let status = PolicyStatus(policy: "p", detail: Explained())
+        let component = HealthComponent(
+            id: "0", name: "p", policies: [PolicyHealth(status, at: MonotonicInstant(nanoseconds: 0))])
+        let text = HealthReport(name: "s", status: .up, totals: HealthTotals(), components: [component])
+            .prometheusText()
+        #expect(text.contains(#"# HELP resilience_own in C:\\queue "now"\\r\\n\\u{1B}"# + "\n"))
+        #expect(!text.contains("resilience_call_duration_seconds"))
+    }
+
     @Test("gauges of equal names are added up; components of equal names get numbers, which stay with them")
     func twins() async throws {
         let (one, two) = (CircuitBreaker("b", timeBase: clock), CircuitBreaker("b", timeBase: clock))

@@ -103,6 +103,59 @@
             #expect(try circuit("closed", in: "none") == 3)
         }
 
+        private struct Own: StatusReporting {
+            struct Status: PolicyStatusDetail {
+                var help = "Its numbers."
+                var name = "own"
+                var states: [String?] = [nil]
+
+                static var kind: String { "own" }
+                var isAllowed: Bool { true }
+                func readings(at now: MonotonicInstant) -> [StatusReading] {
+                    states.map { StatusReading(name, help, 1, state: $0) }
+                }
+            }
+
+            let name = "own"
+            let status: Status
+            var presentTime: MonotonicInstant { MonotonicInstant(nanoseconds: 0) }
+        }
+
+        @Test("what two policies of one name tell is added up, though they explain it in other words")
+        func otherHelp() async throws {
+            let metrics = ResilienceMetrics(factory: backend)
+            for help in ["One.", "Two.", "Three."] { metrics.watch { Own(status: Own.Status(help: help)) } }
+            await metrics.sample()
+            #expect(backend.meters.count == 1)
+            #expect(try gauge("resilience_own", ("pipeline", "none"), ("policy", "own")) == 3)
+        }
+
+        @Test(
+            "all gauges of a name have the same labels, and none has the name of a counter: a backend may trap on that")
+        func collisions() async throws {
+            let metrics = ResilienceMetrics(factory: backend)
+            for name in ["calls_total", "call_duration_seconds_count", "status_known", "component_status"] {
+                metrics.watch { Own(status: Own.Status(name: name)) }
+            }
+            metrics.watch { Own(status: Own.Status(states: [nil, "a", "b"])) }
+            await metrics.sample()
+            #expect(backend.meters.map(\.label) == ["resilience_own"])
+            // Also later: the backend remembers.
+            let changing = Changing()
+            metrics.watch { changing }
+            await metrics.sample()
+            changing.state.withLock { $0.states = [nil] }
+            await metrics.sample()
+            #expect(backend.meters.map(\.label) == ["resilience_own"])
+        }
+
+        private final class Changing: StatusReporting {
+            let state = Locked(Own.Status(name: "late", states: ["a"]))
+            let name = "changing"
+            var status: Own.Status { state.withLock { $0 } }
+            var presentTime: MonotonicInstant { MonotonicInstant(nanoseconds: 0) }
+        }
+
         private static func circuit(_ policy: String) -> HealthComponent {
             let status = PolicyStatus(policy: policy, detail: CircuitBreakerStatus(state: .open, failureCount: 5))
             return HealthComponent(
