@@ -13,7 +13,7 @@ public protocol StatusReporting: Sendable {
     var presentTime: MonotonicInstant { get }
     /// The state now.
     var status: Status { get }
-    /// Whether there is anything to tell; true by default. ``Pipeline/statuses`` leaves out who has nothing.
+    /// Whether there is anything to tell, always the same; true by default. ``Pipeline/statuses`` leaves out who has nothing.
     var hasStatus: Bool { get }
     /// Does by hand what ``PolicyStatusDetail/actions(at:)`` offers. By default it does nothing.
     /// - Parameter action: The action's name.

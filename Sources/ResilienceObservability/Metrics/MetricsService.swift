@@ -30,7 +30,8 @@
         public func run() async {
             let (metrics, interval, timeBase) = (metrics, interval, timeBase)
             await cancelWhenGracefulShutdown { await metrics.run(every: interval, on: timeBase) }
-            await metrics.sample()
+            // A store is not waited for in a task that is cancelled.
+            await Task { await metrics.sample() }.value
         }
     }
 #endif

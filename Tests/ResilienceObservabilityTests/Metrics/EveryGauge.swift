@@ -37,6 +37,6 @@ enum EveryGauge {
 
     /// All gauges that this package's statuses tell.
     static var metrics: [Metric] {
-        Set(components.flatMap(\.policies).flatMap(\.readings).map { Metric($0) }).sorted()
+        Set(components.flatMap(\.policies).flatMap(\.readings).compactMap { Metric($0) }).sorted()
     }
 }
