@@ -94,11 +94,10 @@ extension SyncQueue {
                     let (pending, heads, dueIn, others) = try await uncancelled { () -> (Int, Int, Duration?, Bool) in
                         let pending = try await self.store.totals().pending
                         guard pending > 0 else { return (0, 0, nil, false) }
-                        if try await self.store.othersHaveHeads() { return (pending, 0, nil, true) }
                         // Dead mutations may block lanes whatever this queue's rule is.
                         let (found, dueIn) = try await self.heads(after: .min, limit: 1)
                         let heads = max(found.heads.count, found.urgent.count)
-                        // Another may have been given what has come since. One that this look found is this queue's.
+                        // What this look found is this queue's. A head that it did not find is another's, or locked.
                         return (pending, heads, dueIn, heads == 0 ? try await self.store.othersHaveHeads() : false)
                     }
                     change { state, now in
