@@ -236,11 +236,12 @@
             function sum() {
               const { name, status, totals } = summary;
               say($('name'), name);
-              document.title = (totals.states.open ? '(' + totals.states.open + ' open) ' : '') + name + ' – Resilience';
+              const open = (totals.states.open || 0) + (totals.states.isolated || 0);
+              document.title = (open ? '(' + open + ' open) ' : '') + name + ' – Resilience';
               look($('status'), 'badge ' + status);
               say($('status'), status);
               total('t-components', totals.components);
-              total('t-open', totals.states.open || 0, 'alert');
+              total('t-open', open, 'alert');
               total('t-half', totals.states['half-open'] || 0, 'warn');
               total('t-degraded', totals.degraded, 'warn');
               total('t-down', totals.down, 'alert');
