@@ -57,15 +57,15 @@ struct Metric: Sendable, Hashable, Comparable {
     static let eventsUncounted = Metric(
         "events_uncounted_total", .counter, [], "Events beyond the limit of keys, of any kind.")
 
-    /// The names that are no readings', with those of a histogram's parts.
-    private static let taken = Set(
-        [
-            healthStatus, components, componentsOmitted, componentStatus, statusKnown, calls, callDuration,
-            callAttempts,
-            attempts, attemptDuration, waitDuration, events, eventsUncounted,
-        ].flatMap { metric in
-            ([""] + (metric.kind == .histogram ? ["_bucket", "_sum", "_count"] : [])).map { metric.name + $0 }
-        })
+    /// Those that are no readings.
+    static let own = [
+        healthStatus, components, componentsOmitted, componentStatus, statusKnown, calls, callDuration, callAttempts,
+        attempts, attemptDuration, waitDuration, events, eventsUncounted,
+    ]
+    private static let taken = Set(own.flatMap { [$0.name] + $0.samples })
+
+    /// The names of its samples, as Prometheus has them.
+    var samples: [String] { kind == .histogram ? ["_bucket", "_sum", "_count"].map { name + $0 } : [name] }
 
     /// By name: a policy of somebody's own may explain it in other words.
     static func == (lhs: Metric, rhs: Metric) -> Bool { lhs.name == rhs.name }

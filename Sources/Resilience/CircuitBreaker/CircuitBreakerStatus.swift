@@ -60,9 +60,9 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
 
     public static var kind: String { "circuitBreaker" }
 
-    /// Returns how well it is: down while it rejects all calls. A circuit that has been half-open, or open, for a minute, and would let its first
-    /// probe in, has no traffic: nothing is held up, and only a call can tell more. So has one that was restored half-open
-    /// and has had no call since.
+    /// Returns how well it is: down while it rejects all calls. A circuit that has been half-open, or open, for a minute,
+    /// and would let its first probe in, has no traffic: nothing is held up, and only a call can tell more. So has one that
+    /// was restored half-open and has had no call since.
     /// - Parameter now: The present time on the breaker's time base.
     public func condition(at now: MonotonicInstant) -> PolicyCondition {
         switch mode {

@@ -271,41 +271,6 @@ extension Retry {
     public var hasStatus: Bool { budget != nil }
 }
 
-/// The state of the budget of a ``Retry`` at one moment.
-public struct RetryStatus: PolicyStatusDetail {
-    /// How many more retries the budget would allow now. `Int.max`, which is written as null, for any number.
-    public let retriesLeft: Int
-
-    /// Creates a status, for tests and previews.
-    /// - Parameter retriesLeft: How many more retries the budget would allow.
-    public init(retriesLeft: Int) { self.retriesLeft = retriesLeft }
-
-    /// Always true: a retry rejects no call.
-    public var isAllowed: Bool { true }
-
-    public static var kind: String { "retry" }
-
-    public func condition(at now: MonotonicInstant) -> PolicyCondition {
-        retriesLeft > 0 ? PolicyCondition("ready", .up) : PolicyCondition("no retries left", .busy)
-    }
-
-    public func readings(at now: MonotonicInstant) -> [StatusReading] {
-        [StatusReading("retries_left", "Retries that the budget still allows.", title: "retries left", retriesLeft)]
-    }
-
-    private enum CodingKeys: String, CodingKey { case retriesLeft }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        retriesLeft = try container.decode(unlimited: Int.self, forKey: .retriesLeft)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(unlimited: retriesLeft, forKey: .retriesLeft)
-    }
-}
-
 extension Retry {
     /// What a rule decides about a failed attempt.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {

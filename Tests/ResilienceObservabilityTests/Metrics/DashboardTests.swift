@@ -17,22 +17,15 @@
             Set(String(text).matches(of: /resilience_[a-z_]+/).map { String($0.output) })
         }
 
-        /// What a service has that uses everything.
-        private static let shown =
-            EveryGauge.metrics + [
-                .calls, .callDuration, .callAttempts, .attempts, .attemptDuration, .waitDuration, .events, .statusKnown,
-            ]
         /// What only a report has.
         private static let ofReport: [Metric] = [
             .healthStatus, .components, .componentsOmitted, .componentStatus, .eventsUncounted,
         ]
+        /// What a service has besides that uses everything.
+        private static let shown = EveryGauge.metrics + Metric.own.filter { !ofReport.contains($0) }
         private static var exported: [String: Metric] {
-            var exported: [String: Metric] = [:]
-            for metric in shown + ofReport {
-                let endings = metric.kind == .histogram ? ["_bucket", "_sum", "_count"] : [""]
-                for ending in endings { exported[metric.name + ending] = metric }
-            }
-            return exported
+            Dictionary(
+                uniqueKeysWithValues: (shown + ofReport).flatMap { metric in metric.samples.map { ($0, metric) } })
         }
 
         /// The queries of the panels, and of the variables.

@@ -1,0 +1,81 @@
+/// A number that a status tells: a gauge of metrics, and a figure on the live page.
+public struct StatusReading: Sendable, Hashable {
+    /// What the number is.
+    public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
+        /// A number of things.
+        case count
+        /// A length of time in seconds.
+        case seconds
+        /// A number of bytes.
+        case bytes
+        /// How often in a second.
+        case perSecond
+        /// 0 to 1.
+        case share
+        /// The seconds until something happens.
+        case until
+        /// The seconds since something has happened.
+        case since
+    }
+
+    /// The name, in lower case with underscores, such as "circuit_failures"; of seconds it ends in `_seconds`. Metrics
+    /// put `resilience_` before it, and leave out a name that they have for something else, such as "calls_total".
+    public let name: String
+    /// What it shows, in one line.
+    public let help: String
+    /// What it is called where people see it; nil if only metrics have it.
+    public let title: String?
+    /// What the number is.
+    public let unit: Unit
+    /// The number; nil if it is unknown or has no limit: then the reading is left out.
+    public let value: Double?
+    /// What it is of at most; nil without a limit.
+    public let limit: Int?
+    /// The value of a label `state`, which tells several readings of one name apart; nil for none.
+    public let state: String?
+
+    /// Creates a reading.
+    /// - Parameters:
+    ///   - name: The name, in lower case with underscores.
+    ///   - help: What it shows, in one line.
+    ///   - title: What it is called where people see it; nil, the default, if only metrics have it.
+    ///   - unit: What the number is. Seconds of a `Duration` by default, and otherwise a count.
+    ///   - value: An `Int`, a `Double`, a `Duration` or a `Bool`. nil, one that is not finite, and `Int.max` leave the reading
+    ///     out.
+    ///   - limit: What it is of at most; nil, the default, and `Int.max` for no limit.
+    ///   - state: The value of a label `state`.
+    public init<Value: StatusNumber>(
+        _ name: String, _ help: String, title: String? = nil, unit: Unit? = nil, _ value: Value?, of limit: Int? = nil,
+        state: String? = nil
+    ) {
+        self.name = name
+        self.help = help
+        self.title = title
+        self.unit = unit ?? (Value.self == Duration.self ? .seconds : .count)
+        self.value = value?.statusNumber.flatMap { $0.isFinite ? $0 : nil }
+        self.limit = limit == .max ? nil : limit
+        self.state = state
+    }
+}
+
+/// What can be the number of a reading: `Int`, `Double`, `Duration` in seconds, and `Bool` as 1 or 0.
+public protocol StatusNumber {
+    /// The number; nil for none.
+    var statusNumber: Double? { get }
+}
+
+extension Int: StatusNumber {
+    public var statusNumber: Double? { self == .max ? nil : Double(self) }
+}
+
+extension Double: StatusNumber {
+    public var statusNumber: Double? { self }
+}
+
+extension Duration: StatusNumber {
+    public var statusNumber: Double? { writtenSeconds }
+}
+
+extension Bool: StatusNumber {
+    public var statusNumber: Double? { self ? 1 : 0 }
+}
