@@ -162,7 +162,7 @@
                     Throttle(
                         "t", limit: limits[0], and: Array(limits.dropFirst()), in: world.fleet(), maxWait: .seconds(30))
                 }
-                return await press(throttles, callers: 2, costs: [5, 1], until: .seconds(30), on: clock)
+                return await press(throttles, callers: 1, costs: [5, 1], until: .seconds(30), on: clock)
             }
             #expect(counts[0] >= 25 && counts[1] >= 130, "\(counts)")
         }
