@@ -47,7 +47,9 @@
                     if gates[member] == .probing { ask.probeEnd = .well }
                     let words = try run(
                         .throttle, key,
-                        ask.arguments(member: "m\(member)", limits: limits, ramp: .seconds(1), lease: Self.lease),
+                        ask.arguments(
+                            member: "m\(member)", limits: limits, ramp: .seconds(1), lease: Self.lease,
+                            engineLimit: Self.lease / 2),
                         at: time,
                         jumps)
                     let answer = try #require(LeaseAnswer(words, to: ask), "\(words)")
@@ -108,7 +110,9 @@
                 return [
                     try run(
                         .throttle, "t",
-                        throttle.arguments(member: member, limits: [limit], ramp: .zero, lease: Self.lease),
+                        throttle.arguments(
+                            member: member, limits: [limit], ramp: .zero, lease: Self.lease, engineLimit: Self.lease / 2
+                        ),
                         at: time, jumps)[2],
                     try run(
                         .breaker, "c", report.arguments(of: member, in: circuit, rule: FleetTripRule()), at: time, jumps

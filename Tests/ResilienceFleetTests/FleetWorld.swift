@@ -17,12 +17,14 @@
         /// - Parameter hangs: Whether the engine, when it is down, does not answer for a minute.
         func fleet(
             lease: Duration = .milliseconds(100), expected: Int = 1, hangs: Bool = false,
+            latency: Duration = .microseconds(500),
             isGone: @escaping @Sendable () -> Bool = { false },
             losing: @escaping @Sendable () -> Bool = { false },
             delaying: @escaping @Sendable () -> Duration? = { nil }
         ) -> Fleet {
             let engine = SimulatedEngine(
-                bench: bench, clock: clock, hangs: hangs, losesAnswers: losing, delaysQuestions: delaying,
+                bench: bench, clock: clock, latency: latency, hangs: hangs, losesAnswers: losing,
+                delaysQuestions: delaying,
                 isUp: { [self] in
                     asked.withLock { $0 += 1 }
                     return isUp.withLock { $0 } && !isGone()

@@ -12,7 +12,7 @@
     struct ThrottleFleetTests {
         /// Callers that call again and again until a time, and how many calls went, by member.
         func press(
-            _ throttles: [Throttle], callers: Int, until end: Duration, on clock: ManualClock,
+            _ throttles: [Throttle], callers: Int, costs: [Int]? = nil, until end: Duration, on clock: ManualClock,
             pause: Duration = .milliseconds(5),
             gap: Duration? = nil
         ) async -> [Int] {
@@ -20,12 +20,14 @@
             let end = clock.now + end
             await withTaskGroup { group in
                 for (index, throttle) in throttles.enumerated() {
+                    let pipeline = Pipeline(timeBase: clock) { throttle }
+                    let options = RunOptions(cost: costs?[index] ?? 1)
                     for caller in 0..<callers {
                         group.addTask(executorPreference: clock.taskExecutor) {
                             try? await clock.sleep(for: .microseconds(100 * caller + 10 * index))
                             while clock.now < end {
                                 do {
-                                    try await throttle.run { () async throws in counts.add(index) }
+                                    try await pipeline.run(options: options) { () async throws in counts.add(index) }
                                     if let gap { try? await clock.sleep(for: gap) }
                                 } catch {
                                     try? await clock.sleep(for: pause)
@@ -144,6 +146,53 @@
                 let counts = await press(throttles, callers: 1, until: .seconds(8), on: clock, gap: .milliseconds(50))
                 #expect(counts.allSatisfy { $0 > 30 }, "\(counts)")
             }
+        }
+
+        @Test(
+            "a call that costs more than a lot gets its part beside cheap ones, of a rate with a window as of one alone",
+            arguments: [
+                [.perSecond(10, burst: 5)], [.perSecond(10, burst: 5), .fixedWindow(100_000, per: .seconds(3_600))],
+                [.perSecond(10, burst: 5), .slidingWindow(100_000, per: .seconds(3_600))],
+            ] as [[ThrottleLimit]])
+        func costly(limits: [ThrottleLimit]) throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            let counts = try clock.run { () async throws in
+                let throttles = (0..<2).map { _ in
+                    Throttle(
+                        "t", limit: limits[0], and: Array(limits.dropFirst()), in: world.fleet(), maxWait: .seconds(30))
+                }
+                return await press(throttles, callers: 1, costs: [5, 1], until: .seconds(30), on: clock)
+            }
+            #expect(counts[0] >= 25 && counts[1] >= 130, "\(counts)")
+        }
+
+        @Test("a call that costs more than a lot goes also if each answer belongs to another window")
+        func costlyInShortWindows() throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            let counts = try clock.run { () async throws in
+                let throttle = Throttle(
+                    "t", limit: .perSecond(100, burst: 10), and: [.fixedWindow(100, per: .seconds(1))],
+                    in: world.fleet(latency: .milliseconds(25)), maxWait: .seconds(30))
+                return await press([throttle], callers: 1, costs: [8], until: .seconds(30), on: clock)
+            }
+            #expect((200...376).contains(counts[0]), "\(counts)")
+        }
+
+        @Test(
+            "of a window shorter than an answer takes calls go, too", arguments: [100, 200, 500], [1, 20, 45])
+        func shortWindows(period: Int, latency: Int) throws {
+            let world = try FleetWorld()
+            let clock = world.clock
+            let counts = try clock.run { () async throws in
+                let throttle = Throttle(
+                    "t", limit: .slidingWindow(10, per: .milliseconds(period)),
+                    in: world.fleet(latency: .milliseconds(latency)), maxWait: .seconds(5))
+                return await press([throttle], callers: 5, until: .seconds(10), on: clock)
+            }
+            let most = 10 * 10_000 / period
+            #expect((most * 35 / 100...most + 10).contains(counts[0]), "\(counts) of \(most)")
         }
 
         @Test("if nobody calls, nobody asks, and what was left is given back")

@@ -23,7 +23,8 @@
             let now = start + time
             var ask = LeaseStateMachine.Ask(wanted: wanted, time: now)
             change(&ask)
-            let arguments = ask.arguments(member: member, limits: [limit] + others, ramp: ramp, lease: lease)
+            let arguments = ask.arguments(
+                member: member, limits: [limit] + others, ramp: ramp, lease: lease, engineLimit: lease / 2)
             let words = try bench.run(.throttle, "k", arguments, at: now.nanoseconds / 1_000)
             return try #require(LeaseAnswer(words, to: ask), "\(words)")
         }

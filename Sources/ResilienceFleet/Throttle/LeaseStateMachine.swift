@@ -44,6 +44,8 @@ struct LeaseStateMachine: Sendable, Equatable {
     /// When the gate is shut here, until when.
     private var heldUntil: MonotonicInstant?
     private var epoch: Int64 = 0
+    /// Whether lots belong to windows: those of different ones can't be put together.
+    private var isWindowed = false
     /// What the engine does not know yet.
     private(set) var untold: Ask?
     /// The number of failures in a row; 0 if the engine answers.
@@ -101,7 +103,8 @@ struct LeaseStateMachine: Sendable, Equatable {
         let isShort = report.waiting > report.left || isUsed && perLease >= 1 && report.left <= used / 2
         if isShort || report.left == 0 && now < keptUntil {
             guard next <= now else { return .rest(until: next) }
-            ask.wanted = isShort ? max(1, max(report.waiting, used) - report.left) : 1
+            let atHand = isWindowed && report.waiting > report.left ? 0 : report.left
+            ask.wanted = isShort ? max(1, max(report.waiting, used) - atHand) : 1
             return send(ask)
         }
         if report.left > 0 { return .rest(until: MonotonicInstant(nanoseconds: report.lotEnds)) }
@@ -130,15 +133,16 @@ struct LeaseStateMachine: Sendable, Equatable {
         (grant.count, grant.mark) = (answer.granted, answer.mark)
         // A rate's lots end only so that what is left is not kept from others. A lot that has ended when it comes would let
         // nobody go.
-        let (isRate, begins) = (answer.mark == 0, answer.mark == 0 ? now : ask.time)
+        isWindowed = answer.mark != 0
+        let begins = isWindowed ? ask.time : now
+        // What a window hands out ends for good.
+        let last = isWindowed ? begins + answer.valid : .distantFuture
         grant.ends = begins + min(answer.valid, lease)
         grant.low = Int(Int64(saturating: use * length / 2))
         (grant.free, grant.freeUntil) = (answer.free, now + lease * 10)
         grant.holds = answer.holds
-        // A permit that seldom calls are to find at hand. What a window hands out ends for good.
-        if use * length < 2, now < keptUntil {
-            (grant.ends, grant.low) = (isRate ? keptUntil : min(keptUntil, begins + answer.valid), 1)
-        }
+        // A permit that seldom calls are to find at hand.
+        if use * length < 2, now < keptUntil { (grant.ends, grant.low) = (min(keptUntil, last), 1) }
         next = .distantPast
         look = now + lease * 5
         defer { epoch = answer.epoch }
@@ -157,7 +161,7 @@ struct LeaseStateMachine: Sendable, Equatable {
                 next = now + min(max(answer.wait, shortest), lease * 10)
                 grant.next = now + max(answer.wait, shortest)
                 // A call that costs more than a lot waits for several.
-                if isRate { grant.ends = max(grant.ends, next + lease * 2) }
+                grant.ends = max(grant.ends, min(next + lease * 2, last))
             }
         case .held:
             grant.gate = .held(until: now + answer.wait)

@@ -53,7 +53,8 @@ final class PermitLeaser: PermitSupply, FleetLink {
         let limits = [throttle.limitToSupply] + others
         do {
             let arguments = ask.arguments(
-                member: member, limits: limits, ramp: throttle.rampToSupply, lease: fleet.leaseTime)
+                member: member, limits: limits, ramp: throttle.rampToSupply, lease: fleet.leaseTime,
+                engineLimit: fleet.engineLimit)
             let answer = try await fleet.run(.throttle, key: key, arguments: arguments) { LeaseAnswer($0, to: ask) }
             let now = fleet.timeBase.now
             fleet.note(members: answer.members)
@@ -149,7 +150,9 @@ extension LeaseStateMachine.Ask {
 
     /// In the order in which the script reads them.
     /// - Parameter limits: One or more.
-    func arguments(member: String, limits: [ThrottleLimit], ramp: Duration, lease: Duration) -> [String] {
+    func arguments(
+        member: String, limits: [ThrottleLimit], ramp: Duration, lease: Duration, engineLimit: Duration
+    ) -> [String] {
         var lease = lease
         let words = limits.map { limit in
             var (kind, calls, period, burst) = ("none", 1, Duration.seconds(1), 1)
@@ -159,8 +162,8 @@ extension LeaseStateMachine.Ask {
             case .window(let most, let length, .fixed): (kind, calls, period) = ("fixed", most, length)
             case .window(let most, let length, .sliding):
                 (kind, calls, period) = ("sliding", most, length)
-                // A permit stays in the window until its lease has left it, too.
-                lease = min(lease, period / 20)
+                // A permit stays in the window until its lease has left it, too; and it must not end before it comes.
+                lease = min(lease, max(period / 20, engineLimit))
             }
             return [kind, "\(calls)", "\(max(1, period.microseconds))", "\(burst)"]
         }
