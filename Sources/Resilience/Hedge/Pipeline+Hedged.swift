@@ -97,7 +97,7 @@ struct HedgedHalves: Sendable {
 }
 
 extension PipelineCore {
-    nonisolated(nonsending) func runHedged<R: Sendable>(
+    package nonisolated(nonsending) func runHedged<R: Sendable>(
         _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
         _ operation: @escaping @Sendable (CallAttempt) async throws -> R
     ) async throws -> R {

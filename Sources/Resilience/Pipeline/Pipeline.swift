@@ -18,7 +18,7 @@
 ///
 /// See <doc:PipelinesGuide>.
 public struct Pipeline: Sendable {
-    @usableFromInline var core: PipelineCore
+    @usableFromInline package var core: PipelineCore
 
     /// Creates a pipeline of these policies.
     ///

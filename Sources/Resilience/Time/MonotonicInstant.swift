@@ -46,7 +46,9 @@
     }
 
     /// How long until another instant; nil if that never comes.
-    func wait(until other: MonotonicInstant) -> Duration? { other == .distantFuture ? nil : duration(to: other) }
+    package func wait(until other: MonotonicInstant) -> Duration? {
+        other == .distantFuture ? nil : duration(to: other)
+    }
 
     public static func < (lhs: MonotonicInstant, rhs: MonotonicInstant) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
 

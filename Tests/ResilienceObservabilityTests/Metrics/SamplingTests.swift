@@ -2,6 +2,7 @@
     import CoreMetrics
     import MetricsTestKit
     import Resilience
+    import ResilienceTraffic
     @testable import ResilienceObservability
     import ResilienceSync
     import ResilienceTesting

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 @Suite(.timeLimit(.minutes(20))) struct AdaptiveBulkheadTests {
     private let clock = ManualClock()

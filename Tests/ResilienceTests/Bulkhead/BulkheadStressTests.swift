@@ -1,6 +1,7 @@
 import Resilience
 import ResilienceTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Real tasks on all cores; no test of these knows in which order they run.

@@ -1,5 +1,6 @@
 import ResilienceTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Resilience

@@ -81,7 +81,7 @@ extension Linearizability {
             let verdicts: [Verdict] = [
                 .success, .success, failure, failure, failure, .permanent, .cancelled, .rejected,
             ]
-            await ResilienceTests.expectLinearizable(Model(machine)) {
+            await TestSupport.expectLinearizable(Model(machine)) {
                 CircuitBreaker(circuit: machine, timeBase: ToldTime())
             } play: { breaker, thread, random, history in
                 var permit: PolicyPermit?

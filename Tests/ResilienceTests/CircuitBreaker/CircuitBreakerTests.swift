@@ -1,5 +1,6 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// The preset as it comes: the 5th failure in a row opens it, for 60 s, and one probe tests it.

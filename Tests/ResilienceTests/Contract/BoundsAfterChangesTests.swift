@@ -2,6 +2,7 @@ import ResilienceTesting
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 /// After each change from outside, what a policy's settings promise holds for the calls that come then (P60). Of an
 /// ``EndpointPool``: `EndpointPoolBoundsTests`.

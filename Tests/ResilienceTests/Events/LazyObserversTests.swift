@@ -1,6 +1,7 @@
 import Dispatch
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @Suite struct LazyObserversTests {

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 @Suite(.timeLimit(.minutes(20))) struct CallOriginTests {
     let clock = ManualClock()

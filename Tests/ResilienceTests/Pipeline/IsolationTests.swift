@@ -1,5 +1,6 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// The operation runs where the call was made: it touches its actor synchronously, captures a local `var` and objects

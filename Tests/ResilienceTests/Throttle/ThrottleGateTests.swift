@@ -1,5 +1,6 @@
 @testable import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// One 429 holds everybody; then one probe finds out whether all may go on.
