@@ -14,7 +14,7 @@
     /// copied.
     @usableFromInline package unowned(unsafe) let core: PipelineCore
     @usableFromInline package var reading: MonotonicInstant?
-    /// Whether the call waits for its admission if the policy says so. False for ``Policy/acquire(options:)``.
+    /// Whether the call waits for its admission if the policy says so. False for ``Policy/tryAcquire(options:)``.
     @usableFromInline var mayWait = true
     /// Whether a policy may run its inside again. False while a permit, or an attempt that is lost, leaves the policies.
     @usableFromInline var mayRepeat = true

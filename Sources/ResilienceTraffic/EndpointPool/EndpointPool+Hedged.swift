@@ -44,7 +44,7 @@ private struct Judged<R: Sendable>: Sendable {
 }
 
 extension Pipeline {
-    /// Runs the operation as ``/Resilience/Pipeline/runHedged(options:_:)-(_,()->R)``, each copy on an endpoint that the pool chooses: one that no
+    /// Runs the operation as ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``, each copy on an endpoint that the pool chooses: one that no
     /// copy of this call has tried, as long as there is another one, and else rather one without a copy in flight.
     ///
     /// A copy that has lost says nothing of its endpoint.
@@ -56,7 +56,7 @@ extension Pipeline {
     ///     result is a success.
     ///   - operation: The operation, which is given the endpoint.
     /// - Returns: What the operation returned, in the copy that decides the call.
-    /// - Throws: As ``/Resilience/Pipeline/runHedged(options:_:)-(_,()->R)``; ``NoEndpoint`` if there is no endpoint.
+    /// - Throws: As ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``; ``NoEndpoint`` if there is no endpoint.
     public nonisolated(nonsending) func runHedged<Endpoint, R: Sendable>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
         judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },

@@ -1,6 +1,7 @@
 import Foundation
 import Resilience
 import ResilienceTraffic
+import TestSupport
 import Testing
 
 /// The kinds are names in other people's dashboards: one that changes here is a break for them.
@@ -133,9 +134,9 @@ import Testing
 
     @Test("no case of an event enum of a policy is missing above")
     func complete() throws {
-        let files = ["Resilience", "ResilienceTraffic"].flatMap { product in
-            FileManager.default.enumerator(
-                at: repository.appending(path: "Sources/\(product)"), includingPropertiesForKeys: nil)?.allObjects ?? []
+        let folders = ["Resilience", "ResilienceTraffic"].map { repository.appending(path: "Sources/\($0)") }
+        let files = folders.flatMap { folder -> [Any] in
+            FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.allObjects ?? []
         }
         let enums = try files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
             .compactMap {
