@@ -20,6 +20,7 @@ let package = Package(
     platforms: [.macOS(.v15), .macCatalyst(.v18), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Resilience", targets: ["Resilience"]),
+        .library(name: "ResilienceTraffic", targets: ["ResilienceTraffic"]),
         .library(name: "ResilienceBlocking", targets: ["ResilienceBlocking"]),
         .library(name: "ResilienceHTTP", targets: ["ResilienceHTTP"]),
         .library(name: "ResilienceSync", targets: ["ResilienceSync"]),
@@ -99,6 +100,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "Resilience"),
+        .target(name: "ResilienceTraffic", dependencies: ["Resilience"]),
         .target(name: "ResilienceBlocking", dependencies: ["Resilience"]),
         .target(
             name: "ResilienceHTTP",
@@ -146,7 +148,7 @@ let package = Package(
         .target(
             name: "ResilienceConfiguration",
             dependencies: [
-                "Resilience",
+                "Resilience", "ResilienceTraffic",
                 .product("Configuration", of: "swift-configuration", if: "Configuration"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ]),
@@ -252,11 +254,15 @@ let package = Package(
             name: "ResilienceBlockingTests",
             dependencies: ["Resilience", "ResilienceBlocking", "ResilienceTesting", "TestSupport"]),
         .testTarget(
-            name: "ResilienceTests", dependencies: ["Resilience", "ResilienceTesting", "TestSupport", "FuzzOracles"]),
+            name: "ResilienceTests",
+            dependencies: ["Resilience", "ResilienceTraffic", "ResilienceTesting", "TestSupport", "FuzzOracles"]),
+        .testTarget(
+            name: "ResilienceTrafficTests",
+            dependencies: ["Resilience", "ResilienceTraffic", "ResilienceTesting", "TestSupport"]),
         .testTarget(
             name: "ResilienceHTTPTests",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceTesting", "FuzzOracles", "TestSupport",
+                "Resilience", "ResilienceTraffic", "ResilienceHTTP", "ResilienceTesting", "FuzzOracles", "TestSupport",
                 .product("HTTPTypes", of: "swift-http-types", if: "HTTPTypes"),
             ]),
         .testTarget(
@@ -294,7 +300,8 @@ let package = Package(
         .testTarget(
             name: "ResilienceObservabilityTests",
             dependencies: [
-                "Resilience", "ResilienceSync", "ResilienceObservability", "ResilienceTesting", "TestSupport",
+                "Resilience", "ResilienceTraffic", "ResilienceSync", "ResilienceObservability", "ResilienceTesting",
+                "TestSupport",
                 .product("Logging", of: "swift-log", if: "Logging"),
                 .product("InMemoryLogging", of: "swift-log", if: "Logging"),
                 .product("CoreMetrics", of: "swift-metrics", if: "Metrics"),
@@ -307,7 +314,7 @@ let package = Package(
         .testTarget(
             name: "ResilienceConfigurationTests",
             dependencies: [
-                "Resilience", "ResilienceConfiguration", "ResilienceTesting", "TestSupport",
+                "Resilience", "ResilienceTraffic", "ResilienceConfiguration", "ResilienceTesting", "TestSupport",
                 .product("Configuration", of: "swift-configuration", if: "Configuration"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
                 .product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
@@ -315,7 +322,8 @@ let package = Package(
         .testTarget(
             name: "ResilienceDashboardTests",
             dependencies: [
-                "Resilience", "ResilienceSync", "ResilienceObservability", "ResilienceDashboard", "ResilienceTesting",
+                "Resilience", "ResilienceTraffic", "ResilienceSync", "ResilienceObservability", "ResilienceDashboard",
+                "ResilienceTesting",
                 "TestSupport",
                 .product("Hummingbird", of: "hummingbird", if: "Dashboard"),
                 .product("HummingbirdTesting", of: "hummingbird", if: "Dashboard"),
@@ -359,7 +367,7 @@ let package = Package(
         .target(
             name: "FuzzOracles",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting",
+                "Resilience", "ResilienceTraffic", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting",
                 .product("GRDB", of: "GRDB.swift", if: "SQLite"),
             ],
             path: "Tests/Fuzzing/Oracles"

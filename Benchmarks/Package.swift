@@ -24,6 +24,7 @@ let package = Package(
             name: "Calls",
             dependencies: [
                 .product(name: "Resilience", package: "swift-resilience"),
+                .product(name: "ResilienceTraffic", package: "swift-resilience"),
                 .product(name: "ResilienceBlocking", package: "swift-resilience"),
                 .product(name: "ResilienceFleet", package: "swift-resilience"),
             ]),

@@ -58,7 +58,8 @@ extension Mutants {
     /// Without the adapters' large dependencies, unless the sources are adapters'.
     static func traits(of sources: [Source]) -> [String] {
         let ours = [
-            "ResilienceTests", "ResilienceHTTPTests", "ResilienceSyncTests", "ResilienceTestingTests",
+            "ResilienceTests", "ResilienceTrafficTests", "ResilienceHTTPTests", "ResilienceSyncTests",
+            "ResilienceTestingTests",
             "ResilienceFleetTests",
         ]
         let isOurs = sources.allSatisfy { ours.contains($0.testTarget) }

@@ -16,18 +16,22 @@ extension Pipeline {
     ///
     /// No policy can end an operation that blocks. `Timeout` and a deadline end waits, and no attempt begins after them; but
     /// an operation that runs beyond them is not ended, and what it returns counts. So give the operation's own timeout
-    /// what is left of the attempt: see ``runBlocking(options:judging:_:)``, and
+    /// what is left of the attempt: see ``runBlocking(options:judging:_:)-(_,_,(CallAttempt)->R)``, and
     /// ``/Resilience/ClientTimeout``, which needs no task.
     /// - Parameters:
     ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - judge: Returns what a result means. By default each is a success.
     ///   - operation: What to run, on this thread. It is not kept after the call.
-    /// - Returns: What the operation returned.
+    /// - Returns: What the operation returned, even if it means failure.
     /// - Throws: As `run`; ``BlockingInTask`` in a task.
-    public func runBlocking<R>(options: RunOptions = RunOptions(), _ operation: () throws -> R) throws -> R {
-        try runBlocking(options: options, judging: { _ in .success }, { _ in try operation() })
+    public func runBlocking<R>(
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
+        _ operation: () throws -> R
+    ) throws -> R {
+        try runBlocking(options: options, judging: judge, { _ in try operation() })
     }
 
-    /// Runs a synchronous operation that is told of its attempt, and whose results may mean failure.
+    /// Runs a synchronous operation that is told of its attempt.
     ///
     /// ```swift
     /// let status = try pipeline.runBlocking(judging: { $0 < 500 ? .success : .transient }) { attempt in

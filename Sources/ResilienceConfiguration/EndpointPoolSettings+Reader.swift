@@ -1,6 +1,7 @@
 #if Configuration
     public import Configuration
     public import Resilience
+    public import ResilienceTraffic
 
     extension EndpointPoolSettings {
         /// Reads the settings of a pool of endpoints from a snapshot of a configuration, once. What is not given has its default.

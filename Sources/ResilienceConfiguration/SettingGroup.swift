@@ -1,5 +1,6 @@
 #if Configuration
     internal import Resilience
+    internal import ResilienceTraffic
 
     /// Settings that stand together, and their names: what can be looked up, since a reader can't list its keys.
     ///

@@ -18,10 +18,6 @@
         public var errorDescription: String? { description }
     }
 
-    extension NoEndpoint: LocalizedError {
-        public var errorDescription: String? { description }
-    }
-
     extension InjectedFault: LocalizedError {
         public var errorDescription: String? { description }
     }

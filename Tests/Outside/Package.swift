@@ -22,6 +22,7 @@ let package = Package(
             name: "Names",
             dependencies: [
                 .product(name: "Resilience", package: "swift-resilience"),
+                .product(name: "ResilienceTraffic", package: "swift-resilience"),
                 .product(name: "ResilienceHTTP", package: "swift-resilience"),
                 .product(name: "ResilienceSync", package: "swift-resilience"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -349,7 +349,7 @@
             try await withServer([]) { server, http in
                 let recorder = EventRecorder()
                 let bulkhead = Bulkhead(limit: 1, queue: 1, observers: PolicyObservers(recorder))
-                let inside = try bulkhead.acquire()
+                let inside = try bulkhead.tryAcquire()
                 let url = server.url()
                 let call = Task { try await http.resilient(Pipeline { bulkhead }).execute(get(url)) }
                 await recorder.waitForEvents(1)

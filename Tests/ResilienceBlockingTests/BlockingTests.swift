@@ -93,7 +93,7 @@ private struct Outage: Error, Equatable, VerdictConvertible { var verdict: Verdi
     func permits() async throws {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock, observers: PolicyObservers(recorder))
         let pipeline = Pipeline(timeBase: clock) { bulkhead }
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let notes = Journal()
         async let first: Void = onThread { try pipeline.runBlocking { notes.note("first") } }
         await recorder.waitForEvents(1)
@@ -110,7 +110,7 @@ private struct Outage: Error, Equatable, VerdictConvertible { var verdict: Verdi
     func deadlines() async throws {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let waiting = Pipeline(timeBase: clock) { bulkhead }
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         async let ended: Void = onThread { [clock] in
             #expect(throws: DeadlinePassed.self) {
                 try waiting.runBlocking(options: RunOptions(deadline: clock.now + .seconds(3))) { Issue.record("ran") }

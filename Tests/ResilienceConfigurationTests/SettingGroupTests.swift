@@ -4,6 +4,7 @@
     import Testing
 
     @testable import Resilience
+    @testable import ResilienceTraffic
     @testable import ResilienceConfiguration
 
     /// Holds the schema to the core's configurations, and the schema's page to the schema.

@@ -2,6 +2,7 @@
     import Configuration
     import Foundation
     import Resilience
+    import ResilienceTraffic
     import ResilienceConfiguration
     import Synchronization
     import TestSupport

@@ -1,6 +1,7 @@
 #if Dashboard
     import Foundation
     import Resilience
+    import ResilienceTraffic
     import ResilienceObservability
     import ResilienceSync
     import Testing

@@ -266,7 +266,7 @@
                     var missed: [Int] = []
                     for second in 0..<10 {
                         do {
-                            let permit = try throttle.acquire()
+                            let permit = try throttle.tryAcquire()
                             permit.complete(.success)
                         } catch {
                             missed.append(second)
@@ -312,7 +312,7 @@
                 let throttles = (0..<2).map { _ in Throttle("t", limit: limit, in: world.fleet(), whenAway: fallback) }
                 for _ in 0..<3 {
                     for throttle in throttles { try await throttle.run { () async throws in } }
-                    #expect(throws: WouldWait.self) { while true { _ = try throttles[0].acquire() } }
+                    #expect(throws: WouldWait.self) { while true { _ = try throttles[0].tryAcquire() } }
                     try await clock.sleep(for: .milliseconds(50))
                     throttles[1].reset()
                     try await clock.sleep(for: .milliseconds(10))
@@ -340,14 +340,14 @@
                     ("sliding", .slidingWindow(3, per: .seconds(36_000))),
                 ] {
                     let throttles = (0..<2).map { _ in Throttle(name, limit: limit, in: world.fleet()) }
-                    #expect(throws: WouldWait.self) { _ = try throttles[0].acquire() }
+                    #expect(throws: WouldWait.self) { _ = try throttles[0].tryAcquire() }
                     try await clock.sleep(for: .milliseconds(10))
                     #expect(throttles[0].quota?.remaining == 3)
                     for _ in 0..<2 { try await throttles[1].run { () async throws in } }
                     await #expect(throws: ThrottleExceeded.self) { try await throttles[1].run { () async throws in } }
                     try await clock.sleep(for: .seconds(3))
                     try await throttles[1].run { () async throws in }
-                    #expect(throws: WouldWait.self) { _ = try throttles[0].acquire() }
+                    #expect(throws: WouldWait.self) { _ = try throttles[0].tryAcquire() }
                     try await clock.sleep(for: .milliseconds(10))
                     #expect(throttles[0].quota?.remaining == 0)
                 }

@@ -1,5 +1,6 @@
 import Foundation
 import Resilience
+import ResilienceTraffic
 import ResilienceHTTP
 import TestSupport
 import Testing
@@ -44,10 +45,11 @@ import Testing
         #expect(shown.error.localizedDescription == "\(shown.error)")
     }
 
-    @Test("every public error of the core and of HTTP is among these")
+    @Test("every public error of the core, of traffic and of HTTP is among these")
     func complete() throws {
         let names = Set(Self.errors.map { "\(type(of: $0))" })
-        #expect(names == (try publicErrors(of: "Resilience").union(publicErrors(of: "ResilienceHTTP"))))
+        let products = ["Resilience", "ResilienceTraffic", "ResilienceHTTP"]
+        #expect(names == Set(try products.flatMap { try publicErrors(of: $0) }))
     }
 
     struct Shown: CustomTestStringConvertible, Sendable {

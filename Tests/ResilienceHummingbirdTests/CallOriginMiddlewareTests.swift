@@ -80,7 +80,7 @@
                 return "served"
             }
             try await router.live { port in
-                let inside = try bulkhead.acquire()
+                let inside = try bulkhead.tryAcquire()
                 async let low = send("/low", to: port, headers: [Self.priority: "u=5"])
                 await recorder.waitForEvents(1)
                 async let normal = send("/normal", to: port)

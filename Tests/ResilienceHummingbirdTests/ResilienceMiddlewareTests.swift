@@ -92,7 +92,7 @@
             router.group("tenant").add(
                 middleware: ResilienceMiddleware { _, _ in Pipeline(timeBase: clock) { throttle } }
             ).get { _, _ in "served" }
-            try throttle.acquire().complete(.success)
+            try throttle.tryAcquire().complete(.success)
             try await router.live { port in
                 for (uri, status, wait) in [("breaker", 503, "30"), ("throttle", 503, "60"), ("tenant", 429, "60")] {
                     let response = try await send("/\(uri)", to: port)

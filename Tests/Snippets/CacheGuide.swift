@@ -1,4 +1,5 @@
 import Resilience
+import ResilienceTraffic
 
 struct User: Sendable {
     typealias ID = Int

@@ -1,4 +1,5 @@
 import Resilience
+import ResilienceTraffic
 
 struct Client: Sendable {
     func search(at address: String) async throws -> String { address }

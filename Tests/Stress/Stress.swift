@@ -188,7 +188,7 @@ final class World: Sendable {
     private func takePermit(_ random: inout SeededGenerator) async {
         let reports = Int.random(in: 0..<4, using: &random) > 0
         do {
-            let permit = try await bulkhead.acquireWaiting()
+            let permit = try await bulkhead.acquire()
             tally.withLock { $0.permitsTaken += 1 }
             await elsewhere.visit()
             tally.withLock { $0.permitsReturned += 1 }
@@ -245,7 +245,7 @@ final class World: Sendable {
         init(_ permit: consuming PolicyPermit) { self.permit = permit }
     }
 
-    private func takeAll() throws -> [Held] { try (0..<64).map { _ in Held(try bulkhead.acquire()) } }
+    private func takeAll() throws -> [Held] { try (0..<64).map { _ in Held(try bulkhead.tryAcquire()) } }
 
     var report: String {
         let tally = tally.withLock { $0 }

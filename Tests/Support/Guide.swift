@@ -24,9 +24,10 @@ package struct Guide: Sendable, CustomStringConvertible {
         try self.init(repository.appending(path: "Sources/\(module)/\(module).docc/\(name).md"))
     }
 
-    /// All there are: README.md, and those in Docs and in the documentation catalog.
+    /// All there are: README.md, and those in Docs and in the documentation catalogs of the policies.
     package static func all() throws -> [Guide] {
-        let pages = ["Docs", "Sources/Resilience/Resilience.docc"].flatMap { Self.files("md", in: $0) }
+        let pages = ["Docs", "Sources/Resilience/Resilience.docc", "Sources/ResilienceTraffic/ResilienceTraffic.docc"]
+            .flatMap { files("md", in: $0) }
         return try ([repository.appending(path: "README.md")] + pages).map(Guide.init)
     }
 

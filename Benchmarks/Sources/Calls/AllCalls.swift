@@ -1,5 +1,6 @@
 import Dispatch
 import Resilience
+import ResilienceTraffic
 import ResilienceBlocking
 
 extension Calls {
@@ -170,7 +171,7 @@ extension Calls {
 
     private static var rejections: [Calls] {
         let open = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(100_000))
-        try? open.acquire().complete(.transient)
+        try? open.tryAcquire().complete(.transient)
         let shut = Throttle("gate", limit: .unlimited, holdOnThrottled: true)
         shut.hold(for: .seconds(100_000))
         return [
@@ -178,7 +179,7 @@ extension Calls {
             Calls("throttle, shut", rejectedBy: Pipeline { shut }),
             Calls("bulkhead, full") { count in
                 let full = Bulkhead(limit: 1)
-                let permit = try full.acquire()
+                let permit = try full.tryAcquire()
                 try await Calls("", rejectedBy: Pipeline { full }).make(count)
                 permit.complete(.success)
             },

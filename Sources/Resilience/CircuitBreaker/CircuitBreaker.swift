@@ -126,26 +126,13 @@ public final class CircuitBreaker: Policy, StatusReporting {
     /// It does the same as the `run` that every policy has, at half the cost, since it need not look up the time base.
     /// - Parameters:
     ///   - options: What the caller says about this call: its deadline and so on.
-    ///   - operation: What to run.
-    /// - Returns: What the operation returned.
-    /// - Throws: ``CircuitOpen`` if the call was rejected; what the operation threw. With a deadline also ``TimedOut``
-    ///   and ``DeadlinePassed``.
-    @inlinable public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
-    ) async throws -> R {
-        try await run(on: ownCore, options, judging: { _ in .success }, operation)
-    }
-
-    /// Runs an operation whose results may mean failure, such as a response with status 503.
-    /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline and so on.
-    ///   - judge: Returns what a result means.
+    ///   - judge: Returns what a result means, such as a response with status 503. By default each result is a success.
     ///   - operation: What to run.
     /// - Returns: What the operation returned, even if it means failure.
     /// - Throws: ``CircuitOpen`` if the call was rejected; what the operation threw. With a deadline also ``TimedOut``
     ///   and ``DeadlinePassed``.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await run(on: ownCore, options, judging: judge, operation)

@@ -29,7 +29,7 @@ extension Pipeline {
         public var timeout: Timeout.Settings?
         /// The settings of the retry; nil for none.
         public var retry: Retry.Settings?
-        /// The settings of the hedge; nil for none. ``Pipeline/runHedged(options:_:)-(_,()->R)`` and the clients for HTTP and
+        /// The settings of the hedge; nil for none. ``Pipeline/runHedged(options:judging:_:)-(_,_,()->R)`` and the clients for HTTP and
         /// gRPC make copies; `run` makes none.
         public var hedge: Hedge.Settings?
         /// The settings of the adaptive throttle; nil for none.

@@ -1,4 +1,4 @@
-/// ``Policy/acquire(options:)`` asked a policy that would have made the call wait.
+/// ``Policy/tryAcquire(options:)`` asked a policy that would have made the call wait.
 public struct WouldWait: Rejection, Hashable {
     /// The policy's name.
     public let policy: String

@@ -63,7 +63,7 @@ public final class PolicyObservers: Sendable {
     }
 
     /// Sends an event that belongs to no call of a pipeline. The event is made only if there is an observer.
-    func send(
+    package func send(
         _ event: @autoclosure () -> any PolicyEventDetail, from policy: String,
         at time: @autoclosure () -> MonotonicInstant
     ) {

@@ -56,58 +56,31 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
     }
 
     /// Runs the operation through the pipeline.
-    /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
-    ///   - operation: What to run, in each attempt.
-    /// - Returns: What the operation returned, or the substitute.
-    /// - Throws: What the pipeline threw, if there is no substitute; what the substitute threw, if it threw.
-    @inlinable public nonisolated(nonsending) func run(
-        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> Value
-    ) async throws -> Value {
-        try await run(options, judging: { _ in .success }, { _ in try await operation() })
-    }
-
-    /// Runs an operation that needs its attempt's number or deadline.
-    /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
-    ///   - operation: What to run, in each attempt; it is given the attempt.
-    /// - Returns: What the operation returned, or the substitute.
-    /// - Throws: What the pipeline threw, if there is no substitute; what the substitute threw, if it threw.
-    @inlinable public nonisolated(nonsending) func run(
-        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) (CallAttempt) async throws -> Value
-    ) async throws -> Value {
-        try await run(options, judging: { _ in .success }, { try await operation(CallAttempt($0)) })
-    }
-
-    /// Runs an operation whose results may mean failure, such as a response with status 503.
     ///
     /// A last result that means failure is replaced by a substitute, as an error is; without a substitute it is
     /// returned.
     /// - Parameters:
     ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
-    ///   - judge: Returns what a result means.
+    ///   - judge: Returns what a result means, such as a response with status 503. By default each result is a success.
     ///   - operation: What to run, in each attempt.
     /// - Returns: What the operation returned, or the substitute.
     /// - Throws: What the pipeline threw, if there is no substitute; what the substitute threw, if it threw.
     @inlinable public nonisolated(nonsending) func run(
-        options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
         try await run(options, judging: judge, { _ in try await operation() })
     }
 
-    /// Runs an operation whose results may mean failure, and that needs its attempt's number or deadline.
-    ///
-    /// A last result that means failure is replaced by a substitute, as an error is; without a substitute it is
-    /// returned.
+    /// Runs an operation that needs its attempt's number or deadline.
     /// - Parameters:
     ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
-    ///   - judge: Returns what a result means.
+    ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: What to run, in each attempt; it is given the attempt.
     /// - Returns: What the operation returned, or the substitute.
-    /// - Throws: What the pipeline threw, if there is no substitute; what the substitute threw, if it threw.
+    /// - Throws: As ``run(options:judging:_:)-(_,_,()->Value)``.
     @inlinable public nonisolated(nonsending) func run(
-        options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> Value
     ) async throws -> Value {
         try await run(options, judging: judge, { try await operation(CallAttempt($0)) })

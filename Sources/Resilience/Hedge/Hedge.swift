@@ -12,9 +12,9 @@
 /// It shortens the longest waits of a service whose calls now and then take much longer than usual, at the price of some
 /// more load. Use it only for what may be done twice.
 ///
-/// **Only ``Pipeline/runHedged(options:_:)-(_,()->R)`` makes copies**, and so do the clients for HTTP and gRPC. They run at
+/// **Only ``Pipeline/runHedged(options:judging:_:)-(_,_,()->R)`` makes copies**, and so do the clients for HTTP and gRPC. They run at
 /// the same time, so its operation is `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. With
-/// ``Pipeline/run(options:_:)-85nqa``, which takes any operation, and with permits, a hedge makes none: it tells that once
+/// ``Pipeline/run(options:judging:_:)-(_,_,()->R)``, which takes any operation, and with permits, a hedge makes none: it tells that once
 /// (``Event/notCopied(_:)``), and counts the calls (``HedgeStatus/ranOnce``).
 ///
 /// Each copy goes through the policies further in: a breaker, a throttle or a bulkhead there sees each of them. The

@@ -9,57 +9,30 @@ extension Pipeline {
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt of a copy
+    ///     that returns. By default each result is a success.
     ///   - operation: The operation. It is cancelled if another copy is faster, and waited for.
-    /// - Returns: What the operation returned, in the copy that decides the call.
+    /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
     /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
     ///   <doc:ErrorsGuide>. If no copy succeeded, the error tells most: what the other side asked for comes before any
     ///   other failure, a failure before a rejection, and the later of two.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
-        options: RunOptions = RunOptions(), _ operation: @escaping @Sendable () async throws -> R
-    ) async throws -> R {
-        try await core.runHedged(options, judging: { _ in .success }, { _ in try await operation() })
-    }
-
-    /// Runs the operation as ``runHedged(options:_:)-(_,()->R)``, and tells it which attempt and which copy it is.
-    ///
-    /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
-    ///   - operation: The operation, which is given its attempt: see ``CallAttempt/hedge``.
-    /// - Returns: What the operation returned, in the copy that decides the call.
-    /// - Throws: As ``runHedged(options:_:)-(_,()->R)``.
-    public nonisolated(nonsending) func runHedged<R: Sendable>(
-        options: RunOptions = RunOptions(), _ operation: @escaping @Sendable (CallAttempt) async throws -> R
-    ) async throws -> R {
-        try await core.runHedged(options, judging: { _ in .success }, operation)
-    }
-
-    /// Runs an operation whose result may mean failure, such as a response with status 503, as
-    /// ``runHedged(options:_:)-(_,()->R)``.
-    ///
-    /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
-    ///   - judge: Returns what a result means. It is called once for each attempt of a copy that returns.
-    ///   - operation: The operation.
-    /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
-    /// - Throws: As ``runHedged(options:_:)-(_,()->R)``.
-    public nonisolated(nonsending) func runHedged<R: Sendable>(
-        options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable () async throws -> R
     ) async throws -> R {
         try await core.runHedged(options, judging: judge, { _ in try await operation() })
     }
 
-    /// Runs an operation whose result may mean failure as ``runHedged(options:_:)-(_,()->R)``, and tells it which attempt
-    /// and which copy it is.
+    /// Runs the operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and tells it which attempt and which copy it is.
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policies about this call, such as a deadline.
-    ///   - judge: Returns what a result means. It is called once for each attempt of a copy that returns.
+    ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt: see ``CallAttempt/hedge``.
     /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
-    /// - Throws: As ``runHedged(options:_:)-(_,()->R)``.
+    /// - Throws: As ``runHedged(options:judging:_:)-(_,_,()->R)``.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
-        options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable (CallAttempt) async throws -> R
     ) async throws -> R {
         try await core.runHedged(options, judging: judge, operation)
@@ -97,7 +70,7 @@ struct HedgedHalves: Sendable {
 }
 
 extension PipelineCore {
-    nonisolated(nonsending) func runHedged<R: Sendable>(
+    package nonisolated(nonsending) func runHedged<R: Sendable>(
         _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
         _ operation: @escaping @Sendable (CallAttempt) async throws -> R
     ) async throws -> R {
@@ -148,7 +121,7 @@ extension Pipeline {
     /// Whether calls can have copies.
     package var makesCopies: Bool { core.halves != nil }
 
-    /// Runs an operation as ``runHedged(options:_:)-(_,()->R)``, which says when no further copy may begin: when a copy has
+    /// Runs an operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, which says when no further copy may begin: when a copy has
     /// handed on a part of its result, for example. The copies that run then go on until they end by themselves.
     package nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,

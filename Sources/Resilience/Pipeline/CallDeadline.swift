@@ -14,7 +14,7 @@ import Synchronization
 /// For each call it is as ``RunOptions/deadline`` is; the earlier of the two counts. A ``Timeout`` around a call makes
 /// it earlier for the pipelines that its operation runs. `run` itself cancels nothing: the pipelines do.
 ///
-/// The operation of a ``SingleFlight``, and so the load of a ``CallCache``, has none: it belongs to several calls.
+/// The operation of a `SingleFlight`, and so the load of a `CallCache`, has none: it belongs to several calls.
 ///
 /// Where no deadline travels, a call pays for one load of a flag.
 public struct CallDeadline: Sendable {
@@ -76,12 +76,12 @@ public struct CallDeadline: Sendable {
     }
 
     /// Returns the earlier of a deadline and the one that travels with the task.
-    static func earlier(_ deadline: MonotonicInstant, on timeBase: any TimeBase) -> MonotonicInstant {
+    package static func earlier(_ deadline: MonotonicInstant, on timeBase: any TimeBase) -> MonotonicInstant {
         min(deadline, current?.instant(on: timeBase) ?? .distantFuture)
     }
 
     /// Runs work without the deadline that travels with the task.
-    nonisolated(nonsending) static func lifting<R>(
+    package nonisolated(nonsending) static func lifting<R>(
         _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {
         guard isInUse, travelling != nil else { return try await body() }

@@ -16,8 +16,8 @@ import Synchronization
 ///   layers with three retries each would make 64 calls of one.
 /// - If a retry below has tried again in vain, the caller should not: ``shouldCallerRetry``.
 ///
-/// Make one value for each request: it remembers what was tried for it. The operation of a ``SingleFlight`` has the priority and the
-/// attempt of the call that began it, and all its callers learn that it was tried again in vain. A ``CallCache`` that
+/// Make one value for each request: it remembers what was tried for it. The operation of a `SingleFlight` has the priority and the
+/// attempt of the call that began it, and all its callers learn that it was tried again in vain. A `CallCache` that
 /// refreshes a value in the background does so for no request.
 ///
 /// Source: B. Beyer and others, *Site Reliability Engineering*, 2016, chapters 21 and 22: criticality, retries in one
@@ -66,18 +66,18 @@ public struct CallOrigin: Sendable {
     public var shouldCallerRetry: Bool? { attempt >= Self.mostAttempts || hasRetried ? false : nil }
 
     /// Whether a retry below has tried again in vain, or had to leave it.
-    var hasRetried: Bool { notes.hasRetried.load(ordering: .relaxed) }
-    func noteRetried() { notes.hasRetried.store(true, ordering: .relaxed) }
+    package var hasRetried: Bool { notes.hasRetried.load(ordering: .relaxed) }
+    package func noteRetried() { notes.hasRetried.store(true, ordering: .relaxed) }
 
     /// An origin for work that several requests wait for: as the present one, but with notes of its own. nil if no request
     /// of this process has an origin.
-    static var shared: CallOrigin? {
+    package static var shared: CallOrigin? {
         guard wasEverSet.load(ordering: .relaxed) else { return nil }
         return CallOrigin(priority: travelling?.priority, attempt: travelling?.attempt ?? 1)
     }
 
     /// Runs work of which a request is told that it was tried again in vain.
-    nonisolated(nonsending) static func within<R>(
+    package nonisolated(nonsending) static func within<R>(
         _ origin: CallOrigin?, _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {
         guard let origin else { return try await body() }
@@ -85,7 +85,7 @@ public struct CallOrigin: Sendable {
     }
 
     /// Runs work that is done for no request.
-    nonisolated(nonsending) static func lifting<R>(
+    package nonisolated(nonsending) static func lifting<R>(
         _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {
         guard current != nil else { return try await body() }

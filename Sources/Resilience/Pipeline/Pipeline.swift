@@ -18,7 +18,7 @@
 ///
 /// See <doc:PipelinesGuide>.
 public struct Pipeline: Sendable {
-    @usableFromInline var core: PipelineCore
+    @usableFromInline package var core: PipelineCore
 
     /// Creates a pipeline of these policies.
     ///
@@ -112,67 +112,36 @@ public struct Pipeline: Sendable {
 
     /// Runs the operation through the policies, as often as they say.
     ///
+    /// If attempts run out, or a further attempt is rejected, after a result that means failure, that result is returned, so
+    /// that the caller still sees it.
+    ///
     /// - Parameters:
     ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt that
+    ///     returns. By default each result is a success.
     ///   - operation: The operation. It runs in the caller's isolation.
-    /// - Returns: What the operation returned.
+    /// - Returns: What the operation returned in its last attempt.
     /// - Throws: What the operation threw in its last attempt; a ``Rejection`` if a policy rejected the first attempt,
     ///   or if the deadline passed before it; ``TimedOut``, also for the deadline in `options`; `CancellationError` if
     ///   the task was cancelled before its first attempt, or ``CancelledWhileWaiting`` before a further one.
     ///   ``CallFailure`` tells them apart; <doc:ErrorsGuide> has them all.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
-    ) async throws -> R {
-        try await core.run(options, judging: { _ in .success }, { _ in try await operation() })
-    }
-
-    /// Runs the operation through the policies, and tells it the number and the deadline of each attempt.
-    ///
-    /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
-    ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
-    /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
-    ///   <doc:ErrorsGuide>.
-    @inlinable public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
-    ) async throws -> R {
-        try await core.run(options, judging: { _ in .success }, { try await operation(CallAttempt($0)) })
-    }
-
-    /// Runs an operation whose result may mean failure, such as a response with status 503, through the policies.
-    ///
-    /// When attempts run out, or a further attempt is rejected, the last result is returned, so that the caller still
-    /// sees it.
-    ///
-    /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
-    ///   - judge: Returns what a result means. It is called once for each attempt that returns.
-    ///   - operation: The operation. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
-    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
-    ///   <doc:ErrorsGuide>.
-    @inlinable public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await core.run(options, judging: judge, { _ in try await operation() })
     }
 
-    /// Runs an operation whose result may mean failure through the policies, and tells it the number and the deadline
-    /// of each attempt.
-    ///
-    /// When attempts run out, or a further attempt is rejected, the last result is returned.
+    /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of each attempt.
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policies about this call, such as a deadline.
-    ///   - judge: Returns what a result means. It is called once for each attempt that returns.
+    ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
     /// - Returns: What the operation returned in its last attempt.
-    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
-    ///   <doc:ErrorsGuide>.
+    /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
     @inlinable public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {
         try await core.run(options, judging: judge, { try await operation(CallAttempt($0)) })
@@ -184,63 +153,33 @@ extension Policy {
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt that
+    ///     returns. By default each result is a success.
     ///   - operation: The operation. It runs in the caller's isolation.
-    /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
-    ///   <doc:ErrorsGuide>.
-    @inlinable public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
-    ) async throws -> R {
-        try await run(on: PipelineCore.bare(on: timeBase), options, judging: { _ in .success }, operation)
-    }
-
-    /// Runs the operation guarded by this policy alone, and tells it the number and the deadline of each attempt.
-    ///
-    /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
-    ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
-    /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
-    ///   <doc:ErrorsGuide>.
-    public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
-    ) async throws -> R {
-        try await run(options: options, judging: { _ in .success }, operation)
-    }
-
-    /// Runs an operation whose result may mean failure guarded by this policy alone, and tells it the number and the
-    /// deadline of each attempt.
-    ///
-    /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
-    ///   - judge: Returns what a result means. It is called once for each attempt that returns.
-    ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
     /// - Returns: What the operation returned in its last attempt.
     /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
     ///   <doc:ErrorsGuide>.
+    @inlinable public nonisolated(nonsending) func run<R>(
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
+        _ operation: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        try await run(on: PipelineCore.bare(on: timeBase), options, judging: judge, operation)
+    }
+
+    /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of each attempt.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - judge: Returns what a result means. By default each result is a success.
+    ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
+    /// - Returns: What the operation returned in its last attempt.
+    /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
     public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {
         let core = PipelineCore.bare(on: timeBase).of(self)
         return try await core.run(options, judging: judge, { try await operation(CallAttempt($0)) })
-    }
-
-    /// Runs an operation whose result may mean failure, such as a response with status 503, guarded by this policy
-    /// alone.
-    ///
-    /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
-    ///   - judge: Returns what a result means. It is called once for each attempt that returns.
-    ///   - operation: The operation. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
-    /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
-    ///   <doc:ErrorsGuide>.
-    @inlinable public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
-        _ operation: nonisolated(nonsending) () async throws -> R
-    ) async throws -> R {
-        try await run(on: PipelineCore.bare(on: timeBase), options, judging: judge, operation)
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
@@ -269,56 +208,27 @@ extension AroundPolicy {
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation.
     /// - Returns: What the operation returned.
     /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
     public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) () async throws -> R
-    ) async throws -> R {
-        try await Pipeline(name) { self }.run(options: options, operation)
-    }
-
-    /// Runs an operation whose result may mean failure, such as a response with status 503, guarded by this policy
-    /// alone, on the system's time base.
-    ///
-    /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
-    ///   - judge: Returns what a result means.
-    ///   - operation: The operation.
-    /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
-    public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
         try await Pipeline(name) { self }.run(options: options, judging: judge, operation)
     }
 
-    /// Runs the operation guarded by this policy alone, on the system's time base, and tells it the number and the
-    /// deadline of its attempt.
+    /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of its attempt.
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt.
     /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
+    /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
     public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
-    ) async throws -> R {
-        try await Pipeline(name) { self }.run(options: options, operation)
-    }
-
-    /// Runs an operation whose result may mean failure guarded by this policy alone, on the system's time base, and
-    /// tells it the number and the deadline of its attempt.
-    ///
-    /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
-    ///   - judge: Returns what a result means.
-    ///   - operation: The operation, which is given its attempt.
-    /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
-    public nonisolated(nonsending) func run<R>(
-        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict,
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {
         try await Pipeline(name) { self }.run(options: options, judging: judge, operation)

@@ -1,12 +1,14 @@
 extension Pipeline {
     /// A policy in a pipeline's list.
     public struct Element: Sendable, CustomStringConvertible {
-        enum Kind {
+        package enum Kind {
             case policy(any Policy)
             case around(any AroundPolicy)
         }
 
         let kind: Kind
+
+        package init(kind: Kind) { self.kind = kind }
 
         /// The policy's name.
         public var name: String {

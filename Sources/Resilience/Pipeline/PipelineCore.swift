@@ -1,11 +1,11 @@
 /// What all calls of one pipeline share.
-@usableFromInline final class PipelineCore: Sendable {
-    let name: String?
-    let timeBase: any TimeBase
-    let classifier: Classifier
+@usableFromInline package final class PipelineCore: Sendable {
+    package let name: String?
+    package let timeBase: any TimeBase
+    package let classifier: Classifier
     /// Whether the calls may be repeated, unless a call says it itself.
     let repetition: Repetition
-    let observers: PolicyObservers
+    package let observers: PolicyObservers
     let elements: [Pipeline.Element]
     @usableFromInline let outermost: PipelineSegment
     /// nil without a hedge.
@@ -41,7 +41,7 @@
     /// call allocates nothing.
     private static let bare = PipelineCore(name: nil, timeBase: .system)
 
-    @usableFromInline static func bare(on timeBase: (any TimeBase)?) -> PipelineCore {
+    @usableFromInline package static func bare(on timeBase: (any TimeBase)?) -> PipelineCore {
         guard let timeBase, timeBase !== SystemTimeBase.shared else { return bare }
         return PipelineCore(name: nil, timeBase: timeBase)
     }
@@ -51,7 +51,7 @@
         PipelineCore(name: nil, timeBase: timeBase, elements: [Pipeline.Element(kind: .policy(policy))])
     }
 
-    @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
+    @inlinable @inline(__always) package nonisolated(nonsending) func run<R>(
         _ options: RunOptions, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {

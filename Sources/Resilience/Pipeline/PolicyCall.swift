@@ -12,19 +12,19 @@
 
     /// Not counted. Safe: the code that makes a call holds the core until the call is over, and the call can't be
     /// copied.
-    @usableFromInline unowned(unsafe) let core: PipelineCore
-    @usableFromInline var reading: MonotonicInstant?
-    /// Whether the call waits for its admission if the policy says so. False for ``Policy/acquire(options:)``.
+    @usableFromInline package unowned(unsafe) let core: PipelineCore
+    @usableFromInline package var reading: MonotonicInstant?
+    /// Whether the call waits for its admission if the policy says so. False for ``Policy/tryAcquire(options:)``.
     @usableFromInline var mayWait = true
     /// Whether a policy may run its inside again. False while a permit, or an attempt that is lost, leaves the policies.
     @usableFromInline var mayRepeat = true
     /// Whether the operation of the latest attempt has begun. False if no copy of a ``Hedge`` got past the policies further
     /// in.
-    @usableFromInline var hasRun = true
+    @usableFromInline package var hasRun = true
     /// What policies have paid to a budget for the present attempt, and told it.
     @usableFromInline var account = AttemptAccount()
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
-    @usableFromInline var settled: Verdict?
+    @usableFromInline package var settled: Verdict?
     /// Where the waits and failures of an observed call are noted; nil for any other call. Not counted. Safe: the code
     /// that observes the call holds it until the call is over.
     @usableFromInline unowned(unsafe) var waits: WaitRecord?
@@ -83,7 +83,7 @@
     }
 
     /// Whether the call's deadline has come.
-    var isOver: Bool {
+    package var isOver: Bool {
         mutating get { deadline != .distantFuture && deadline <= now }
     }
 
@@ -154,7 +154,7 @@
         deadline == .distantFuture ? .infinite : max(.nanoseconds(1), timeBase.now.duration(to: deadline))
     }
 
-    @inlinable init(_ call: borrowing PolicyCall, hedge: Int = 0) {
+    @inlinable package init(_ call: borrowing PolicyCall, hedge: Int = 0) {
         number = call.attempt
         deadline = call.deadline
         self.hedge = hedge

@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// func upload() async throws {
-///     let permit = try breaker.acquire()
+///     let permit = try breaker.tryAcquire()
 ///     let outcome = await somethingThatIsNotAClosure()
 ///     permit.complete(outcome.ok ? .success : .transient)
 /// }
@@ -47,7 +47,7 @@ extension Policy {
     /// - Parameter options: What the caller tells the policy about the work.
     /// - Returns: A permit, to be reported once.
     /// - Throws: The error that the policy rejects with; ``WouldWait`` if it would make the call wait.
-    public func acquire(options: RunOptions = RunOptions()) throws -> PolicyPermit {
+    public func tryAcquire(options: RunOptions = RunOptions()) throws -> PolicyPermit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
         var call = PolicyCall(core, options)
@@ -77,9 +77,7 @@ extension Policy {
     /// - Returns: A permit, to be reported once.
     /// - Throws: The error that the policy rejects with; ``DeadlinePassed`` if the deadline comes while it waits;
     ///   `CancellationError` if the task is cancelled while it waits.
-    public nonisolated(nonsending) func acquireWaiting(options: RunOptions = RunOptions()) async throws
-        -> PolicyPermit
-    {
+    public nonisolated(nonsending) func acquire(options: RunOptions = RunOptions()) async throws -> PolicyPermit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
         var call = PolicyCall(core, options)

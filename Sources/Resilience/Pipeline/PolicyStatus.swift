@@ -1,5 +1,5 @@
 /// What tells its state at any moment: a policy, such as a ``CircuitBreaker``, or something else that calls go through, such
-/// as a ``CallCache``.
+/// as a `CallCache`.
 ///
 /// Conform to it with a policy of your own, and ``Pipeline/statuses``, ``Pipeline/isAllowed``, a ``PolicyRegistry``, health
 /// reports, gauges and the live page take your policy into account.

@@ -264,7 +264,7 @@ extension SettingsSchema {
         }
     }
 
-    func written(_ settings: Settings) throws -> [String: SettingValue] {
+    package func written(_ settings: Settings) throws -> [String: SettingValue] {
         guard !variants.isEmpty else { return try table.written(settings) }
         for variant in written {
             guard var members = try variant.write(settings) else { continue }
@@ -342,7 +342,7 @@ extension SettingsGroup {
 
     /// Returns these settings, as a policy has them, if they are valid, for a change of something that exists. If not, the
     /// change must be left out: what is wrong is noted, or traps outside of a check.
-    func allowed() -> Self? {
+    package func allowed() -> Self? {
         let (settings, areValid) = checked()
         return areValid && SettingChecks.mayChange ? settings : nil
     }

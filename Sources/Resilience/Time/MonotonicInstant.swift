@@ -46,7 +46,9 @@
     }
 
     /// How long until another instant; nil if that never comes.
-    func wait(until other: MonotonicInstant) -> Duration? { other == .distantFuture ? nil : duration(to: other) }
+    package func wait(until other: MonotonicInstant) -> Duration? {
+        other == .distantFuture ? nil : duration(to: other)
+    }
 
     public static func < (lhs: MonotonicInstant, rhs: MonotonicInstant) -> Bool { lhs.nanoseconds < rhs.nanoseconds }
 
@@ -95,17 +97,17 @@ extension FixedWidthInteger {
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 
-    package func saturatingAdding(_ other: Self) -> Self {
+    @inlinable package func saturatingAdding(_ other: Self) -> Self {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum
     }
 
-    package func saturatingSubtracting(_ other: Self) -> Self {
+    @inlinable package func saturatingSubtracting(_ other: Self) -> Self {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (other < 0 ? .max : .min) : difference
     }
 
-    package func saturatingMultiplied(by other: Self) -> Self {
+    @inlinable package func saturatingMultiplied(by other: Self) -> Self {
         let (product, overflow) = multipliedReportingOverflow(by: other)
         return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
     }

@@ -70,7 +70,7 @@ public final class PolicyWaiter: Sendable {
 
     /// Suspends as ``wait(until:on:)``, and tells the priority of the waiting task, also when it is raised, where the
     /// system supports that.
-    nonisolated(nonsending) func wait(
+    package nonisolated(nonsending) func wait(
         until deadline: MonotonicInstant, on timeBase: any TimeBase,
         raising: @escaping @Sendable (TaskPriority) -> Void
     ) async -> Wake {

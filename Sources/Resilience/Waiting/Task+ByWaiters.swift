@@ -1,14 +1,14 @@
 /// What those who wait for a task of their own do with it.
 extension Task where Success == Void, Failure == Never {
     /// Raises the task's priority, where the system supports it.
-    func raise(to priority: TaskPriority) {
+    package func raise(to priority: TaskPriority) {
         if #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
             escalatePriority(to: priority)
         }
     }
 
     /// Cancels the task, but not on the caller's thread: what its operation does when it is cancelled may block.
-    func cancel(on executor: (any TaskExecutor)?) {
+    package func cancel(on executor: (any TaskExecutor)?) {
         Task(executorPreference: executor) { @concurrent in cancel() }
     }
 }

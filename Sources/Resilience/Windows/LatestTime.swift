@@ -1,7 +1,9 @@
 /// How many calls there were, and how many of them failed.
-struct OutcomeCounts: Sendable, Hashable {
-    var failures = 0
-    var calls = 0
+package struct OutcomeCounts: Sendable, Hashable {
+    package var failures: Int
+    package var calls: Int
+
+    package init(failures: Int = 0, calls: Int = 0) { (self.failures, self.calls) = (failures, calls) }
 }
 
 /// Counts of the latest time, in a ring of buckets. A bucket belongs to a stretch of time, so that a gap without calls

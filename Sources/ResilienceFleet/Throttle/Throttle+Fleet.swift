@@ -10,7 +10,7 @@ extension Throttle {
     ///
     /// - A call that finds no permits waits up to twice ``Fleet/engineLimit`` for the engine's answer, even if `maxWait`
     ///   is 0.
-    /// - A permit by hand (``/Resilience/Policy/acquire(options:)``) can't wait for that. What is missed is asked for, and one
+    /// - A permit by hand (``/Resilience/Policy/tryAcquire(options:)``) can't wait for that. What is missed is asked for, and one
     ///   is at hand for the next twenty leases. A window's ends sooner, and is asked for anew then.
     /// - Lots go out in one piece. So up to `burst`, or the calls of one lease if they are more, may go at once.
     /// - Windows begin at multiples of their length since 1970 on the engine's clock. A sliding window is counted in

@@ -34,7 +34,7 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
     public init(_ make: @escaping @Sendable (ManualClock) -> Subject) where Subject: Policy {
         self.make = make
         guarding = { subject, clock in Pipeline("contract", timeBase: clock) { subject } }
-        acquire = { PermitBox(try $0.acquire()) }
+        acquire = { PermitBox(try $0.tryAcquire()) }
         home = { $0.timeBase }
     }
 

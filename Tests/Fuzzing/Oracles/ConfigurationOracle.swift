@@ -1,5 +1,6 @@
 import Foundation
 import Resilience
+import ResilienceTraffic
 
 /// A configuration from outside: an error, or settings of which a policy is made, and which can be written and read
 /// again.

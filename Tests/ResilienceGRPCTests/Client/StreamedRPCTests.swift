@@ -90,7 +90,7 @@
                     : step == "body" ? answer("x", thenWaitFor: gate) : wait(for: gate, then: answer("x")))
             let error = try clock.run {
                 try await withService(script.handle, through: pipeline) { client in
-                    let held = step == "queued" ? try bulkhead.acquire() : nil
+                    let held = step == "queued" ? try bulkhead.tryAcquire() : nil
                     let call = Task {
                         if step == "before" { withUnsafeCurrentTask { $0?.cancel() } }
                         return await client.failure()
@@ -186,7 +186,7 @@
             }
             let error = try clock.run {
                 try await withService(script.handle, through: pipeline) { client in
-                    let held = try bulkhead.acquire()
+                    let held = try bulkhead.tryAcquire()
                     let call = Task { await client.failure() }
                     await clock.runUntilIdle()
                     clock.advance(by: .seconds(2))

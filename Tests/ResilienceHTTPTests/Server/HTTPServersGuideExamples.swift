@@ -90,7 +90,7 @@ extension Response {
     func written() throws {
         let clock = ManualClock()
         let throttle = Throttle("requests", limit: .fixedWindow(100, per: .seconds(60)), timeBase: clock)
-        try throttle.acquire(options: RunOptions(cost: 100)).complete(.success)
+        try throttle.tryAcquire(options: RunOptions(cost: 100)).complete(.success)
         clock.advance(by: .seconds(30))
         var response = Response(status: 200, body: "")
         if let quota = throttle.quota {

@@ -72,7 +72,7 @@ private final class InFlight {
         var inFlight: [InFlight] = []
         var count = 0
         while start.duration(to: clock.now) < length {
-            inFlight.append(InFlight(try breaker.acquire()))
+            inFlight.append(InFlight(try breaker.tryAcquire()))
             if inFlight.count > 5 {
                 inFlight.removeFirst().permit.take()?.complete(failing(count) ? .transient : .success)
                 count += 1
@@ -113,7 +113,7 @@ private final class InFlight {
         let breaker = try #require(pipeline.policies(of: CircuitBreaker.self).first)
         for _ in 0..<min(row, 50) {
             #expect(breaker.state == .closed)
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
         }
         #expect(breaker.state == (row > 50 ? .closed : .open))
     }
@@ -127,7 +127,7 @@ private final class InFlight {
         _ = try clock.run { try await pipeline.run(judging: { _ in verdict }) { 503 } }
         #expect(try call(fails: false) == 1)
         #expect(breaker.state == .closed)
-        for _ in 0..<9 { try breaker.acquire().complete(verdict) }
+        for _ in 0..<9 { try breaker.tryAcquire().complete(verdict) }
         // For as long as a breaker's own break, and then a probe.
         #expect(breaker.status.timeRemaining == .seconds(5))
     }
@@ -147,7 +147,7 @@ private final class InFlight {
     @Test("a hold is ended by hand: the next call probes")
     func endedByHand() throws {
         let throttle = try #require(pipeline.policies(of: Throttle.self).first)
-        try throttle.acquire().complete(.throttled(retryAfter: .seconds(86_400)))
+        try throttle.tryAcquire().complete(.throttled(retryAfter: .seconds(86_400)))
         #expect(try call(fails: false) == 0)
         #expect(throttle.endHold() && !throttle.endHold())
         #expect(try call(fails: false) == 1)

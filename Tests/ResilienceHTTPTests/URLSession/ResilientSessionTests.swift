@@ -380,7 +380,7 @@
                         request.setValue(try await renewals(), forHTTPHeaderField: "Authorization")
                         return request
                     })
-                let held = step == .queue ? try bulkhead.acquire() : nil
+                let held = step == .queue ? try bulkhead.tryAcquire() : nil
                 if step == .head { loopback.server.hold() }
                 let call = Task {
                     if step == .before { withUnsafeCurrentTask { $0?.cancel() } }

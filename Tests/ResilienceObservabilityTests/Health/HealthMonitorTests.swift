@@ -244,11 +244,11 @@ import Testing
     func idleCircuit() async throws {
         let breaker = breaker("b")
         let monitor = HealthMonitor { breaker }
-        for _ in 0..<2 { try breaker.acquire().complete(.transient) }
+        for _ in 0..<2 { try breaker.tryAcquire().complete(.transient) }
         #expect(await monitor.report().status == .degraded)
         clock.advance(by: .seconds(3_600))
         #expect(await monitor.report().status == .up)
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         #expect(await monitor.report().status == .degraded)
         probe.complete(.transient)
         #expect(await monitor.report().status == .degraded)

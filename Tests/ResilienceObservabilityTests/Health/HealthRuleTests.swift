@@ -1,4 +1,5 @@
 import Resilience
+import ResilienceTraffic
 import ResilienceObservability
 import ResilienceSync
 import Testing

@@ -2,6 +2,7 @@
     import Foundation
     import Logging
     import Resilience
+    import ResilienceTraffic
     import ResilienceObservability
     import ResilienceSync
     import TestSupport

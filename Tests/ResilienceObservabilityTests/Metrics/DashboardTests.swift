@@ -2,6 +2,7 @@
     import Foundation
     import MetricsTestKit
     import Resilience
+    import ResilienceTraffic
     @testable import ResilienceObservability
     import ResilienceTesting
     import TestSupport

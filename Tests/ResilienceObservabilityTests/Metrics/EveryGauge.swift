@@ -1,4 +1,5 @@
 import Resilience
+import ResilienceTraffic
 import ResilienceSync
 
 @testable import ResilienceObservability

@@ -2,6 +2,7 @@
     import CoreMetrics
     import MetricsTestKit
     import Resilience
+    import ResilienceTraffic
     @testable import ResilienceObservability
     import ResilienceSync
     import ResilienceTesting
@@ -38,7 +39,7 @@
             }
             let metrics = ResilienceMetrics(factory: backend)
             metrics.watch { pipeline }
-            let permit = try bulkhead.acquire()
+            let permit = try bulkhead.tryAcquire()
             await metrics.sample()
             #expect(try circuit("closed") == 1 && circuit("open") == 0 && circuit("half_open") == 0)
             #expect(try gauge("resilience_permits_in_use", ("pipeline", "x"), ("policy", "bulkhead")) == 1)
@@ -47,7 +48,7 @@
             #expect(try gauge("resilience_throttle_available", ("pipeline", "x"), ("policy", "throttle")) == 5)
             #expect(try gauge("resilience_retries_left", ("pipeline", "x"), ("policy", "retry")) == 2)
             permit.complete(.success)
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await metrics.sample()
             #expect(try circuit("closed") == 0 && circuit("open") == 1)
             #expect(try gauge("resilience_permits_in_use", ("pipeline", "x"), ("policy", "bulkhead")) == 0)

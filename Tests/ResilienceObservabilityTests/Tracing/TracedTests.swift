@@ -46,7 +46,7 @@
         @Test("a call that an open circuit rejects is a span with an error and without attempts")
         func rejected() async throws {
             let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             let pipeline = Pipeline("x") { breaker }.traced(by: tracer)
             await #expect(throws: CircuitOpen.self) { try await pipeline.run { 1 } }
             let call = try #require(call)

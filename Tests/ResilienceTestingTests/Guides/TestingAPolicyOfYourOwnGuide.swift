@@ -162,7 +162,7 @@ struct QuotaModel: SequentialModel {
                 group.addTask {
                     for _ in 0..<10 {
                         history.record(.ask, onThread: thread) {
-                            do { _ = try quota.acquire() } catch { return false }
+                            do { _ = try quota.tryAcquire() } catch { return false }
                             return true
                         }
                     }
@@ -180,7 +180,7 @@ struct QuotaModel: SequentialModel {
             Quota(limit: 2, window: .seconds(60), timeBase: clock)
             bulkhead
         }
-        let permit = try? bulkhead.acquire()
+        let permit = try? bulkhead.tryAcquire()
         for _ in 0..<10 {
             await #expect(throws: BulkheadFull.self) { try await pipeline.run {} }
         }

@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -31,10 +32,10 @@ import Testing
     /// Takes as many permits as there are to be, one after another, and one too many.
     private func holdAll(_ bulkhead: Bulkhead, left: Int) throws {
         guard left > 0 else {
-            #expect(throws: WouldWait.self) { _ = try bulkhead.acquire() }
+            #expect(throws: WouldWait.self) { _ = try bulkhead.tryAcquire() }
             return
         }
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         try holdAll(bulkhead, left: left - 1)
         permit.complete(.cancelled)
     }

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 @Suite(.timeLimit(.minutes(20))) struct AdaptiveBulkheadTests {
     private let clock = ManualClock()
@@ -77,7 +78,7 @@ import Testing
     func ignored(verdict: Verdict) throws {
         let bulkhead = bulkhead(.gradient(initial: 4))
         for _ in 0..<1000 {
-            let permit = try bulkhead.acquire()
+            let permit = try bulkhead.tryAcquire()
             clock.advance(by: .seconds(1))
             permit.complete(verdict)
         }
@@ -88,7 +89,7 @@ import Testing
     func eviction() throws {
         let learned = bulkhead(.aimd(initial: 10))
         #expect(learned.isAtRest && learned.canBeEvicted(unusedFor: .zero))
-        try learned.acquire().complete(.throttled)
+        try learned.tryAcquire().complete(.throttled)
         #expect(!learned.isAtRest && !learned.canBeEvicted(unusedFor: .seconds(59)))
         #expect(learned.canBeEvicted(unusedFor: .seconds(60)))
         let byHand = bulkhead(.aimd(initial: 10))
@@ -100,7 +101,7 @@ import Testing
     @Test("another initial limit is no reason to begin anew, another bound is")
     func reconfigured() throws {
         let bulkhead = bulkhead(.aimd(initial: 10))
-        try bulkhead.acquire().complete(.throttled)
+        try bulkhead.tryAcquire().complete(.throttled)
         #expect(bulkhead.reconfigured(like: self.bulkhead(.aimd(initial: 50))) === bulkhead)
         #expect(bulkhead.status.limit == 9)
         #expect(bulkhead.reconfigured(like: self.bulkhead(.aimd(initial: 10, in: 1...30))) == nil)
@@ -110,9 +111,9 @@ import Testing
     @Test("which failures mean an overload can be said")
     func verdicts() throws {
         let bulkhead = bulkhead(.aimd(initial: 10, on: .transient))
-        try bulkhead.acquire().complete(.throttled)
+        try bulkhead.tryAcquire().complete(.throttled)
         #expect(bulkhead.status.limit == 10)
-        try bulkhead.acquire().complete(.transient)
+        try bulkhead.tryAcquire().complete(.transient)
         #expect(bulkhead.status.limit == 9)
     }
 

@@ -129,9 +129,9 @@ import Testing
     @Test("by hand: a permit that is dropped counts as nothing, and one that is completed counts")
     func byHand() throws {
         let throttle = throttle()
-        do { _ = try throttle.acquire() }
+        do { _ = try throttle.tryAcquire() }
         #expect(throttle.status.calls == 0)
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         #expect(throttle.status == AdaptiveThrottleStatus(calls: 1, accepted: 1, rejection: 0))
     }
 

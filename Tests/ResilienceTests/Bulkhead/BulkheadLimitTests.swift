@@ -13,7 +13,7 @@ import Testing
     @Test("a raised limit lets those who wait in at once, and the next stays in the queue (P24)")
     func raised() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 9)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         operation.hold()
         var tasks: [Task<Void, any Error>] = []
         for number in 1...3 {
@@ -32,17 +32,17 @@ import Testing
     @Test("a lowered limit lets those inside finish, and nobody in before fewer are inside (P24)")
     func lowered() throws {
         let bulkhead = bulkhead(limit: 3, queue: 0)
-        let first = try bulkhead.acquire()
-        let second = try bulkhead.acquire()
-        let third = try bulkhead.acquire()
+        let first = try bulkhead.tryAcquire()
+        let second = try bulkhead.tryAcquire()
+        let third = try bulkhead.tryAcquire()
         bulkhead.setLimit(1)
         #expect(bulkhead.inUse == 3)
         first.complete(.success)
         second.complete(.success)
-        #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+        #expect(throws: BulkheadFull.self) { _ = try bulkhead.tryAcquire() }
         third.complete(.success)
-        let fourth = try bulkhead.acquire()
-        #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+        let fourth = try bulkhead.tryAcquire()
+        #expect(throws: BulkheadFull.self) { _ = try bulkhead.tryAcquire() }
         fourth.complete(.success)
         #expect(bulkhead.inUse == 0)
     }
@@ -52,7 +52,7 @@ import Testing
         arguments: [(1, 5), (5, 1), (5, 4), (3, 3), (2, 9)])
     func free(old: Int, new: Int) throws {
         let bulkhead = bulkhead(limit: old, queue: 0)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         bulkhead.setLimit(new)
         #expect(takeAll(of: bulkhead) == new - 1)
         inside.complete(.success)
@@ -63,7 +63,7 @@ import Testing
     @Test("a shorter queue rejects nobody who waits already, and newcomers until it has room (P24)")
     func shorterQueue() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 2)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         var tasks: [Task<Void, any Error>] = []
         for number in 1...2 {
             tasks.append(Task { try await bulkhead.run {} })
@@ -104,8 +104,8 @@ import Testing
     func status() async throws {
         let bulkhead = bulkhead(limit: 2, queue: 3)
         #expect(bulkhead.status == BulkheadStatus(limit: 2, inUse: 0, queueLimit: 3, queued: 0))
-        let first = try bulkhead.acquire()
-        let second = try bulkhead.acquire()
+        let first = try bulkhead.tryAcquire()
+        let second = try bulkhead.tryAcquire()
         let queued = Task { try await bulkhead.run {} }
         await recorder.waitForEvents(1)
         bulkhead.setLimit(1)
@@ -133,7 +133,7 @@ import Testing
     func atRest() throws {
         let bulkhead = bulkhead(limit: 2, queue: 0)
         #expect(bulkhead.isAtRest)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         #expect(!bulkhead.isAtRest)
         inside.complete(.success)
         #expect(bulkhead.isAtRest)
@@ -147,7 +147,7 @@ import Testing
 
     /// How many permits there are to be had.
     private func takeAll(of bulkhead: Bulkhead) -> Int {
-        guard let permit = try? bulkhead.acquire() else { return 0 }
+        guard let permit = try? bulkhead.tryAcquire() else { return 0 }
         let rest = takeAll(of: bulkhead)
         permit.complete(.success)
         return rest + 1

@@ -96,7 +96,7 @@ extension Linearizability {
                     default:
                         history.record(.enter(thread: thread), onThread: thread) {
                             do {
-                                permit = try bulkhead.acquire()
+                                permit = try bulkhead.tryAcquire()
                                 return .proceed
                             } catch {
                                 return .rejected((error as? BulkheadFull)?.reason)

@@ -18,7 +18,7 @@ import Testing
         ])
     func order(order: Bulkhead.Order, expected: [String]) async throws {
         let bulkhead = bulkhead(queue: 9, order)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         var tasks: [Task<Void, any Error>] = []
         for (number, priority) in [(1, CallPriority.low), (2, .high), (3, .normal), (4, .high)] {
             tasks.append(
@@ -33,7 +33,7 @@ import Testing
     @Test("newest first, a full queue rejects the oldest at once, and that one eats no permit later (P20)")
     func newestFirst() async throws {
         let bulkhead = bulkhead(queue: 1, .lastInFirstOut)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let oldest = Task { try await bulkhead.run { try await operation(1) } }
         await recorder.waitForEvents(1)
         let newest = Task { try await bulkhead.run { try await operation(2) } }
@@ -47,7 +47,7 @@ import Testing
     @Test("by priority, a full queue rejects the youngest of the least important, or the newcomer if that is it")
     func byPriority() async throws {
         let bulkhead = bulkhead(queue: 1, .byPriority)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let low = Task { try await bulkhead.run(options: RunOptions(priority: .low)) { try await operation(1) } }
         await recorder.waitForEvents(1)
         let high = Task { try await bulkhead.run(options: RunOptions(priority: .high)) { try await operation(2) } }
@@ -62,11 +62,11 @@ import Testing
     @Test("asking by hand, which never waits, takes nobody's place")
     func byHand() async throws {
         let bulkhead = bulkhead(queue: 1, .byPriority)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let waiting = Task { try await bulkhead.run { try await operation(1) } }
         await recorder.waitForEvents(1)
         #expect(throws: BulkheadFull(policy: "bulkhead", reason: .full)) {
-            _ = try bulkhead.acquire(options: RunOptions(priority: .high))
+            _ = try bulkhead.tryAcquire(options: RunOptions(priority: .high))
         }
         inside.complete(.success)
         try await waiting.value
@@ -76,10 +76,10 @@ import Testing
     @Test("asking by hand and waiting, one that loses its place is told so")
     func byHandWaiting() async throws {
         let bulkhead = bulkhead(queue: 1, .lastInFirstOut)
-        let inside = try bulkhead.acquire()
-        let oldest = Task { try await bulkhead.acquireWaiting().complete(.success) }
+        let inside = try bulkhead.tryAcquire()
+        let oldest = Task { try await bulkhead.acquire().complete(.success) }
         await recorder.waitForEvents(1)
-        let newest = Task { try await bulkhead.acquireWaiting().complete(.success) }
+        let newest = Task { try await bulkhead.acquire().complete(.success) }
         await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .displaced)) { try await oldest.value }
         inside.complete(.success)
         try await newest.value

@@ -21,7 +21,7 @@ import Testing
     @Test("under overload the newest call runs, those before it are rejected, and observers are told when it is over")
     func overload() async throws {
         let bulkhead = bulkhead()
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         var tasks: [Task<Void, any Error>] = []
         for number in 1...4 {
             tasks.append(Task { try await bulkhead.run { try await operation(number) } })
@@ -44,7 +44,7 @@ import Testing
     @Test("a call that arrives in an overload sheds those before it")
     func arrival() async throws {
         let bulkhead = bulkhead(queue: 2)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let early = [1, 2].map { number in Task { try await bulkhead.run { try await operation(number) } } }
         await recorder.waitForEvents(2)
         clock.advance(by: .milliseconds(100))
@@ -93,7 +93,7 @@ import Testing
         for raises in [true, false] {
             let bulkhead = bulkhead()
             let seen = recorder.events(of: Bulkhead.Event.self).count
-            let inside = try bulkhead.acquire()
+            let inside = try bulkhead.tryAcquire()
             let first = Task { try await bulkhead.run { try await operation(1) } }
             await recorder.waitForEvents(seen + 1)
             clock.advance(by: .milliseconds(100))
@@ -121,7 +121,7 @@ import Testing
         let bulkhead = Bulkhead(
             limit: 1, queue: 9, maxWait: .seconds(1), shedding: LoadShedding(), timeBase: clock,
             observers: PolicyObservers(recorder))
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let first = Task { try await bulkhead.run { try await operation(1) } }
         await recorder.waitForEvents(1)
         clock.advance(by: .milliseconds(100))

@@ -1,6 +1,7 @@
 import Resilience
 import ResilienceTesting
 import Synchronization
+import TestSupport
 import Testing
 
 /// Real tasks on all cores; no test of these knows in which order they run.
@@ -80,9 +81,9 @@ import Testing
         bulkhead.setLimit(2)
         #expect(
             bulkhead.status == BulkheadStatus(limit: 2, inUse: 0, queueLimit: bulkhead.status.queueLimit, queued: 0))
-        let first = try bulkhead.acquire()
-        let second = try bulkhead.acquire()
-        #expect(throws: (any Error).self) { _ = try bulkhead.acquire() }
+        let first = try bulkhead.tryAcquire()
+        let second = try bulkhead.tryAcquire()
+        #expect(throws: (any Error).self) { _ = try bulkhead.tryAcquire() }
         first.complete(.success)
         second.complete(.success)
         #expect(bulkhead.inUse == 0)

@@ -12,7 +12,7 @@ import Testing
     @Test("a call is rejected at once when all permits are in use and the queue is full")
     func full() async throws {
         let bulkhead = bulkhead(limit: 1)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let error = await #expect(throws: BulkheadFull.self) { try await bulkhead.run { try await operation(1) } }
         #expect(error == BulkheadFull(policy: "bulkhead", reason: .full) && error?.retryAfter == nil)
         #expect(operation.callCount == 0)
@@ -23,7 +23,7 @@ import Testing
     @Test("queued calls run first come, first served (A10)")
     func order() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 9)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         var tasks: [Task<Void, any Error>] = []
         for number in 1...5 {
             tasks.append(Task { try await bulkhead.run { journal.note("\(number)") } })
@@ -37,12 +37,12 @@ import Testing
     @Test("a newcomer does not take the permit that was handed to one who queued")
     func noOvertaking() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         operation.hold()
         let queued = Task { try await bulkhead.run { try await operation(1) } }
         await recorder.waitForEvents(1)
         inside.complete(.success)
-        #expect(throws: WouldWait.self) { _ = try bulkhead.acquire() }
+        #expect(throws: WouldWait.self) { _ = try bulkhead.tryAcquire() }
         await operation.waitForCalls(1)
         operation.release()
         try await queued.value
@@ -52,7 +52,7 @@ import Testing
     @Test("a cancelled waiter leaves the queue at once, and eats no permit later (P20)")
     func cancelledWaiter() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let queued = Task { try await bulkhead.run { try await operation(1) } }
         await recorder.waitForEvents(1)
         queued.cancel()
@@ -67,7 +67,7 @@ import Testing
         let bulkhead = bulkhead(limit: 1, queue: 9)
         for _ in 0..<200 {
             recorder.reset()
-            let inside = try bulkhead.acquire()
+            let inside = try bulkhead.tryAcquire()
             let first = Task { try await bulkhead.run {} }
             await recorder.waitForEvents(1)
             let second = Task { try await bulkhead.run {} }
@@ -105,7 +105,7 @@ import Testing
     @Test("a call that waited as long as it may is rejected, and leaves the queue")
     func maxWait() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(2))
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let queued = Task { try await bulkhead.run { try await operation(1) } }
         await clock.waitForSleepers(1)
         clock.advance(by: .milliseconds(1999))
@@ -120,7 +120,7 @@ import Testing
     @Test("nobody waits in the queue past the call's deadline (P23)")
     func deadline() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(60))
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let pipeline = Pipeline {
             Timeout(limit: .seconds(3)); bulkhead
         }
@@ -136,7 +136,7 @@ import Testing
     @Test("a queued call that gets its permit in time leaves no alarm behind")
     func noAlarm() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(60))
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let queued = Task { try await bulkhead.run {} }
         await clock.waitForSleepers(1)
         inside.complete(.success)
@@ -155,7 +155,7 @@ import Testing
     func rejectedInside() async throws {
         let outer = bulkhead(limit: 1)
         let inner = Bulkhead("inner", limit: 1, timeBase: clock)
-        let inside = try inner.acquire()
+        let inside = try inner.tryAcquire()
         await #expect(throws: BulkheadFull.self) {
             try await Pipeline {
                 outer; inner
@@ -169,7 +169,7 @@ import Testing
     func observerAsks() async throws {
         let bulkhead = bulkhead(limit: 1)
         bulkhead.observers.add { _ in journal.note("\(bulkhead.inUse) in use") }
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         await #expect(throws: BulkheadFull.self) { try await bulkhead.run {} }
         #expect(journal.lines == ["1 in use"])
         inside.complete(.success)
@@ -178,7 +178,7 @@ import Testing
     @Test("observers hear who queues, who is rejected, and why")
     func events() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(1))
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let queued = Task { try await bulkhead.run {} }
         await clock.waitForSleepers(1)
         await #expect(throws: BulkheadFull.self) { try await bulkhead.run {} }

@@ -11,24 +11,24 @@ import Testing
     func rejectionsTellAWait() throws {
         let bulkhead = Bulkhead(limit: 2, timeBase: clock)
         func rejected() -> Duration? {
-            let error = #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+            let error = #expect(throws: BulkheadFull.self) { _ = try bulkhead.tryAcquire() }
             #expect(bulkhead.forecast().outcome == .isRejected(retryAfter: error?.retryAfter))
             return error?.retryAfter
         }
-        let first = try bulkhead.acquire()
-        let second = try bulkhead.acquire()
+        let first = try bulkhead.tryAcquire()
+        let second = try bulkhead.tryAcquire()
         // Nothing is known yet.
         #expect(rejected() == nil)
         clock.advance(by: .milliseconds(400))
         first.complete(.success)
-        let third = try bulkhead.acquire()
+        let third = try bulkhead.tryAcquire()
         #expect(rejected() == .milliseconds(400))
         #expect(bulkhead.status.estimatedWait == nil)
         clock.advance(by: .milliseconds(1200))
         second.complete(.success)
         third.complete(.success)
-        let fourth = try bulkhead.acquire()
-        let fifth = try bulkhead.acquire()
+        let fourth = try bulkhead.tryAcquire()
+        let fifth = try bulkhead.tryAcquire()
         #expect(rejected() == .milliseconds(500))
         fourth.complete(.success)
         fifth.complete(.success)
@@ -38,8 +38,8 @@ import Testing
     func predictsNothing() throws {
         let bulkhead = Bulkhead(limit: 1, predictsWait: false, timeBase: clock)
         for _ in 0..<2 {
-            let call = try bulkhead.acquire()
-            let error = #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+            let call = try bulkhead.tryAcquire()
+            let error = #expect(throws: BulkheadFull.self) { _ = try bulkhead.tryAcquire() }
             #expect(error?.retryAfter == nil)
             clock.advance(by: .seconds(1))
             call.complete(.success)
@@ -50,8 +50,8 @@ import Testing
     func hungCall(wasBusy: Bool) throws {
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         func told(after time: Duration) throws -> Duration? {
-            let permit = try bulkhead.acquire()
-            let error = #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+            let permit = try bulkhead.tryAcquire()
+            let error = #expect(throws: BulkheadFull.self) { _ = try bulkhead.tryAcquire() }
             clock.advance(by: time)
             permit.complete(.success)
             return error?.retryAfter

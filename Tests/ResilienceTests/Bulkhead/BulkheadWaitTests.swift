@@ -1,5 +1,6 @@
 import ResilienceTesting
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -52,7 +53,7 @@ import Testing
         let bulkhead = bulkhead()
         let core = PipelineCore.bare(on: clock)
         var call = PolicyCall(core)
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         var slot = PolicySlot()
         let parked = try park(&call, &slot)
         #expect(parked.waiter != nil)
@@ -84,7 +85,7 @@ import Testing
         #expect(bulkhead.status.estimatedWait == .seconds(10))
         stays.leave(1)
         #expect(bulkhead.status.estimatedWait == nil)
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         let queues = stays.queues(RunOptions())
         #expect(queues)
         clock.advance(by: .seconds(7))
@@ -95,7 +96,7 @@ import Testing
     @Test("a wait of zero is none: with room in the queue too the call is rejected at once, and no alarm is set")
     func zero() async throws {
         let bulkhead = bulkhead(maxWait: .zero)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .turnTooLate)) { try await bulkhead.run {} }
         #expect(bulkhead.queued == 0 && clock.sleepers.isEmpty)
         inside.complete(.success)
@@ -107,9 +108,9 @@ import Testing
         let bulkhead = bulkhead()
         let passed = RunOptions(deadline: clock.now)
         await #expect(throws: DeadlinePassed.self) { try await bulkhead.run(options: passed) {} }
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .turnTooLate)) {
-            try await bulkhead.acquireWaiting(options: passed).complete(.success)
+            try await bulkhead.acquire(options: passed).complete(.success)
         }
         inside.complete(.success)
     }
@@ -120,7 +121,7 @@ import Testing
     func endless(maxWait: Duration?) async throws {
         let bulkhead = bulkhead(maxWait: maxWait)
         #expect(bulkhead.description == "bulkhead: 1 at a time, 100 queued")
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         let queued = Task { try await bulkhead.run { try await operation(1) } }
         await recorder.waitForEvents(1)
         #expect(clock.sleepers.isEmpty)
@@ -135,13 +136,13 @@ import Testing
     func noClock() throws {
         let counting = CountingClock()
         let bulkhead = Bulkhead(limit: 1, timeBase: counting)
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         #expect(counting.readings.load(ordering: .relaxed) == 0)
-        for _ in 0..<3 { #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() } }
+        for _ in 0..<3 { #expect(throws: BulkheadFull.self) { _ = try bulkhead.tryAcquire() } }
         #expect(counting.readings.load(ordering: .relaxed) == 1)
         // Now it is known how long it took until a permit came back.
         inside.complete(.success)
-        try bulkhead.acquire().complete(.success)
+        try bulkhead.tryAcquire().complete(.success)
         #expect(counting.readings.load(ordering: .relaxed) == 2)
     }
 

@@ -331,11 +331,11 @@ import Testing
         let chaos = chaos(script: [
             .delay(.seconds(1)), .fault(.permanent, after: .seconds(1)), .cancellation(), .lostAnswer(), nil,
         ])
-        try chaos.acquire().complete(.success)
-        #expect(throws: InjectedFault(policy: "chaos", verdict: .permanent)) { _ = try chaos.acquire() }
-        #expect(throws: CancellationError.self) { _ = try chaos.acquire() }
-        try chaos.acquire().complete(.success)
-        do { _ = try chaos.acquire() }
+        try chaos.tryAcquire().complete(.success)
+        #expect(throws: InjectedFault(policy: "chaos", verdict: .permanent)) { _ = try chaos.tryAcquire() }
+        #expect(throws: CancellationError.self) { _ = try chaos.tryAcquire() }
+        try chaos.tryAcquire().complete(.success)
+        do { _ = try chaos.tryAcquire() }
         // Whoever reports the end has the answer.
         #expect(chaos.status.lostAnswers == 0 && chaos.status.scriptLeft == 0)
     }

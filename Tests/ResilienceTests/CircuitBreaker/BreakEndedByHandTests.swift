@@ -17,12 +17,12 @@ import Testing
 
     @Test("a break ended by hand lets the next call probe at once, and does not close the circuit")
     func probes() throws {
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         clock.advance(by: .seconds(1))
         #expect(breaker.endBreak())
         #expect(breaker.state == .halfOpen && breaker.status.isAllowed)
-        let probe = try breaker.acquire()
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        let probe = try breaker.tryAcquire()
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         probe.complete(.success)
         #expect(breaker.state == .closed)
         #expect(
@@ -35,19 +35,19 @@ import Testing
 
     @Test("if that probe fails, the next break is as long as it would have been after this one")
     func growth() throws {
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         breaker.endBreak()
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         #expect(breaker.status.timeRemaining == .seconds(60))
     }
 
     @Test("a probe that hangs is replaced: the next call probes, and the old one decides nothing")
     func hangingProbe() throws {
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         clock.advance(by: .seconds(30))
-        let hangs = try breaker.acquire()
+        let hangs = try breaker.tryAcquire()
         #expect(breaker.endBreak())
-        let next = try breaker.acquire()
+        let next = try breaker.tryAcquire()
         hangs.complete(.transient)
         #expect(breaker.state == .halfOpen)
         next.complete(.success)
@@ -56,7 +56,7 @@ import Testing
 
     @Test("where no call is kept out nothing changes: calls in flight still count")
     func closed() throws {
-        let call = try breaker.acquire()
+        let call = try breaker.tryAcquire()
         #expect(!breaker.endBreak())
         call.complete(.transient)
         #expect(breaker.state == .open)
@@ -65,7 +65,7 @@ import Testing
             timeBase: clock)
         ramping.trip()
         clock.advance(by: .seconds(5))
-        try ramping.acquire().complete(.success)
+        try ramping.tryAcquire().complete(.success)
         #expect(ramping.state == .halfOpen && !ramping.endBreak())
     }
 
@@ -82,9 +82,9 @@ import Testing
         let gate = CircuitBreaker(
             circuit: BackoffGate(tripping: .consecutiveThrottles(1)), timeBase: clock,
             observers: PolicyObservers(recorder))
-        try gate.acquire().complete(.throttled)
+        try gate.tryAcquire().complete(.throttled)
         #expect(gate.endBreak() && gate.state == .closed && !gate.endBreak())
-        try gate.acquire().complete(.throttled)
+        try gate.tryAcquire().complete(.throttled)
         #expect(gate.status.timeRemaining == .seconds(60))
         #expect(recorder.count { $0 == CircuitBreaker.Event.breakEndedByHand(.closed) } == 1)
     }
@@ -92,7 +92,7 @@ import Testing
     @Test("a machine of one's own that can't do it says so")
     func plain() throws {
         let breaker = CircuitBreaker(circuit: PlainCircuit(), timeBase: clock)
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         #expect(!breaker.endBreak() && breaker.state == .open)
     }
 
@@ -124,7 +124,7 @@ import Testing
                 timeBase: clock)
             breaker.trip(for: .seconds(1))
             clock.advance(by: .seconds(1))
-            let hangs = try breaker.acquire()
+            let hangs = try breaker.tryAcquire()
             let waiting = Task(executorPreference: clock.taskExecutor) { try await breaker.run { 7 } }
             await clock.runUntilIdle()
             let start = clock.now

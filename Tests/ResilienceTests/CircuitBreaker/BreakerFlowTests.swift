@@ -13,7 +13,7 @@ import Testing
 
     private let retry = Retry(maxRetries: 2, backoff: .none)
 
-    private func trip() { for _ in 0..<3 { try? breaker.acquire().complete(.transient) } }
+    private func trip() { for _ in 0..<3 { try? breaker.tryAcquire().complete(.transient) } }
 
     @Test("with the breaker outside the retry, an exhausted retry counts as one failure (A8)")
     func outside() async {
@@ -133,7 +133,7 @@ import Testing
         }
         trip()
         clock.advance(by: .seconds(60))
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         await #expect(throws: ThrottleExceeded.self) { try await pipeline.run {} }
         #expect(breaker.state == .halfOpen)
         clock.advance(by: .seconds(60))

@@ -67,7 +67,7 @@ private final class Envelope: Sendable {
         }
         breaker.reset()
         #expect(breaker.status.timeless == CircuitBreakerStatus(state: .closed, failureCount: 0, failureLimit: 5))
-        #expect((try? breaker.acquire().complete(.transient)) != nil)
+        #expect((try? breaker.tryAcquire().complete(.transient)) != nil)
         #expect(breaker.status.failureCount == 1)
     }
 
@@ -77,7 +77,7 @@ private final class Envelope: Sendable {
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<500 {
                 group.addTask {
-                    guard let permit = try? breaker.acquire() else { return }
+                    guard let permit = try? breaker.tryAcquire() else { return }
                     let envelope = Envelope(permit)
                     await Task.detached { envelope.open()?.complete(.transient) }.value
                 }
@@ -90,14 +90,14 @@ private final class Envelope: Sendable {
     func threads() async throws {
         let breaker = CircuitBreaker(tripping: .failureRatio(1, over: .time(.seconds(10))), timeBase: clock)
         // So that the ratio is never met, whoever comes first.
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {
-                group.addTask { for _ in 0..<5_000 { try? breaker.acquire().complete(.success) } }
+                group.addTask { for _ in 0..<5_000 { try? breaker.tryAcquire().complete(.success) } }
                 group.addTask {
                     for _ in 0..<500 {
                         _ = breaker.status
-                        try? breaker.acquire().complete(.transient)
+                        try? breaker.tryAcquire().complete(.transient)
                     }
                 }
             }

@@ -12,7 +12,7 @@ import Testing
             "activities", tripping: .consecutiveFailures(2), timeBase: clock, observers: PolicyObservers(recorder))
     }
 
-    private func end(_ verdict: Verdict) { try? breaker.acquire().complete(verdict) }
+    private func end(_ verdict: Verdict) { try? breaker.tryAcquire().complete(verdict) }
 
     private var lines: [String] { recorder.events.map { "\($0)" } }
 
@@ -68,7 +68,7 @@ import Testing
         let breaker = CircuitBreaker(
             tripping: .failures(3, over: .calls(3)), timeBase: clock, observers: PolicyObservers(recorder))
         for verdict in [Verdict.transient, .success, .success, .transient, .transient] {
-            try breaker.acquire().complete(verdict)
+            try breaker.tryAcquire().complete(verdict)
         }
         let failures = recorder.events(of: CircuitBreaker.Event.self).filter { $0.kind == "failure" }
         #expect(failures == [.failure(1, of: 3), .failure(1, of: 3), .failure(2, of: 3)])
@@ -77,7 +77,7 @@ import Testing
     @Test("the line that opens says how many failures of how many it were, as the seed's does (A9)")
     func threshold() throws {
         let breaker = CircuitBreaker("/api/activities", timeBase: clock, observers: PolicyObservers(recorder))
-        for _ in 0..<5 { try breaker.acquire().complete(.transient) }
+        for _ in 0..<5 { try breaker.tryAcquire().complete(.transient) }
         #expect(
             lines.suffix(2) == [
                 "[/api/activities] failure 5/5", "[/api/activities] threshold reached (5/5) → open for 60 s",
@@ -89,10 +89,10 @@ import Testing
         let breaker = CircuitBreaker(
             tripping: .slowCalls(0.5, longerThan: .seconds(1), over: .calls(4), minimumCalls: 2), timeBase: clock,
             observers: PolicyObservers(recorder))
-        let first = try breaker.acquire()
-        let second = try breaker.acquire()
+        let first = try breaker.tryAcquire()
+        let second = try breaker.tryAcquire()
         clock.advance(by: .seconds(3))
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         #expect(lines.dropLast().last == "[breaker] threshold reached (2) → open for 60 s")
         first.complete(.success)
         second.complete(.success)
@@ -102,9 +102,9 @@ import Testing
     func gate() throws {
         let breaker = CircuitBreaker(
             "sync", circuit: BackoffGate(), timeBase: clock, observers: PolicyObservers(recorder))
-        for _ in 0..<3 { try breaker.acquire().complete(.throttled) }
+        for _ in 0..<3 { try breaker.tryAcquire().complete(.throttled) }
         clock.advance(by: .seconds(30))
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         #expect(recorder.contains(inOrder: [CircuitBreaker.Event.opened(3, of: 3, for: .seconds(30)), .breakEnded]))
         #expect(recorder.count { $0 == CircuitBreaker.Event.halfOpened } == 0)
     }

@@ -8,7 +8,7 @@ extension Linearizability {
     @Suite(.heavy) struct CircuitBreakerLinearizabilityTests {
         private enum Input: Sendable {
             /// One thread has one call at a time.
-            case acquire(thread: Int, at: Int)
+            case tryAcquire(thread: Int, at: Int)
             case complete(thread: Int, Verdict, at: Int)
             case reset(keepingGrowth: Bool, at: Int)
             case endBreak(at: Int)
@@ -38,7 +38,7 @@ extension Linearizability {
 
             mutating func apply(_ input: Input) -> Answer {
                 switch input {
-                case .acquire(let thread, let now):
+                case .tryAcquire(let thread, let now):
                     switch circuit.value.admit(at: .second(Int64(now))) {
                     case .allow(let generation, let ticket, let began, _, _):
                         admissions[thread] = Admission(generation: generation, ticket: ticket, began: began)
@@ -81,7 +81,7 @@ extension Linearizability {
             let verdicts: [Verdict] = [
                 .success, .success, failure, failure, failure, .permanent, .cancelled, .rejected,
             ]
-            await ResilienceTests.expectLinearizable(Model(machine)) {
+            await TestSupport.expectLinearizable(Model(machine)) {
                 CircuitBreaker(circuit: machine, timeBase: ToldTime())
             } play: { breaker, thread, random, history in
                 var permit: PolicyPermit?
@@ -109,9 +109,9 @@ extension Linearizability {
                         case _ where permit != nil:
                             complete(at: now)
                         default:
-                            history.record(.acquire(thread: thread, at: now), onThread: thread) {
+                            history.record(.tryAcquire(thread: thread, at: now), onThread: thread) {
                                 do {
-                                    permit = try breaker.acquire()
+                                    permit = try breaker.tryAcquire()
                                     return .allowed
                                 } catch {
                                     return .rejected(retryAfter: (error as? CircuitOpen)?.retryAfter)

@@ -1,5 +1,6 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// The preset as it comes: the 5th failure in a row opens it, for 60 s, and one probe tests it.
@@ -23,8 +24,8 @@ import Testing
         #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(60))
         clock.advance(by: .seconds(60))
         #expect(breaker.state == .halfOpen)
-        let probe = try breaker.acquire()
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        let probe = try breaker.tryAcquire()
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         probe.complete(.success)
         #expect(breaker.state == .closed)
     }
@@ -90,7 +91,7 @@ import Testing
         clock.advance(by: .seconds(95))
         await fail(1)
         #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(60))
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
     }
 
     @Test(
@@ -113,14 +114,14 @@ import Testing
         await fail(5)
         clock.advance(by: .seconds(60))
         for _ in 0..<10 { #expect(breaker.status.isAllowed && breaker.state == .halfOpen) }
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         probe.complete(.transient)
         #expect(breaker.state == .open)
     }
 
     @Test("a reset closes it at once with nothing counted, and what was under way no longer counts")
     func reset() async throws {
-        let early = try breaker.acquire()
+        let early = try breaker.tryAcquire()
         await fail(5)
         breaker.reset()
         #expect(breaker.status.timeless == CircuitBreakerStatus(state: .closed, failureCount: 0, failureLimit: 5))
@@ -130,24 +131,24 @@ import Testing
 
     @Test("by hand, admission is asked for, the work is done elsewhere, and its end is recorded (A7)")
     func byHand() throws {
-        for _ in 0..<5 { try breaker.acquire().complete(.transient) }
-        let rejection = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        for _ in 0..<5 { try breaker.tryAcquire().complete(.transient) }
+        let rejection = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         #expect(rejection?.retryAfter == .seconds(60))
         clock.advance(by: .seconds(60))
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         #expect(breaker.state == .closed)
     }
 
     @Test(
         "a permit dropped without a report counts as cancelled: not against the endpoint, and a probe's place is free")
     func dropped() throws {
-        do { _ = try breaker.acquire() }
+        do { _ = try breaker.tryAcquire() }
         #expect(breaker.status.failureCount == 0)
-        for _ in 0..<5 { try breaker.acquire().complete(.transient) }
+        for _ in 0..<5 { try breaker.tryAcquire().complete(.transient) }
         clock.advance(by: .seconds(60))
-        do { _ = try breaker.acquire() }
+        do { _ = try breaker.tryAcquire() }
         #expect(breaker.state == .halfOpen)
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         #expect(breaker.state == .closed)
     }
 
@@ -157,7 +158,7 @@ import Testing
             (.transient, 1), (.uncertain, 1), (.permanent, 0), (.throttled, 0), (.rejected, 0), (.cancelled, 0),
         ] as [(Verdict, Int)])
     func verdicts(verdict: Verdict, count: Int) throws {
-        try breaker.acquire().complete(verdict)
+        try breaker.tryAcquire().complete(verdict)
         #expect(breaker.status.failureCount == count)
     }
 

@@ -14,7 +14,7 @@ import Testing
     }
 
     private func end(_ breaker: CircuitBreaker, _ verdicts: Verdict...) {
-        for verdict in verdicts { try? breaker.acquire().complete(verdict) }
+        for verdict in verdicts { try? breaker.tryAcquire().complete(verdict) }
     }
 
     /// As after a restart: another breaker, on a clock with another zero, from what was stored.
@@ -50,11 +50,11 @@ import Testing
         let before = breaker(clock)
         end(before, .transient, .transient)
         clock.advance(by: .seconds(60))
-        let probe = try before.acquire()
+        let probe = try before.tryAcquire()
         let (after, _) = try restored(before.snapshot(wallClock: 1_000_000))
         #expect(after.state == .halfOpen && after.inner.withLock { $0.circuit.machine.state } == .open)
-        let next = try after.acquire()
-        #expect(throws: CircuitOpen.self) { _ = try after.acquire() }
+        let next = try after.tryAcquire()
+        #expect(throws: CircuitOpen.self) { _ = try after.tryAcquire() }
         next.complete(.transient)
         #expect(after.state == .open)
         probe.complete(.success)
@@ -155,7 +155,7 @@ import Testing
     func underWay() throws {
         let breaker = breaker(clock)
         end(breaker, .transient)
-        let permit = try breaker.acquire()
+        let permit = try breaker.tryAcquire()
         try breaker.restore(try #require(breaker.snapshot(wallClock: 0)), wallClock: 0)
         permit.complete(.transient)
         #expect(breaker.status.failureCount == 1 && breaker.state == .closed)
@@ -224,7 +224,7 @@ import Testing
     let clock = ManualClock()
 
     private func end(_ breaker: CircuitBreaker, _ verdicts: Verdict...) {
-        for verdict in verdicts { try? breaker.acquire().complete(verdict) }
+        for verdict in verdicts { try? breaker.tryAcquire().complete(verdict) }
     }
 
     @Test("new settings take effect while the state, the time remaining and the growth go on (P24)")
@@ -244,7 +244,7 @@ import Testing
     func counts() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(5), timeBase: clock)
         end(breaker, .transient, .transient)
-        let permit = try breaker.acquire()
+        let permit = try breaker.tryAcquire()
         #expect(breaker.reconfigure(tripping: .consecutiveFailures(3)))
         #expect(breaker.status.failureCount == 2 && breaker.state == .closed)
         permit.complete(.transient)
@@ -266,7 +266,7 @@ import Testing
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         end(breaker, .transient)
         clock.advance(by: .seconds(60))
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         #expect(breaker.reconfigure(tripping: .consecutiveFailures(2)))
         probe.complete(.success)
         #expect(breaker.inner.withLock { $0.circuit.machine.state } == .open)
@@ -317,8 +317,8 @@ import Testing
     func otherCircuit() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         end(breaker, .transient, .transient)
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         #expect(breaker.reconfigure(circuit: PlainCircuit()))
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
     }
 }

@@ -15,7 +15,7 @@ import Testing
             circuit: ThreeStateCircuit(
                 tripping: .consecutiveFailures(1), probeLease: .seconds(20), excess: .waits(upTo: .seconds(5))),
             timeBase: clock, observers: PolicyObservers(recorder))
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         clock.advance(by: .seconds(60))
     }
 
@@ -34,7 +34,7 @@ import Testing
 
     @Test("all who wait get through when the probe succeeds")
     func success() async throws {
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         let callers = await callers(3)
         probe.complete(.success)
         for (number, caller) in callers.enumerated() { #expect(try await caller.value == number) }
@@ -43,7 +43,7 @@ import Testing
 
     @Test("10 000 may wait at the same time; the next is rejected, until one of them gives up")
     func cap() throws {
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         var call = PolicyCall(breaker.ownCore)
         var slots = Array(repeating: PolicySlot(), count: 10_001)
         func waits(_ number: Int) -> Bool {
@@ -63,7 +63,7 @@ import Testing
 
     @Test("all who wait are rejected when the probe fails, with the new break's length")
     func failure() async throws {
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         let callers = await callers(3)
         probe.complete(.transient)
         for caller in callers {
@@ -74,7 +74,7 @@ import Testing
 
     @Test("when a probe says nothing one who waits takes its place, and the others wait on")
     func cancelledProbe() async throws {
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         let callers = await callers(3)
         probe.complete(.cancelled)
         for (number, caller) in callers.enumerated() { #expect(try await caller.value == number) }
@@ -84,7 +84,7 @@ import Testing
 
     @Test("nobody waits longer than allowed, not even by asking again")
     func tooLong() async throws {
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         let callers = await callers(1)
         clock.advance(by: .milliseconds(4999))
         clock.advance(by: .milliseconds(1))
@@ -95,7 +95,7 @@ import Testing
 
     @Test("nobody waits past the call's deadline")
     func deadline() async throws {
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         let callers = await callers(1, deadline: clock.now + .seconds(2))
         clock.advance(by: .seconds(2))
         await #expect(throws: DeadlinePassed.self) { try await callers[0].value }
@@ -107,7 +107,7 @@ import Testing
 
     @Test("one who is cancelled while waiting leaves at once, and nothing of it behind")
     func cancelled() async throws {
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         let callers = await callers(2)
         callers[0].cancel()
         await #expect(throws: CancellationError.self) { try await callers[0].value }
@@ -118,15 +118,15 @@ import Testing
 
     @Test("by hand nobody waits: asked without waiting, it says that it would have")
     func byHand() throws {
-        let probe = try breaker.acquire()
-        #expect(throws: WouldWait.self) { _ = try breaker.acquire() }
+        let probe = try breaker.tryAcquire()
+        #expect(throws: WouldWait.self) { _ = try breaker.tryAcquire() }
         #expect(breaker.inner.withLock { $0.extras?.line.isEmpty != false })
         probe.complete(.success)
     }
 
     @Test("those who wait go at once when the breaker is disabled")
     func disabled() async throws {
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         let waiting = await callers(2)
         breaker.setMode(.disabled)
         for (number, caller) in waiting.enumerated() { #expect(try await caller.value == number) }
@@ -135,14 +135,14 @@ import Testing
 
     @Test("a reset, and a mode set by hand, let those who wait go on")
     func byHandChange() async throws {
-        var probe = try breaker.acquire()
+        var probe = try breaker.tryAcquire()
         let waiting = await callers(1)
         breaker.reset()
         #expect(try await waiting[0].value == 0)
         probe.complete(.success)
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         clock.advance(by: .seconds(60))
-        probe = try breaker.acquire()
+        probe = try breaker.tryAcquire()
         let task = Task { [breaker] in try await breaker.run { 7 } }
         await clock.waitForSleepers(1)
         breaker.setMode(.isolated)

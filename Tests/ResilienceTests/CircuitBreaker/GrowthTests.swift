@@ -9,7 +9,7 @@ import Testing
     private func tripped() throws -> CircuitBreaker {
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(30)), timeBase: clock)
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         return breaker
     }
 
@@ -18,7 +18,7 @@ import Testing
         let breaker = try tripped()
         breaker.reset(keepingGrowth: true)
         #expect(!breaker.isAtRest)
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         #expect(breaker.status.timeRemaining == .seconds(60))
     }
 
@@ -26,10 +26,10 @@ import Testing
     func forgotten() throws {
         let breaker = try tripped()
         breaker.reset()
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         #expect(breaker.status.timeRemaining == .seconds(30))
         breaker.reset(keepingGrowth: true)
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         #expect(breaker.isAtRest)
     }
 }

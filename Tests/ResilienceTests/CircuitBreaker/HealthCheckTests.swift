@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -23,7 +24,7 @@ import Testing
     func success() throws {
         try clock.run { [self] in
             let breaker = breaker()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.milliseconds(59_999))
             #expect(check.callCount == 0 && !breaker.status.isAllowed)
             await sleep(.milliseconds(1))
@@ -38,7 +39,7 @@ import Testing
         try clock.run { [self] in
             let breaker = breaker()
             check.hold()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(61))
             breaker.setMode(.isolated)
             breaker.setMode(.automatic)
@@ -84,11 +85,11 @@ import Testing
         try clock.run { [self] in
             let breaker = breaker()
             check.hold()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(61))
             #expect(check.callCount == 1)
             #expect(!breaker.status.isAllowed && breaker.state == .halfOpen)
-            let error = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+            let error = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
             #expect(error?.reason == .probing)
             check.release()
             await clock.runUntilIdle()
@@ -101,7 +102,7 @@ import Testing
         try clock.run { [self] in
             let breaker = breaker()
             check.enqueue(.failure(Outage()))
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(61))
             #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(119))
             await sleep(.seconds(120))
@@ -114,7 +115,7 @@ import Testing
         try clock.run { [self] in
             let breaker = breaker()
             check.hold()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(71))
             #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(119))
             check.release()
@@ -130,7 +131,7 @@ import Testing
     func several() throws {
         try clock.run { [self] in
             let breaker = breaker(closing: .successes(3))
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(61))
             #expect(check.callCount == 3 && breaker.state == .closed)
         }
@@ -140,12 +141,12 @@ import Testing
     func ramp() throws {
         try clock.run { [self] in
             let breaker = breaker(ramp: .seconds(10))
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(69))
             #expect(breaker.state == .halfOpen && breaker.status.isAllowed)
-            #expect((0..<10).count { _ in (try? breaker.acquire().complete(.success)) != nil } == 9)
+            #expect((0..<10).count { _ in (try? breaker.tryAcquire().complete(.success)) != nil } == 9)
             await sleep(.seconds(1))
-            try breaker.acquire().complete(.success)
+            try breaker.tryAcquire().complete(.success)
             #expect(breaker.state == .closed && check.callCount == 1)
         }
     }
@@ -154,14 +155,14 @@ import Testing
     func byHand() throws {
         try clock.run { [self] in
             let breaker = breaker()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             breaker.setMode(.isolated)
             await sleep(.seconds(100))
             #expect(check.callCount == 0)
             breaker.setMode(.automatic)
             await sleep(.milliseconds(1))
             #expect(check.callCount == 1 && breaker.state == .closed)
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             breaker.reset()
             await sleep(.seconds(100))
             #expect(check.callCount == 1 && breaker.state == .closed)
@@ -172,7 +173,7 @@ import Testing
     func restart() throws {
         try clock.run { [self] in
             let before = breaker()
-            try before.acquire().complete(.transient)
+            try before.tryAcquire().complete(.transient)
             let snapshot = try #require(before.snapshot(wallClock: 0))
             before.reset()
             let after = breaker()
@@ -190,7 +191,7 @@ import Testing
     func restoredWhileOpen(seconds: Int) throws {
         try clock.run { [self] in
             let breaker = breaker()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             var memory = try #require(breaker.snapshot(wallClock: 0)).memory
             memory.remaining = .seconds(seconds + 1)
             try breaker.restore(CircuitSnapshot(memory: memory, takenAt: 0), wallClock: 1_000)
@@ -210,7 +211,7 @@ import Testing
         try clock.run { [self] in
             let breaker = breaker()
             check.hold()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(61))
             let snapshot = try #require(breaker.snapshot())
             breaker.setMode(.disabled)
@@ -228,7 +229,7 @@ import Testing
         weak var weakly: CircuitBreaker?
         do {
             let breaker = breaker()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             weakly = breaker
         }
         #expect(weakly == nil)
@@ -241,7 +242,7 @@ import Testing
         let breaker = CircuitBreaker(
             circuit: BackoffGate(tripping: .consecutiveThrottles(1), openFor: .seconds(30)),
             healthCheck: CircuitHealthCheck { [check] in try await check() }, timeBase: clock)
-        try breaker.acquire().complete(.throttled)
+        try breaker.tryAcquire().complete(.throttled)
         #expect(clock.sleepers == [clock.now + .seconds(30)])
         clock.advance(by: .seconds(31))
         #expect(clock.sleepers.isEmpty && breaker.status.isAllowed && check.callCount == 0)
@@ -266,7 +267,7 @@ import Testing
                 tripping: .consecutiveFailures(1),
                 healthCheck: CircuitHealthCheck { if !isWell { throw Outage() } }, timeBase: clock,
                 observers: PolicyObservers(recorder))
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             recorder.reset()
             await sleep(.seconds(61))
             let found: [CircuitBreaker.Event] = [.halfOpened, isWell ? .recovered : .reopened(for: .seconds(60))]
@@ -283,7 +284,7 @@ import Testing
                 timeBase: clock,
                 observers: PolicyObservers(recorder))
             check.enqueue(.failure(Outage()))
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(61))
             #expect(check.callCount == 1 && breaker.inner.withLock { $0.circuit.state } == .open)
             await sleep(.seconds(60))
@@ -306,7 +307,7 @@ import Testing
                     let wake = await PolicyWaiter().wait(until: .distantFuture, on: clock)
                     wasCancelled.withLock { $0 = wake == .cancelled }
                 }, timeBase: clock)
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(69))
             #expect(!wasCancelled.withLock { $0 })
             await sleep(.seconds(2))
@@ -323,7 +324,7 @@ import Testing
                     try await Task { try await check() }.value
                 }, timeBase: clock)
             check.hold()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(71))
             #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(59))
             // The second is under way when the first ends.
@@ -343,7 +344,7 @@ import Testing
         try clock.run { [self] in
             let breaker = breaker()
             check.hold()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             await sleep(.seconds(61))
             breaker.setMode(.isolated)
             check.release()
@@ -356,7 +357,7 @@ import Testing
     func backFromDisabled() throws {
         try clock.run { [self] in
             let breaker = breaker()
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             breaker.setMode(.disabled)
             await sleep(.seconds(100))
             #expect(check.callCount == 0 && breaker.state == .halfOpen)

@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -15,7 +16,7 @@ import Testing
     }
 
     private func end(_ verdict: Verdict, times: Int = 1) {
-        for _ in 0..<times { try? breaker.acquire().complete(verdict) }
+        for _ in 0..<times { try? breaker.tryAcquire().complete(verdict) }
     }
 
     @Test("isolated, it rejects everybody, and no time that passes undoes it (P11)")
@@ -23,7 +24,7 @@ import Testing
         breaker.setMode(.isolated)
         for _ in 0..<3 {
             #expect(throws: CircuitOpen(policy: "breaker", reason: .isolated, retryAfter: nil)) {
-                _ = try breaker.acquire()
+                _ = try breaker.tryAcquire()
             }
             #expect(breaker.status.timeless == CircuitBreakerStatus(state: .open, failureCount: 0, mode: .isolated))
             clock.advance(by: .seconds(1_000_000))
@@ -38,13 +39,13 @@ import Testing
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), probes: 1), timeBase: clock)
         breaker.trip()
         clock.advance(by: .seconds(60))
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         #expect(!breaker.status.isAllowed)
         breaker.setMode(mode)
         breaker.setMode(.automatic)
         #expect(breaker.state == .halfOpen && breaker.status.isAllowed)
         probe.complete(.transient)
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         #expect(breaker.state == .closed)
     }
 
@@ -109,24 +110,24 @@ import Testing
     func isolatedWhileOpen() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let open = CircuitOpen(policy: "breaker", reason: .open, retryAfter: .seconds(60))
-        try breaker.acquire().complete(.transient)
-        #expect(throws: open) { _ = try breaker.acquire() }
+        try breaker.tryAcquire().complete(.transient)
+        #expect(throws: open) { _ = try breaker.tryAcquire() }
         breaker.setMode(.isolated)
         #expect(throws: CircuitOpen(policy: "breaker", reason: .isolated, retryAfter: nil)) {
-            _ = try breaker.acquire()
+            _ = try breaker.tryAcquire()
         }
         breaker.setMode(.automatic)
-        #expect(throws: open) { _ = try breaker.acquire() }
+        #expect(throws: open) { _ = try breaker.tryAcquire() }
     }
 
     @Test("who is rejected is told of the new break, not of the old, after whatever was done by hand")
     func otherBreak() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         func advice() -> Duration? {
-            do { _ = try breaker.acquire() } catch { return (error as? any Rejection)?.retryAfter }
+            do { _ = try breaker.tryAcquire() } catch { return (error as? any Rejection)?.retryAfter }
             return nil
         }
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         let snapshot = try #require(breaker.snapshot(wallClock: 0))
         #expect(advice() == .seconds(60))
         breaker.trip(for: .seconds(10))
@@ -141,8 +142,8 @@ import Testing
         "no late result undoes an isolation, a success as little as a failure (P11)",
         arguments: [Verdict.success, .transient])
     func lateResults(verdict: Verdict) throws {
-        let first = try breaker.acquire()
-        let second = try breaker.acquire()
+        let first = try breaker.tryAcquire()
+        let second = try breaker.tryAcquire()
         breaker.setMode(.isolated)
         first.complete(verdict)
         #expect(breaker.mode == .isolated && !breaker.status.isAllowed)
@@ -156,7 +157,7 @@ import Testing
     func probeAndReset() throws {
         end(.transient, times: 2)
         clock.advance(by: .seconds(60))
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         breaker.setMode(.isolated)
         probe.complete(.success)
         breaker.reset()
@@ -209,12 +210,12 @@ import Testing
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(1))),
             timeBase: clock)
-        try? breaker.acquire().complete(.transient)
+        try? breaker.tryAcquire().complete(.transient)
         breaker.setMode(.observing)
         #expect(breaker.status.isAllowed)
         breaker.setMode(.automatic)
         #expect(breaker.state == .closed)
-        try? breaker.acquire().complete(.transient)
+        try? breaker.tryAcquire().complete(.transient)
         #expect(breaker.status.timeRemaining == .seconds(2))
     }
 

@@ -104,14 +104,14 @@ import Testing
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(5), closing: .successes(3, of: 5)),
             timeBase: clock, observers: PolicyObservers(recorder))
-        for _ in 0..<5 { try breaker.acquire().complete(.transient) }
+        for _ in 0..<5 { try breaker.tryAcquire().complete(.transient) }
         #expect(breaker.status.failureCount == 5 && breaker.status.failureLimit == 5)
         clock.advance(by: .seconds(60))
         #expect(breaker.status.failureCount == 0 && breaker.status.failureLimit == 3 && breaker.status.callCount == 0)
         recorder.reset()
-        for verdict in [Verdict.transient, .success, .transient] { try breaker.acquire().complete(verdict) }
+        for verdict in [Verdict.transient, .success, .transient] { try breaker.tryAcquire().complete(verdict) }
         #expect(breaker.status.failureCount == 2 && breaker.status.callCount == 3)
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         #expect(breaker.status.failureCount == 5 && breaker.state == .open)
         let events = recorder.events().filter { (event: CircuitBreaker.Event) in event != .allowed(.halfOpen) }
         #expect(

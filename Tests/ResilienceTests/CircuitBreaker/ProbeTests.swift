@@ -1,4 +1,5 @@
 import Resilience
+import TestSupport
 import Testing
 
 /// A circuit that has just become half-open at second 60, its first probe admitted with ticket 1.

@@ -10,7 +10,7 @@ import Testing
     init() { breaker = CircuitBreaker("sync", circuit: BackoffGate(), timeBase: clock) }
 
     private func end(_ verdicts: Verdict...) throws {
-        for verdict in verdicts { try breaker.acquire().complete(verdict) }
+        for verdict in verdicts { try breaker.tryAcquire().complete(verdict) }
     }
 
     @Test("only 429s count: three in a row trip it (B1)")
@@ -92,7 +92,7 @@ import Testing
 
     @Test("a 429 of a call admitted before the trip does not prolong the backoff")
     func late() throws {
-        let early = try breaker.acquire()
+        let early = try breaker.tryAcquire()
         try end(.throttled, .throttled, .throttled)
         clock.advance(by: .seconds(10))
         early.complete(.throttled)
@@ -101,7 +101,7 @@ import Testing
 
     @Test("a late success does not open it before its time")
     func lateSuccess() throws {
-        let early = try breaker.acquire()
+        let early = try breaker.tryAcquire()
         try end(.throttled, .throttled, .throttled)
         early.complete(.success)
         #expect(breaker.status.isTripped && breaker.status.failureCount == 3)

@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -8,14 +9,14 @@ import Testing
     let clock = ManualClock()
 
     private func wait(_ breaker: CircuitBreaker) -> Duration? {
-        let error = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        let error = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         #expect(error?.reason == .probing)
         #expect(breaker.forecast().outcome == .isRejected(retryAfter: error?.retryAfter))
         return error?.retryAfter
     }
 
     private func open(_ breaker: CircuitBreaker, for length: Duration = .seconds(5)) throws {
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         clock.advance(by: length)
     }
 
@@ -23,7 +24,7 @@ import Testing
     func lease() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(5), timeBase: clock)
         try open(breaker)
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         #expect(wait(breaker) == .seconds(1))
         clock.advance(by: .milliseconds(300))
         #expect(wait(breaker) == .milliseconds(700))
@@ -39,21 +40,21 @@ import Testing
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(1), openFor: .exponential(from: .milliseconds(400)), timeBase: clock)
         try open(breaker, for: .milliseconds(400))
-        var probe = try breaker.acquire()
+        var probe = try breaker.tryAcquire()
         #expect(wait(breaker) == .milliseconds(400))
         clock.advance(by: .milliseconds(50))
         probe.complete(.transient)
         clock.advance(by: .milliseconds(800))
-        probe = try breaker.acquire()
+        probe = try breaker.tryAcquire()
         #expect(wait(breaker) == .milliseconds(50))
         // One whose end says nothing says nothing of the time either.
         clock.advance(by: .milliseconds(20))
         probe.complete(.cancelled)
-        probe = try breaker.acquire()
+        probe = try breaker.tryAcquire()
         #expect(wait(breaker) == .milliseconds(50))
         probe.complete(.transient)
         clock.advance(by: .seconds(2))
-        probe = try breaker.acquire()
+        probe = try breaker.tryAcquire()
         #expect(wait(breaker) == .milliseconds(1))
         probe.complete(.success)
     }
@@ -64,7 +65,7 @@ import Testing
             tripping: .consecutiveFailures(1), openFor: .seconds(5), probeLease: .milliseconds(10))
         let breaker = CircuitBreaker(circuit: machine, timeBase: clock)
         try open(breaker)
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         #expect(wait(breaker) == .milliseconds(10))
         probe.complete(.success)
     }
@@ -73,7 +74,7 @@ import Testing
     func oneError() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(5), timeBase: clock)
         try open(breaker)
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         let until = (0..<10).map { _ in
             clock.advance(by: .milliseconds(50))
             return wait(breaker).map { clock.now + $0 }
@@ -91,10 +92,10 @@ import Testing
             let breaker = CircuitBreaker(
                 tripping: .consecutiveFailures(1), openFor: .seconds(5),
                 healthCheck: CircuitHealthCheck { try await check() }, timeBase: clock)
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             clock.advance(by: .seconds(5))
             await clock.runUntilIdle()
-            let error = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+            let error = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
             #expect(error?.retryAfter == .seconds(1) && check.callCount == 1)
             check.release()
             await clock.runUntilIdle()
@@ -102,9 +103,9 @@ import Testing
             let machine = ThreeStateCircuit(
                 tripping: .consecutiveFailures(1), openFor: .seconds(5), excess: .waits(upTo: .milliseconds(1_700)))
             let waits = CircuitBreaker(circuit: machine, timeBase: clock)
-            try waits.acquire().complete(.transient)
+            try waits.tryAcquire().complete(.transient)
             clock.advance(by: .seconds(5))
-            let probe = try waits.acquire()
+            let probe = try waits.tryAcquire()
             let late = await #expect(throws: CircuitOpen.self) { try await waits.run {} }
             #expect(late?.retryAfter == .milliseconds(300))
             probe.complete(.success)

@@ -8,7 +8,7 @@ import Testing
     let clock = ManualClock()
 
     private func end(_ breaker: CircuitBreaker, _ verdict: Verdict, times: Int = 1) throws {
-        for _ in 0..<times { try breaker.acquire().complete(verdict) }
+        for _ in 0..<times { try breaker.tryAcquire().complete(verdict) }
     }
 
     @Test("successes counted beside the lock count before the failure that comes after them")
@@ -45,7 +45,7 @@ import Testing
     @Test("a success of a call admitted before a trip or a reset is not counted after it")
     func late() throws {
         let breaker = CircuitBreaker(tripping: .failures(1, over: .calls(9)), timeBase: clock)
-        let permit = try breaker.acquire()
+        let permit = try breaker.tryAcquire()
         try end(breaker, .transient)
         breaker.reset()
         permit.complete(.success)

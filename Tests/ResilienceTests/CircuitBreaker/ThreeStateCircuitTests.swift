@@ -1,4 +1,5 @@
 import Resilience
+import TestSupport
 import Testing
 
 /// Where a circuit that opens on the 2nd failure, for 60 s, can stand at second 100.

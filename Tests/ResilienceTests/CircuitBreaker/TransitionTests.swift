@@ -10,7 +10,7 @@ import Testing
 
     init() { breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock) }
 
-    private func end(_ verdict: Verdict) { try? breaker.acquire().complete(verdict) }
+    private func end(_ verdict: Verdict) { try? breaker.tryAcquire().complete(verdict) }
 
     @Test("a stream tells of every change of state, in order and with its time, and of nothing else (A11)")
     func stream() async {
@@ -54,9 +54,9 @@ import Testing
         let ramped = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(10)), timeBase: clock)
         var transitions = ramped.transitions().makeAsyncIterator()
-        try? ramped.acquire().complete(.transient)
+        try? ramped.tryAcquire().complete(.transient)
         clock.advance(by: .seconds(60))
-        try? ramped.acquire().complete(.success)
+        try? ramped.tryAcquire().complete(.success)
         clock.advance(by: .seconds(10))
         var states: [CircuitState?] = []
         for _ in 0..<3 { states.append(await transitions.next()?.to) }
@@ -126,7 +126,7 @@ import Testing
                 if Bool.random(using: &random) { for permits in held { permits.completeFirst(verdict) } }
                 let admitted = both.indices.map { place in
                     do {
-                        let permit = try both[place].acquire()
+                        let permit = try both[place].tryAcquire()
                         if held[place].isEmpty { held[place].add(permit) } else { permit.complete(verdict) }
                         return true
                     } catch {
@@ -189,7 +189,7 @@ import Testing
                     let stream = isWatched ? breaker.transitions() : nil
                     breaker.trip(for: .seconds(60))
                     clock.advance(by: .seconds(60))
-                    if hasProbe { try? breaker.acquire().complete(.success) }
+                    if hasProbe { try? breaker.tryAcquire().complete(.success) }
                     clock.advance(by: .seconds(40))
                     action.act(breaker)
                     let status = breaker.status
@@ -330,7 +330,7 @@ import Testing
             for _ in 0..<4 {
                 group.addTask { [breaker] in
                     for _ in 0..<500 {
-                        try? breaker.acquire().complete(.transient)
+                        try? breaker.tryAcquire().complete(.transient)
                         breaker.reset()
                     }
                 }
@@ -383,7 +383,7 @@ import Testing
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: base)
         let stream = breaker.transitions()
         base.meanwhile { [breaker] in breaker.trip(for: .seconds(5)) }
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         #expect(clock.sleepers == [clock.now + .seconds(5)])
         withExtendedLifetime(stream) {}
     }

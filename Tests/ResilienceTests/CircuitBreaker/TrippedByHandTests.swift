@@ -19,12 +19,12 @@ import Testing
     func trip() throws {
         #expect(breaker.trip())
         #expect(breaker.status.timeRemaining == .seconds(30))
-        #expect(throws: CircuitOpen(policy: "breaker", retryAfter: .seconds(30))) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen(policy: "breaker", retryAfter: .seconds(30))) { _ = try breaker.tryAcquire() }
         clock.advance(by: .seconds(30))
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         #expect(breaker.status.timeRemaining == .seconds(60))
         clock.advance(by: .seconds(60))
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         #expect(breaker.state == .closed)
         #expect(lines.first == "opened by hand for 30 s")
     }
@@ -52,11 +52,11 @@ import Testing
     @Test("a caller rejected before is told of the new time, and a probe under way decides nothing")
     func afterwards() throws {
         breaker.trip(for: .seconds(5))
-        _ = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        _ = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         breaker.trip(for: .seconds(50))
-        #expect(throws: CircuitOpen(policy: "breaker", retryAfter: .seconds(50))) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen(policy: "breaker", retryAfter: .seconds(50))) { _ = try breaker.tryAcquire() }
         clock.advance(by: .seconds(50))
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         breaker.trip(for: .seconds(7))
         probe.complete(.success)
         #expect(breaker.status.timeRemaining == .seconds(7))
@@ -81,7 +81,7 @@ import Testing
         #expect(gate.status.timeRemaining == .seconds(30))
         gate.trip(for: .seconds(3))
         clock.advance(by: .seconds(3))
-        for _ in 0..<3 { try gate.acquire().complete(.success) }
+        for _ in 0..<3 { try gate.tryAcquire().complete(.success) }
         #expect(gate.state == .closed)
     }
 
@@ -92,9 +92,9 @@ import Testing
             let breaker = CircuitBreaker(
                 circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), excess: .waits(upTo: .seconds(100))),
                 timeBase: clock)
-            try breaker.acquire().complete(.transient)
+            try breaker.tryAcquire().complete(.transient)
             clock.advance(by: .seconds(60))
-            let probe = try breaker.acquire()
+            let probe = try breaker.tryAcquire()
             let waiting = Task(executorPreference: clock.taskExecutor) { try await breaker.run {} }
             await clock.runUntilIdle()
             let start = clock.now

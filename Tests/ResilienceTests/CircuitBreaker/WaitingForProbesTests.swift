@@ -15,7 +15,7 @@ import Testing
             circuit: ThreeStateCircuit(
                 tripping: .consecutiveFailures(1), probeLease: .seconds(20), excess: .waits(upTo: .seconds(5))),
             timeBase: clock, observers: observers)
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         clock.advance(by: .seconds(60))
         return breaker
     }
@@ -36,7 +36,7 @@ import Testing
     @Test("a call that finds its place taken again waits on, for what is left of its time")
     func waitsOn() throws {
         let breaker = try halfOpen(PolicyObservers(recorder))
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         var (first, second) = (PolicySlot(), PolicySlot())
         let end = clock.now + .seconds(5)
         #expect(try enter(breaker, &first) == end && enter(breaker, &second) == end)
@@ -55,7 +55,7 @@ import Testing
     @Test("nobody waits past its deadline, nor past the moment when a probe is given up")
     func noLonger() throws {
         let breaker = try halfOpen()
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         var slot = PolicySlot()
         #expect(try enter(breaker, &slot, deadline: clock.now + .seconds(2)) == clock.now + .seconds(2))
         clock.advance(by: .seconds(18))
@@ -67,15 +67,15 @@ import Testing
     @Test("who is rejected by the new break is as new when that is over")
     func rejectedAtOnce() throws {
         let breaker = try halfOpen()
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         var slot = PolicySlot()
         _ = try enter(breaker, &slot)
         probe.complete(.transient)
         // Of these two the second finds the first one's rejection still standing.
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         #expect(throws: CircuitOpen.self) { try enter(breaker, &slot) }
         clock.advance(by: .seconds(60))
-        let next = try breaker.acquire()
+        let next = try breaker.tryAcquire()
         #expect(try enter(breaker, &slot) == clock.now + .seconds(5))
         next.complete(.success)
     }
@@ -84,11 +84,11 @@ import Testing
     func otherProbe() throws {
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), probeLease: .seconds(20)), timeBase: clock)
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         clock.advance(by: .seconds(60))
         for _ in 0..<2 {
-            let probe = try breaker.acquire()
-            let error = #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+            let probe = try breaker.tryAcquire()
+            let error = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
             #expect(error?.reason == .probing && error?.retryAfter == .seconds(1))
             clock.advance(by: .seconds(10))
             probe.complete(.cancelled)
@@ -98,7 +98,7 @@ import Testing
     @Test("one who waited for a probe that succeeded counts as any other then")
     func countsAfterwards() throws {
         let breaker = try halfOpen()
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         var slots = [PolicySlot(), PolicySlot(), PolicySlot()]
         for index in slots.indices { _ = try enter(breaker, &slots[index]) }
         probe.complete(.success)
@@ -116,7 +116,7 @@ import Testing
         let went = Journal()
         let breaker = try halfOpen()
         try clock.run { [clock] in
-            let probe = try breaker.acquire()
+            let probe = try breaker.tryAcquire()
             let hold = PolicyWaiter()
             for number in 0..<3 {
                 Task { [clock] in
@@ -137,15 +137,15 @@ import Testing
     @Test("an open breaker that is reset lets in whom it has just rejected")
     func resetAfterRejection() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
-        try breaker.acquire().complete(.transient)
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        try breaker.tryAcquire().complete(.transient)
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         breaker.reset()
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         let asking = CircuitBreaker(circuit: PlainCircuit(), timeBase: clock)
-        try asking.acquire().complete(.transient)
-        #expect(throws: CircuitOpen.self) { _ = try asking.acquire() }
+        try asking.tryAcquire().complete(.transient)
+        #expect(throws: CircuitOpen.self) { _ = try asking.tryAcquire() }
         asking.reset()
-        try asking.acquire().complete(.success)
+        try asking.tryAcquire().complete(.success)
     }
 
     @Test("a call of a ramp that ends after it tells of the ramp's end, and then that it was late")
@@ -153,9 +153,9 @@ import Testing
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(10)), timeBase: clock,
             observers: PolicyObservers(recorder))
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         clock.advance(by: .seconds(60))
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         clock.advance(by: .seconds(9))
         let permit = try admitted(by: breaker)
         clock.advance(by: .seconds(2))
@@ -166,7 +166,7 @@ import Testing
 
     /// One of the calls that a ramp lets in.
     private func admitted(by breaker: CircuitBreaker) throws -> PolicyPermit {
-        for _ in 0..<100 { if let permit = try? breaker.acquire() { return permit } }
-        return try breaker.acquire()
+        for _ in 0..<100 { if let permit = try? breaker.tryAcquire() { return permit } }
+        return try breaker.tryAcquire()
     }
 }

@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -52,16 +53,16 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
     func breaker() throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(tripping: slow, timeBase: clock)
-        let first = try breaker.acquire()
-        let second = try breaker.acquire()
+        let first = try breaker.tryAcquire()
+        let second = try breaker.tryAcquire()
         clock.advance(by: .seconds(7))
-        try breaker.acquire().complete(.cancelled)
+        try breaker.tryAcquire().complete(.cancelled)
         #expect(breaker.status.callCount == 0)
         clock.advance(by: .milliseconds(1_500))
         first.complete(.cancelled)
         #expect(breaker.status.callCount == 1 && breaker.status.failureCount == 1)
         clock.advance(by: .milliseconds(1_500))
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         second.complete(.success)
         #expect(breaker.state == .open)
     }
@@ -84,21 +85,21 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
                     .slowCalls(0.5, longerThan: .seconds(1), over: .calls(10), minimumCalls: 3)),
                 openFor: .seconds(5), ramp: .seconds(10)),
             timeBase: clock)
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         clock.advance(by: .seconds(5))
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         clock.advance(by: .milliseconds(9_900))
         let permits = HeldPermits()
         // Nine of ten are let in.
         for _ in 0..<3 {
-            do { permits.add(try breaker.acquire()) } catch { permits.add(try breaker.acquire()) }
+            do { permits.add(try breaker.tryAcquire()) } catch { permits.add(try breaker.tryAcquire()) }
         }
         clock.advance(by: .milliseconds(200))
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         #expect(breaker.state == .closed)
         permits.completeAll()
         clock.advance(by: .seconds(2))
-        for _ in 0..<5 { try breaker.acquire().complete(.success) }
+        for _ in 0..<5 { try breaker.tryAcquire().complete(.success) }
         #expect(breaker.state == .closed && breaker.status.failureCount == 0)
     }
 
@@ -109,13 +110,13 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         let clock = ManualClock()
         let breaker = watching(clock)
         let permits = HeldPermits()
-        for _ in 0..<4 { permits.add(try breaker.acquire()) }
+        for _ in 0..<4 { permits.add(try breaker.tryAcquire()) }
         switch change {
         case "restored": try breaker.restore(try #require(breaker.snapshot()))
         case "reset": breaker.reset()
         case "tripped":
             breaker.trip(for: .zero)
-            try breaker.acquire().complete(.success)
+            try breaker.tryAcquire().complete(.success)
         default:
             breaker.setMode(try #require(CircuitBreaker.Mode(rawValue: change)))
             breaker.setMode(.automatic)
@@ -123,7 +124,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         clock.advance(by: .milliseconds(200))
         permits.completeAll()
         clock.advance(by: .seconds(5))
-        for _ in 0..<3 { try breaker.acquire().complete(.success) }
+        for _ in 0..<3 { try breaker.tryAcquire().complete(.success) }
         #expect(breaker.status.callCount == 3 && breaker.status.failureCount == 0 && breaker.state == .closed)
     }
 
@@ -132,13 +133,13 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         let clock = ManualClock()
         let breaker = watching(clock)
         let permits = HeldPermits()
-        for _ in 0..<4 { permits.add(try breaker.acquire()) }
+        for _ in 0..<4 { permits.add(try breaker.tryAcquire()) }
         clock.advance(by: .milliseconds(500))
         #expect(
             breaker.reconfigure(
                 tripping: .slowCalls(0.5, longerThan: .seconds(1), over: .calls(10), minimumCalls: 3)))
         clock.advance(by: .seconds(10))
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         permits.completeAll()
     }
 
@@ -149,16 +150,16 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         let clock = ManualClock()
         let breaker = watching(clock)
         let permits = HeldPermits()
-        for _ in 0..<4 { permits.add(try breaker.acquire()) }
+        for _ in 0..<4 { permits.add(try breaker.tryAcquire()) }
         #expect(
             breaker.reconfigure(
                 tripping: .slowCalls(
                     0.5, longerThan: .milliseconds(milliseconds), over: .calls(10), minimumCalls: 3)))
         let later = HeldPermits()
-        for _ in 0..<3 { later.add(try breaker.acquire()) }
+        for _ in 0..<3 { later.add(try breaker.tryAcquire()) }
         permits.completeAll()
         clock.advance(by: .seconds(20))
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         #expect(breaker.status.failureCount == 3)
         later.completeAll()
     }
@@ -192,7 +193,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         breaker.observers.add(recorder)
         breaker.setMode(.observing)
         for _ in 0..<3 {
-            let permit = try breaker.acquire()
+            let permit = try breaker.tryAcquire()
             clock.advance(by: .seconds(2))
             permit.complete(.success)
         }
@@ -201,9 +202,9 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         breaker.reset()
         recorder.reset()
         let permits = HeldPermits()
-        for _ in 0..<3 { permits.add(try breaker.acquire()) }
+        for _ in 0..<3 { permits.add(try breaker.tryAcquire()) }
         clock.advance(by: .seconds(2))
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         #expect(recorder.count { (event: CircuitBreaker.Event) in event == .wouldOpen } == 1)
         #expect(breaker.state == .closed)
         permits.completeAll()

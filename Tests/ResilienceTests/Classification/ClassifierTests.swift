@@ -1,4 +1,5 @@
 import Resilience
+import TestSupport
 import Testing
 
 @Suite struct ClassifierTests {

@@ -2,6 +2,7 @@ import ResilienceTesting
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 /// After each change from outside, what a policy's settings promise holds for the calls that come then (P60). Of an
 /// ``EndpointPool``: `EndpointPoolBoundsTests`.
@@ -17,7 +18,7 @@ import Testing
 
     private func acquire(_ policy: some Policy, cost: Int = 1) -> Held? {
         do {
-            return Held(try policy.acquire(options: RunOptions(cost: cost)))
+            return Held(try policy.tryAcquire(options: RunOptions(cost: cost)))
         } catch {
             return nil
         }
@@ -92,7 +93,7 @@ import Testing
             case 5..<8: clock.advance(by: .milliseconds(Int.random(in: 0...200, using: &chance)))
             default:
                 // A permit that is dropped gives its share back.
-                guard (try? throttle.acquire().complete(.success)) != nil else { continue }
+                guard (try? throttle.tryAcquire().complete(.success)) != nil else { continue }
                 if !isProbe { admitted += 1 }
                 isProbe = false
                 #expect(clock.now >= heldUntil)
@@ -126,7 +127,7 @@ import Testing
                 if breaker.reconfigure(circuit: circuit(more)) { probes = more }
             case 4, 5: clock.advance(by: .milliseconds(600))
             default:
-                try? breaker.acquire().complete(Bool.random(using: &chance) ? .success : .transient)
+                try? breaker.tryAcquire().complete(Bool.random(using: &chance) ? .success : .transient)
             }
             let (state, mode) = (breaker.state, breaker.mode)
             // Those that begin at the same time, as many as may.
@@ -163,7 +164,7 @@ import Testing
             case 1: if Bool.random(using: &chance) { throttle.reset() }
             case 2..<5: clock.advance(by: .milliseconds(500))
             default:
-                try? throttle.acquire().complete(
+                try? throttle.tryAcquire().complete(
                     [.success, .transient, .throttled, .cancelled].randomElement(using: &chance)!)
             }
             let (status, settings) = (throttle.status, throttle.settings)

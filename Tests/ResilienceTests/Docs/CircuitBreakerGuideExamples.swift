@@ -29,7 +29,7 @@ import Testing
     func watching() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1))
         let transitions = breaker.transitions()
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         breaker.reset()
         let reader = Task {
             var seen: [CircuitState] = []

@@ -134,7 +134,6 @@ import Testing
                 .map(\.description).sorted() == [
                     "Pipeline/Pipeline+Open: TimedOut", "Pipeline/PipelineCore: HedgedHalves",
                     "Pipeline/PipelineCore: TimedOut", "Pipeline/PipelineCore: TimeoutRace",
-                    "SingleFlight/SingleFlight: TimedOut",
                 ])
     }
 

@@ -96,20 +96,20 @@ private let breaker = CircuitBreaker()
     final class Recording {
         private var permit: PolicyPermit?
 
-        func start() throws { permit = try breaker.acquire() }
+        func start() throws { permit = try breaker.tryAcquire() }
         func stop() { permit.take()?.complete(.success) }
     }
 
     @Test("the guide's permits are taken and given back")
     func byHand() async throws {
         func upload() throws {
-            let permit = try breaker.acquire()  // never waits: throws WouldWait instead
+            let permit = try breaker.tryAcquire()  // never waits: throws WouldWait instead
             let upload = client.beginUpload()
             permit.complete(upload.isDone ? .success : .transient)
         }
 
         func convert() async throws {
-            let permit = try await bulkhead.acquireWaiting()
+            let permit = try await bulkhead.acquire()
             permit.complete(try await client.convert() ? .success : .transient)
         }
         try upload()

@@ -36,7 +36,7 @@ import Testing
         #expect(breakers["/search"].status.failureLimit == 10 && breakers["/api/streams"].status.failureLimit == 3)
         breakers.setOverride("/search", make: nil)  // as all others again
         #expect(breakers["/search"].status.failureLimit == 3)
-        try breakers["/search"].acquire().complete(.transient)
+        try breakers["/search"].tryAcquire().complete(.transient)
         for (endpoint, status) in breakers.statuses {
             log("\(endpoint): \(status.state), \(status.failureCount) failed")
         }
@@ -101,7 +101,7 @@ import Testing
             CircuitBreaker($0, tripping: .consecutiveFailures(1), timeBase: clock)
         }
         let transitions = breakers.transitions()  // of keys to come, too
-        for key in ["/a", "/b"] { try breakers[key].acquire().complete(.transient) }
+        for key in ["/a", "/b"] { try breakers[key].tryAcquire().complete(.transient) }
         let reader = Task { [journal] in
             var seen = 0
             func log(_ line: String) {

@@ -1,6 +1,8 @@
 import Foundation
 import Resilience
+import ResilienceTraffic
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct CallFailureTests {

@@ -1,5 +1,7 @@
 import Foundation
 import Resilience
+import ResilienceTraffic
+import TestSupport
 import Testing
 
 /// The kinds are names in other people's dashboards: one that changes here is a break for them.
@@ -130,12 +132,13 @@ import Testing
         }
     }
 
-    @Test("no case of an event enum of the core is missing above")
+    @Test("no case of an event enum of a policy is missing above")
     func complete() throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources/Resilience")
-        let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
-        let enums = try (files?.allObjects ?? []).compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
+        let folders = ["Resilience", "ResilienceTraffic"].map { repository.appending(path: "Sources/\($0)") }
+        let files = folders.flatMap { folder -> [Any] in
+            FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.allObjects ?? []
+        }
+        let enums = try files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
             .compactMap {
                 try String(contentsOf: $0, encoding: .utf8).firstMatch(
                     of: /enum \w+: PolicyEventDetail[^{]*{(?s)(.*?)public var (?:kind|description)/)

@@ -1,6 +1,7 @@
 import Dispatch
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @Suite struct LazyObserversTests {
@@ -29,7 +30,7 @@ import Testing
         observers.add { event in kinds.withLock { $0.append(event.detail.kind) } }
         let breaker = CircuitBreaker(observers: observers)
         #expect(breaker.observers === observers)
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         #expect(kinds.withLock { $0 } == ["allowed"])
     }
 

@@ -1,4 +1,5 @@
 import Resilience
+import ResilienceTraffic
 import Testing
 
 @Suite struct LogLineTests {

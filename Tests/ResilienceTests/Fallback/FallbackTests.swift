@@ -174,7 +174,7 @@ import Testing
         let start = clock.now
         let slow: Fallback<Int> = pipeline().withFallback("cache") { [clock] failure in
             let permit = Throttle(limit: .perSecond(1), maxWait: .seconds(1), timeBase: clock)
-            try permit.acquire().complete(.success)
+            try permit.tryAcquire().complete(.success)
             return try await permit.run { failure.verdict == .permanent ? nil : 7 }
         }
         _ = try clock.run { try await slow.run { throw Outage() } }

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 /// A service that answers after 10 ms and an exponential time of 5 ms on average; one answer in a hundred takes a second
 /// more. A copy is as likely to be slow as any other.

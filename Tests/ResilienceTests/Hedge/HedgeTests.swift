@@ -624,7 +624,7 @@ private final class Service: Sendable {
     @Test("a call that no copy of got past the policies further in has made no attempt, and no outage at its deadline")
     func nothingRan() throws {
         let room = Bulkhead(limit: 1, queue: 9, timeBase: clock)
-        let permit = try room.acquire()
+        let permit = try room.tryAcquire()
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true, observers: PolicyObservers(recorder)) {
             hedge()
             room

@@ -84,7 +84,7 @@ private struct Unknown: Error {}
             Timeout(limit: .seconds(1))
             bulkhead
         }
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         _ = try clock.run {
             await #expect(throws: TimedOut.self) {
                 if hedged { try await pipeline.runHedged {} } else { try await pipeline.run {} }

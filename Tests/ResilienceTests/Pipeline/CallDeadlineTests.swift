@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -177,7 +178,7 @@ import Testing
     @Test("a queue in a bulkhead is left at the deadline, and a retry does not sleep past it")
     func waits() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 4, timeBase: clock)
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         let start = clock.now
         let waiting = pipeline { bulkhead }
         #expect(throws: DeadlinePassed.self) {

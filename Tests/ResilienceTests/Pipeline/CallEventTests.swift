@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -47,7 +48,7 @@ import Testing
             bulkhead
         }
         let held = Locked<PolicyPermit?>(nil)
-        try held.withLock { $0 = try bulkhead.acquire() }
+        try held.withLock { $0 = try bulkhead.tryAcquire() }
         _ = clock.schedule(at: clock.now + .seconds(4)) { held.withLock { $0.take() }?.complete(.success) }
         #expect(throws: Outage.self) {
             try clock.run { try await pipeline.run { throw Outage() } }
@@ -70,7 +71,7 @@ import Testing
     @Test("a call that was cancelled or rejected in a wait tells the wait, too")
     func cancelledWait() async throws {
         let bulkhead = Bulkhead("permits", limit: 1, queue: 4, maxWait: .seconds(3), timeBase: clock)
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         let pipeline = pipeline { bulkhead }
         let task = Task { try await pipeline.run {} }
         await clock.waitForSleepers(1)

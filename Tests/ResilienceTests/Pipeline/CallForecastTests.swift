@@ -34,7 +34,7 @@ import Testing
                 breaker
             }
             throttle.reset()
-            try throttle.acquire().complete(.success)
+            try throttle.tryAcquire().complete(.success)
             breaker.trip()
             let expected =
                 isRejected
@@ -43,7 +43,7 @@ import Testing
             #expect(pipeline.forecast() == expected)
         }
         let full = Bulkhead(limit: 1, timeBase: clock)
-        let inside = try full.acquire()
+        let inside = try full.tryAcquire()
         let behind = pipeline {
             throttle
             Timeout { _ in .zero }
@@ -57,7 +57,7 @@ import Testing
     func asOfThen() throws {
         let turns = Throttle(
             "turns", limit: .rate(1, per: .seconds(10), burst: 1), maxWait: .seconds(60), timeBase: clock)
-        try turns.acquire().complete(.success)
+        try turns.tryAcquire().complete(.success)
         let held = Throttle("held", limit: .unlimited, maxWait: .seconds(5), timeBase: clock)
         held.hold(for: .seconds(12))
         let waits = pipeline {
@@ -129,7 +129,7 @@ import Testing
             let breaker = CircuitBreaker(circuit: machine, timeBase: clock)
             breaker.trip()
             clock.advance(by: .seconds(60))
-            let probe = try breaker.acquire()
+            let probe = try breaker.tryAcquire()
             #expect(breaker.forecast().outcome == (waits ? .waits(nil) : .isRejected(retryAfter: .seconds(1))))
             probe.complete(.success)
             #expect(breaker.forecast().begins)
@@ -140,7 +140,7 @@ import Testing
     func throttle() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 4), maxWait: .seconds(10), timeBase: clock)
         let pipeline = pipeline { throttle }
-        try throttle.acquire(options: RunOptions(cost: 4)).complete(.success)
+        try throttle.tryAcquire(options: RunOptions(cost: 4)).complete(.success)
         #expect(pipeline.forecast().outcome == .waits(.seconds(1)) && pipeline.forecast().policy == "throttle")
         #expect(pipeline.forecast(options: RunOptions(cost: 3)).outcome == .waits(.seconds(3)))
         #expect(pipeline.forecast(options: RunOptions(cost: 5)).outcome == .isRejected(retryAfter: nil))
@@ -206,7 +206,7 @@ import Testing
         let throttle = AdaptiveThrottle(timeBase: clock)
         let pipeline = pipeline { throttle }
         for _ in 0..<100 {
-            if let permit = try? throttle.acquire() { permit.complete(.transient) }
+            if let permit = try? throttle.tryAcquire() { permit.complete(.transient) }
         }
         let forecast = pipeline.forecast()
         #expect(forecast.outcome == .begins && abs(forecast.chance - (1 - throttle.status.rejection)) < 1e-9)
@@ -224,7 +224,7 @@ import Testing
             throttle
             if byClient { ClientTimeout(limit: .milliseconds(500)) } else { Timeout(limit: .milliseconds(500)) }
         }
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         #expect(limited.forecast().outcome == .isRejected(retryAfter: .seconds(1)))
         #expect(outside.forecast().outcome == .waits(.seconds(1)))
     }
@@ -239,9 +239,9 @@ import Testing
             breaker
             throttle
         }
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         #expect(pipeline.forecast() == CallForecast(.waits(.seconds(1)), by: "rate"))
-        try slower.acquire().complete(.success)
+        try slower.tryAcquire().complete(.success)
         #expect(pipeline.forecast() == CallForecast(.waits(.seconds(60)), by: "slower"))
         breaker.trip()
         #expect(pipeline.forecast() == CallForecast(.isRejected(retryAfter: .seconds(90)), by: "breaker", chance: 0))
@@ -340,7 +340,7 @@ import Testing
             let forecast = policy.forecast(options: options)
             #expect(AnyHashable(policy.status) == before)
             do {
-                permits.add(try policy.acquire(options: options))
+                permits.add(try policy.tryAcquire(options: options))
                 #expect(forecast.begins, "\(policy.name): \(forecast)")
             } catch let error as WouldWait {
                 guard case .waits(let time) = forecast.outcome else {

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 @Suite(.timeLimit(.minutes(20))) struct CallOriginTests {
     let clock = ManualClock()
@@ -42,7 +43,7 @@ import Testing
             limit: 1, queue: 9, order: .byPriority, timeBase: clock, observers: PolicyObservers(recorder))
         let journal = Journal()
         try clock.run { [clock] in
-            let inside = try bulkhead.acquire()
+            let inside = try bulkhead.tryAcquire()
             async let normal: Void = bulkhead.run { journal.note("normal") }
             await clock.runUntilIdle()
             async let high: Void = CallOrigin(priority: .high).run { try await bulkhead.run { journal.note("high") } }

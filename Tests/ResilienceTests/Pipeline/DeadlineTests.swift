@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -78,7 +79,7 @@ import Testing
     @Test("one that waits for its first attempt until the deadline has not run, and says so")
     func waiting() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         let options = near(5)
         #expect(throws: DeadlinePassed.self) {
             try clock.run { [operation] in
@@ -130,11 +131,11 @@ import Testing
     func byHand() async throws {
         let sleeper = Oversleeping(.seconds(2), timeBase: clock)
         let options = near(1)
-        let task = Task { try await sleeper.acquireWaiting(options: options).complete(.success) }
+        let task = Task { try await sleeper.acquire(options: options).complete(.success) }
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(2))
         await #expect(throws: DeadlinePassed.self) { try await task.value }
-        try await sleeper.acquireWaitingSoon(clock)
+        try await sleeper.acquireSoon(clock)
     }
 
     @Test("the caller's cancellation is not taken for the deadline's, and the operation's own error stays its own")
@@ -198,8 +199,8 @@ private final class Oversleeping: Policy {
         return .sleep(until: call.now + length)
     }
 
-    func acquireWaitingSoon(_ clock: ManualClock) async throws {
-        let task = Task { try await acquireWaiting().complete(.success) }
+    func acquireSoon(_ clock: ManualClock) async throws {
+        let task = Task { try await acquire().complete(.success) }
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(2))
         try await task.value

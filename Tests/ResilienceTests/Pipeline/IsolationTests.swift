@@ -1,5 +1,6 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// The operation runs where the call was made: it touches its actor synchronously, captures a local `var` and objects
@@ -124,7 +125,7 @@ import Testing
     func afterParking() async throws {
         let recorder = EventRecorder()
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: PolicyObservers(recorder))
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         async let added = Ledger().add(through: bulkhead)
         await recorder.waitForEvents(1)
         permit.complete(.success)
@@ -135,7 +136,7 @@ import Testing
     @Test("a call that slept for its turn in a throttle runs its operation on the main actor it came from")
     func afterSleeping() async throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(1), timeBase: clock)
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         async let moved: Void = endWait(.seconds(1))
         try await throttle.run { MainActor.assertIsolated() }
         try await moved

@@ -10,7 +10,7 @@ import Testing
     @Test("a completed permit reports its outcome, once")
     func completed() throws {
         let policy = ScriptedPolicy("a", journal)
-        let permit = try policy.acquire()
+        let permit = try policy.tryAcquire()
         permit.complete(.permanent)
         #expect(journal.lines == ["a in", "a out permanent round 1"])
     }
@@ -25,14 +25,14 @@ import Testing
             }
         }
         let policy = Listening()
-        try policy.acquire().complete(.transient, error: Outage(number: 4))
-        try policy.acquire().complete(.transient)
+        try policy.tryAcquire().complete(.transient, error: Outage(number: 4))
+        try policy.tryAcquire().complete(.transient)
         #expect(policy.errors.value.map { $0 as? Outage } == [Outage(number: 4), nil])
     }
 
     @Test("a permit dropped without an outcome counts as cancelled (A7)")
     func dropped() throws {
-        _ = try ScriptedPolicy("a", journal).acquire()
+        _ = try ScriptedPolicy("a", journal).tryAcquire()
         #expect(journal.lines == ["a in", "a out cancelled round 1"])
     }
 
@@ -40,7 +40,7 @@ import Testing
     func reportTime() throws {
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(1), openFor: .seconds(60), timeBase: clock)
-        let permit = try breaker.acquire()
+        let permit = try breaker.tryAcquire()
         clock.advance(by: .seconds(30))
         permit.complete(.transient)
         #expect(breaker.status.timeRemaining == .seconds(60))
@@ -50,20 +50,20 @@ import Testing
     func breaker() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         for _ in 0..<2 {
-            let permit = try breaker.acquire()
+            let permit = try breaker.tryAcquire()
             permit.complete(.transient)
         }
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
     }
 
     @Test("a dropped permit frees the breaker's probe and decides nothing")
     func droppedProbe() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
-        try breaker.acquire().complete(.transient)
+        try breaker.tryAcquire().complete(.transient)
         clock.advance(by: .seconds(60))
-        _ = try breaker.acquire()
+        _ = try breaker.tryAcquire()
         #expect(breaker.state == .halfOpen)
-        try breaker.acquire().complete(.success)
+        try breaker.tryAcquire().complete(.success)
         #expect(breaker.state == .closed)
     }
 
@@ -77,11 +77,11 @@ import Testing
     @Test("a permit never releases more than it took: the limit holds after any mix of ends (P4)")
     func overRelease() throws {
         let bulkhead = Bulkhead(limit: 2, timeBase: clock)
-        try bulkhead.acquire().complete(.success)
-        _ = try bulkhead.acquire()
-        let first = try bulkhead.acquire()
-        let second = try bulkhead.acquire()
-        #expect(throws: BulkheadFull.self) { _ = try bulkhead.acquire() }
+        try bulkhead.tryAcquire().complete(.success)
+        _ = try bulkhead.tryAcquire()
+        let first = try bulkhead.tryAcquire()
+        let second = try bulkhead.tryAcquire()
+        #expect(throws: BulkheadFull.self) { _ = try bulkhead.tryAcquire() }
         first.complete(.transient)
         second.complete(.cancelled)
         #expect(bulkhead.inUse == 0)
@@ -91,10 +91,10 @@ import Testing
     func neverWaits() throws {
         let throttle = Throttle("pace", limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         let bulkhead = Bulkhead("room", limit: 1, queue: 1, timeBase: clock)
-        let inside = try bulkhead.acquire()
-        try throttle.acquire().complete(.success)
-        #expect(throws: WouldWait(policy: "pace", retryAfter: .seconds(1))) { _ = try throttle.acquire() }
-        #expect(throws: WouldWait(policy: "room", retryAfter: nil)) { _ = try bulkhead.acquire() }
+        let inside = try bulkhead.tryAcquire()
+        try throttle.tryAcquire().complete(.success)
+        #expect(throws: WouldWait(policy: "pace", retryAfter: .seconds(1))) { _ = try throttle.tryAcquire() }
+        #expect(throws: WouldWait(policy: "room", retryAfter: nil)) { _ = try bulkhead.tryAcquire() }
         #expect(throttle.queued == 0 && bulkhead.queued == 0 && clock.sleepers.isEmpty)
         inside.complete(.success)
         #expect(bulkhead.inUse == 0)
@@ -103,59 +103,59 @@ import Testing
     @Test("acquire does not wait for a policy that would have it sleep either, and tells it that the call is gone")
     func neverSleeps() throws {
         let policy = ScriptedPolicy("a", in: [.sleep(.seconds(3))], journal)
-        #expect(throws: WouldWait(policy: "a", retryAfter: .seconds(3))) { _ = try policy.acquire() }
+        #expect(throws: WouldWait(policy: "a", retryAfter: .seconds(3))) { _ = try policy.tryAcquire() }
         #expect(policy.owed == 0 && policy.mistakes == [])
     }
 
     @Test("a rejected acquire throws the policy's own rejection")
     func rejected() {
         let throttle = Throttle("pace", limit: .perSecond(1), timeBase: clock)
-        _ = try? throttle.acquire()
-        #expect(throws: ThrottleExceeded(policy: "pace", retryAfter: .seconds(1))) { _ = try throttle.acquire() }
+        _ = try? throttle.tryAcquire()
+        #expect(throws: ThrottleExceeded(policy: "pace", retryAfter: .seconds(1))) { _ = try throttle.tryAcquire() }
     }
 
-    @Test("acquireWaiting waits for its turn in a throttle")
+    @Test("acquire waits for its turn in a throttle")
     func waitsForTurn() async throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
-        try throttle.acquire().complete(.success)
-        async let turn: Void = throttle.acquireWaiting().complete(.success)
+        try throttle.tryAcquire().complete(.success)
+        async let turn: Void = throttle.acquire().complete(.success)
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(1))
         try await turn
         #expect(throttle.queued == 0)
     }
 
-    @Test("acquireWaiting waits for room in a bulkhead")
+    @Test("acquire waits for room in a bulkhead")
     func waitsForRoom() async throws {
         let recorder = EventRecorder()
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: PolicyObservers(recorder))
-        let inside = try bulkhead.acquire()
-        async let next: Void = bulkhead.acquireWaiting().complete(.success)
+        let inside = try bulkhead.tryAcquire()
+        async let next: Void = bulkhead.acquire().complete(.success)
         await recorder.waitForEvents(1)
         inside.complete(.success)
         try await next
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("acquireWaiting until its deadline throws what the policy rejects with then")
+    @Test("acquire until its deadline throws what the policy rejects with then")
     func waitsUntilDeadline() throws {
         let clock = ManualClock()
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
-        let first = try bulkhead.acquire()
+        let first = try bulkhead.tryAcquire()
         let error = try clock.run {
             let options = RunOptions(deadline: clock.now + .seconds(5))
-            return await #expect(throws: BulkheadFull.self) { _ = try await bulkhead.acquireWaiting(options: options) }
+            return await #expect(throws: BulkheadFull.self) { _ = try await bulkhead.acquire(options: options) }
         }
         #expect(error?.reason == .waitedTooLong && bulkhead.queued == 0)
         first.complete(.success)
     }
 
-    @Test("cancelled in acquireWaiting, the caller leaves the queue and gets a CancellationError")
+    @Test("cancelled in acquire, the caller leaves the queue and gets a CancellationError")
     func cancelledWaiting() async throws {
         let recorder = EventRecorder()
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: PolicyObservers(recorder))
-        let inside = try bulkhead.acquire()
-        let task = Task { try await bulkhead.acquireWaiting().complete(.success) }
+        let inside = try bulkhead.tryAcquire()
+        let task = Task { try await bulkhead.acquire().complete(.success) }
         await recorder.waitForEvents(1)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
@@ -165,7 +165,7 @@ import Testing
     }
 
     private func withPermit(of policy: some Policy, _ body: () -> Void) throws {
-        let permit = try policy.acquire()
+        let permit = try policy.tryAcquire()
         body()
         _ = permit
     }

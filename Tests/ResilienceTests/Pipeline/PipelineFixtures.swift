@@ -1,12 +1,6 @@
 import Resilience
 import TestSupport
 
-/// A failure that had no effect.
-struct Outage: Error, Equatable, VerdictConvertible {
-    var verdict: Verdict { .transient }
-    var number = 1
-}
-
 /// An error that says itself what it means.
 struct Judged: Error, Equatable, VerdictConvertible {
     let verdict: Verdict
@@ -130,5 +124,3 @@ final class RushingClock: TimeBase {
 
     func cancel(_ alarm: TimeBaseAlarm) {}
 }
-
-func cancelCurrentTask() { withUnsafeCurrentTask { $0?.cancel() } }

@@ -29,7 +29,7 @@ import Testing
             }
         }
         clock.advance(by: .seconds(1))
-        try pipelines["/a"].circuitBreakers[0].acquire().complete(.transient)
+        try pipelines["/a"].circuitBreakers[0].tryAcquire().complete(.transient)
         clock.advance(by: .milliseconds(500))
         let text = try json(pipelines.statuses)
         #expect(
@@ -54,7 +54,7 @@ import Testing
         breaker.trip(for: .nanoseconds(5_000_000_001))
         breaker.setMode(.observing)
         #expect(try roundTrip(breaker.status) == breaker.status)
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         #expect(throttle.status.timeUntilNext > .zero)
         #expect(try roundTrip(throttle.status) == throttle.status)
         throttle.hold(for: .seconds(7))

@@ -35,8 +35,8 @@ private final class Listening: Policy {
     func reachesAlone() async throws {
         let alone = Listening()
         try await alone.run(options: options) {}
-        try alone.acquire(options: options).complete(.success)
-        try await alone.acquireWaiting(options: options).complete(.success)
+        try alone.tryAcquire(options: options).complete(.success)
+        try await alone.acquire(options: options).complete(.success)
         #expect(alone.seen.withLock { $0 } == [options, options, options])
     }
 

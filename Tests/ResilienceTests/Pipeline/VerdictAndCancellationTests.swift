@@ -161,7 +161,7 @@ import Testing
         bulkhead.observers.add(recorder)
         let task = Task { try await pipeline.run { throw Outage() } }
         await clock.waitForSleepers(1)
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         clock.advance(by: .seconds(5))
         await recorder.waitForEvents(1)
         task.cancel()

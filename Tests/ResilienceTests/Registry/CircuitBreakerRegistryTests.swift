@@ -17,7 +17,7 @@ import Testing
     }
 
     private func fail(_ endpoint: String, _ times: Int) {
-        for _ in 0..<times { try? breakers[endpoint].acquire().complete(.transient) }
+        for _ in 0..<times { try? breakers[endpoint].tryAcquire().complete(.transient) }
     }
 
     @Test("each key has a circuit of its own: opening one leaves the others alone (A5)")
@@ -95,7 +95,7 @@ import Testing
         let breakers = CircuitBreakerRegistry<String> { [clock] in
             CircuitBreaker($0, tripping: .consecutiveFailures(1), timeBase: clock, observers: PolicyObservers(recorder))
         }
-        for endpoint in ["/a", "/b"] { try? breakers[endpoint].acquire().complete(.transient) }
+        for endpoint in ["/a", "/b"] { try? breakers[endpoint].tryAcquire().complete(.transient) }
         let opened = recorder.events.filter {
             ($0.detail as? CircuitBreaker.Event) == .opened(1, of: 1, for: .seconds(60))
         }

@@ -15,7 +15,7 @@ import Testing
     }
 
     private func fail(_ keys: some Sequence<Int>, in breakers: CircuitBreakerRegistry<Int>, times: Int = 1) {
-        for key in keys { for _ in 0..<times { try? breakers[key].acquire().complete(.transient) } }
+        for key in keys { for _ in 0..<times { try? breakers[key].tryAcquire().complete(.transient) } }
     }
 
     @Test("keys that failed once are evicted when they were not used for long (P39)")
@@ -160,7 +160,7 @@ import Testing
                 holdBackoff: .constant(.seconds(60)),
                 timeBase: clock)
         }
-        try throttles[-1].acquire().complete(.success)
+        try throttles[-1].tryAcquire().complete(.success)
         for key in 0..<20 { throttles[key].hold(for: .seconds(60)) }
         clock.advance(by: .seconds(659))
         for key in 20..<30 { _ = throttles[key] }
@@ -180,14 +180,14 @@ import Testing
                 bulkhead
             }
         }
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         for key in 0..<50 { _ = pipelines[key] }
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         clock.advance(by: .seconds(599))
         for key in 0..<50 { _ = pipelines[100 + key] }
         #expect(pipelines.count == 100)
         clock.advance(by: .seconds(1))
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         for key in 0..<50 { _ = pipelines[200 + key] }
         #expect((0..<50).allSatisfy { pipelines.values[$0] == nil } && pipelines.count == 100)
         permit.complete(.success)

@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -70,10 +71,10 @@ import Testing
         bulkhead.setLimit(7)
         breaker.trip()
         clock.advance(by: .seconds(60))
-        let probe = try breaker.acquire()
+        let probe = try breaker.tryAcquire()
         #expect(pipelines.reconfigure { _ in shared(2) } == [])
         #expect("\(throttle)".contains("7 per 1 s, burst 5") && bulkhead.status.limit == 7)
-        #expect(throws: CircuitOpen.self) { _ = try breaker.acquire() }
+        #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         probe.complete(.success)
         #expect(breaker.state == .closed)
     }

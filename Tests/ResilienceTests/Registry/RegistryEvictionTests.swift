@@ -25,7 +25,7 @@ import Testing
     @Test("an open circuit is not forgotten, however many keys come after it (P31)")
     func openStays() {
         let breakers = registry()
-        for _ in 0..<2 { try? breakers[-1].acquire().complete(.transient) }
+        for _ in 0..<2 { try? breakers[-1].tryAcquire().complete(.transient) }
         for key in 0..<1000 { _ = breakers[key] }
         #expect(!breakers.isAllowed(-1))
         clock.advance(by: .seconds(60))
@@ -36,10 +36,10 @@ import Testing
     @Test("a half-open circuit and one with something counted are not forgotten either")
     func countedStays() throws {
         let breakers = registry()
-        try breakers[-1].acquire().complete(.transient)
-        for _ in 0..<2 { try breakers[-2].acquire().complete(.transient) }
+        try breakers[-1].tryAcquire().complete(.transient)
+        for _ in 0..<2 { try breakers[-2].tryAcquire().complete(.transient) }
         clock.advance(by: .seconds(60))
-        try breakers[-2].acquire().complete(.cancelled)
+        try breakers[-2].tryAcquire().complete(.cancelled)
         for key in 0..<1000 { _ = breakers[key] }
         #expect(breakers.existing(-1)?.status.failureCount == 1 && breakers.existing(-2)?.state == .halfOpen)
     }
@@ -55,7 +55,7 @@ import Testing
     @Test("a circuit that has recovered may be forgotten")
     func recovered() throws {
         let breakers = registry()
-        for key in 0..<10 { for _ in 0..<2 { try breakers[key].acquire().complete(.transient) } }
+        for key in 0..<10 { for _ in 0..<2 { try breakers[key].tryAcquire().complete(.transient) } }
         for key in 10..<30 { _ = breakers[key] }
         #expect((0..<10).allSatisfy { breakers.existing($0) != nil })
         breakers.resetAll()
@@ -89,7 +89,7 @@ import Testing
     @Test("tasks that call ever new keys at the same time lose no open circuit and leave it bounded")
     func concurrent() async {
         let breakers = registry(50)
-        for _ in 0..<2 { try? breakers[-1].acquire().complete(.transient) }
+        for _ in 0..<2 { try? breakers[-1].tryAcquire().complete(.transient) }
         await withTaskGroup(of: Void.self) { group in
             for task in 0..<8 {
                 group.addTask {

@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -15,7 +16,7 @@ import Testing
     }
 
     private func fail(_ key: String, times: Int = 1) {
-        for _ in 0..<times { try? breakers[key].acquire().complete(.transient) }
+        for _ in 0..<times { try? breakers[key].tryAcquire().complete(.transient) }
     }
 
     @Test("an override holds for its key alone, also for one that exists, and after it was forgotten")
@@ -38,7 +39,7 @@ import Testing
         fail("/open", times: 2)
         fail("/counted")
         let open = breakers["/open"]
-        let permit = try breakers["/counted"].acquire()
+        let permit = try breakers["/counted"].tryAcquire()
         clock.advance(by: .seconds(10))
         let kept = breakers.reconfigure { [clock] key in
             CircuitBreaker(

@@ -11,7 +11,7 @@ import Testing
     func throttles() throws {
         let throttles = ThrottleRegistry<String> { [clock] _ in Throttle(limit: .perSecond(1), timeBase: clock) }
         #expect(throttles.isAllowed("/a") && throttles.count == 0)
-        try throttles["/a"].acquire().complete(.success)
+        try throttles["/a"].tryAcquire().complete(.success)
         _ = throttles["/b"]
         #expect(!throttles.isAllowed("/a") && throttles.isAllowed("/b"))
         #expect(throttles.statuses.mapValues(\.timeUntilNext) == ["/a": .seconds(1), "/b": .zero])
@@ -25,7 +25,7 @@ import Testing
     func bulkheads() throws {
         let bulkheads = BulkheadRegistry<String> { [clock] _ in Bulkhead(limit: 1, queue: 5, timeBase: clock) }
         #expect(bulkheads.isAllowed("/a") && bulkheads.count == 0)
-        let permit = try bulkheads["/a"].acquire()
+        let permit = try bulkheads["/a"].tryAcquire()
         #expect(!bulkheads.isAllowed("/a") && bulkheads.statuses.mapValues(\.inUse) == ["/a": 1])
         permit.complete(.success)
         #expect(bulkheads.isAllowed("/a"))
@@ -46,11 +46,11 @@ import Testing
         #expect(pipelines.isAllowed("/a") && pipelines.count == 0)
         let policies = pipelines["/a"].policies
         _ = pipelines["/b"]
-        let permit = try (policies[3] as? Bulkhead)?.acquire()
+        let permit = try (policies[3] as? Bulkhead)?.tryAcquire()
         #expect(!pipelines.isAllowed("/a") && pipelines.isAllowed("/b"))
         permit?.complete(.success)
         #expect(pipelines.isAllowed("/a"))
-        try (policies[2] as? Throttle)?.acquire().complete(.success)
+        try (policies[2] as? Throttle)?.tryAcquire().complete(.success)
         #expect(!pipelines.isAllowed("/a"))
         clock.advance(by: .seconds(1))
         #expect(pipelines.isAllowed("/a"))
@@ -79,8 +79,8 @@ import Testing
     @Test("over a restart every key's circuit goes on, by way of JSON; what has nothing to tell is not stored (P12)")
     func snapshots() throws {
         let before = breakers()
-        for _ in 0..<2 { try before["/open"].acquire().complete(.transient) }
-        try before["/counted"].acquire().complete(.transient)
+        for _ in 0..<2 { try before["/open"].tryAcquire().complete(.transient) }
+        try before["/counted"].tryAcquire().complete(.transient)
         before["/isolated"].setMode(.isolated)
         _ = before["/well"]
         let stored = try JSONEncoder().encode(before.snapshots(wallClock: 1_000_000))
@@ -97,7 +97,7 @@ import Testing
     @Test("a snapshot that makes no sense for its key is named, and loses none of the others (P12)")
     func unusable() throws {
         let before = breakers()
-        for key in ["/a", "/b", "/c"] { for _ in 0..<2 { try before[key].acquire().complete(.transient) } }
+        for key in ["/a", "/b", "/c"] { for _ in 0..<2 { try before[key].tryAcquire().complete(.transient) } }
         var snapshots = before.snapshots(wallClock: 0)
         var memory = try #require(snapshots["/b"]).memory
         memory.remaining = .seconds(-1)

@@ -165,7 +165,7 @@ private final class Leaf: Error, VerdictConvertible {
         let source = Leaf.Source()
         let retry = Retry(onGiveUp: { _, _ in })
         for verdict in [Verdict.success, .transient, .permanent, .cancelled] {
-            try retry.acquire().complete(verdict, error: source.make())
+            try retry.tryAcquire().complete(verdict, error: source.make())
             #expect(source.alive == 0, "\(verdict)")
         }
     }

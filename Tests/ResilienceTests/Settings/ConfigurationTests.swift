@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 /// Settings as values: what is read makes the policy that the same settings in source code make.
 @Suite struct ConfigurationTests {

@@ -3,6 +3,7 @@ import ResilienceTesting
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 /// Policies that are made from configurations: each setting reaches the policy.
 @Suite struct ConfiguredPolicyTests {

@@ -1,5 +1,7 @@
 import Resilience
+import ResilienceTraffic
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @Suite struct PolicySettingsTests {

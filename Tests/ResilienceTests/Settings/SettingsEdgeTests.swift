@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 @Suite struct SettingsEdgeTests {
     private func again<Settings: Codable>(_ settings: Settings) throws -> Settings {

@@ -165,7 +165,7 @@ private final class Departures: Sendable {
         for (verdict, left) in zip(
             [.transient, .permanent, .cancelled, .rejected, .success] as [Verdict], [8, 7, 6, 6, 5])
         {
-            try throttle.acquire().complete(verdict)
+            try throttle.tryAcquire().complete(verdict)
             #expect(throttle.status.available == left, "\(verdict)")
         }
     }
@@ -173,7 +173,7 @@ private final class Departures: Sendable {
     @Test("who comes while the first of the line is away for longer than its turn goes past it, and it comes next")
     func absentHead() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         func enter(_ slot: inout PolicySlot) -> MonotonicInstant? { throttle.enter(&slot, on: clock) }
         var (first, second) = (PolicySlot(), PolicySlot())
         #expect(enter(&first) == clock.now + .seconds(1) && enter(&second) == clock.now + .seconds(2))
@@ -193,7 +193,7 @@ private final class Departures: Sendable {
         let throttle = Throttle(limit: .slidingWindow(100_000, per: .seconds(1_000)), timeBase: clock)
         for _ in 0..<100_000 {
             clock.advance(by: .milliseconds(5))
-            try throttle.acquire().complete(.success)
+            try throttle.tryAcquire().complete(.success)
         }
         clock.advance(by: .seconds(750))
         for _ in 0..<10_000 {

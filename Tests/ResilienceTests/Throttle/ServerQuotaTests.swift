@@ -11,9 +11,9 @@ import Testing
         let pipeline = Pipeline(timeBase: clock) { for throttle in throttles { throttle } }
         pipeline.note(ServerQuota(limit: 100, remaining: 0, resetsAfter: .seconds(30)))
         #expect(throttles.map(\.heldUntil) == [clock.now + .seconds(30), clock.now + .seconds(30)])
-        #expect(throws: ThrottleExceeded.self) { try throttles[0].acquire().complete(.success) }
+        #expect(throws: ThrottleExceeded.self) { try throttles[0].tryAcquire().complete(.success) }
         clock.advance(by: .seconds(30))
-        try throttles[0].acquire().complete(.success)
+        try throttles[0].tryAcquire().complete(.success)
         #expect(throttles[0].heldUntil == nil)
     }
 
@@ -46,10 +46,10 @@ import Testing
             try await pipeline.run { pipeline.note(ServerQuota(remaining: 0, resetsAfter: .seconds(60))) }
             clock.advance(by: .seconds(60))
         }
-        try throttle.acquire().complete(.throttled)
+        try throttle.tryAcquire().complete(.throttled)
         #expect(throttle.heldUntil == clock.now + .seconds(1))
         clock.advance(by: .seconds(1))
-        let next = try throttle.acquire()
+        let next = try throttle.tryAcquire()
         throttle.note(ServerQuota(remaining: 0, resetsAfter: .milliseconds(10)))
         // It belongs to an earlier hold than the quota's, and is the second 429 in a row.
         next.complete(.throttled)
@@ -60,8 +60,8 @@ import Testing
     func noHold() throws {
         let throttle = Throttle(limit: .unlimited, maxHold: .zero, timeBase: clock)
         throttle.note(ServerQuota(remaining: 0, resetsAfter: .seconds(60)))
-        let first = try throttle.acquire()
-        let second = try throttle.acquire()
+        let first = try throttle.tryAcquire()
+        let second = try throttle.tryAcquire()
         first.complete(.success)
         second.complete(.success)
     }

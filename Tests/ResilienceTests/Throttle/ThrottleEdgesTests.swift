@@ -15,9 +15,9 @@ import Testing
             Throttle(limit: .slidingWindow(3, per: .seconds(1)), timeBase: clock),
             Throttle(limit: .fixedWindow(3, per: .seconds(1)), timeBase: clock),
         ] {
-            try throttle.acquire(options: RunOptions(cost: 0)).complete(.rejected)
-            try throttle.acquire(options: RunOptions(cost: 2)).complete(.success)
-            try throttle.acquire(options: RunOptions(cost: 0)).complete(.rejected)
+            try throttle.tryAcquire(options: RunOptions(cost: 0)).complete(.rejected)
+            try throttle.tryAcquire(options: RunOptions(cost: 2)).complete(.success)
+            try throttle.tryAcquire(options: RunOptions(cost: 0)).complete(.rejected)
             #expect(throttle.status.available == 1)
         }
     }
@@ -71,7 +71,7 @@ import Testing
     func hugeBurst(rate: ThrottleRate, burst: Int) throws {
         let throttle = Throttle(limit: .rate(rate.calls, per: rate.period, burst: burst), timeBase: clock)
         #expect(throttle.status.available == burst)
-        try throttle.acquire(options: RunOptions(cost: burst)).complete(.success)
+        try throttle.tryAcquire(options: RunOptions(cost: burst)).complete(.success)
         #expect(throttle.status.available == 0)
         clock.advance(by: .seconds(86_400 * 3))
         // A step of the longest of these clocks is some seconds.
@@ -85,12 +85,12 @@ import Testing
     @Test("a window of the calls' own begins with the first that left")
     func windowOfTheFirst() throws {
         let throttle = Throttle(limit: .fixedWindow(5, per: .seconds(10)), timeBase: clock)
-        try throttle.acquire().complete(.rejected)
+        try throttle.tryAcquire().complete(.rejected)
         clock.advance(by: .seconds(9))
-        for _ in 1...5 { try throttle.acquire().complete(.success) }
+        for _ in 1...5 { try throttle.tryAcquire().complete(.success) }
         clock.advance(by: .seconds(1))
         #expect(throws: ThrottleExceeded(policy: "throttle", retryAfter: .seconds(9))) {
-            try throttle.acquire().complete(.success)
+            try throttle.tryAcquire().complete(.success)
         }
     }
 
@@ -99,7 +99,7 @@ import Testing
         for isReversed in [true, false] {
             let throttle = Throttle(limit: .perSecond(1, burst: 10), timeBase: clock)
             let permits = HeldPermits()
-            for _ in 1...3 { permits.add(try throttle.acquire()) }
+            for _ in 1...3 { permits.add(try throttle.tryAcquire()) }
             if isReversed { permits.reverse() }
             permits.completeAll(.rejected)
             #expect(throttle.status.available == 10)
@@ -109,8 +109,8 @@ import Testing
     @Test("a share comes back late, as if the call had not been there")
     func lateReturn() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 10), timeBase: clock)
-        let early = try throttle.acquire(options: RunOptions(cost: 5))
-        try throttle.acquire(options: RunOptions(cost: 5)).complete(.success)
+        let early = try throttle.tryAcquire(options: RunOptions(cost: 5))
+        try throttle.tryAcquire(options: RunOptions(cost: 5)).complete(.success)
         clock.advance(by: .seconds(5))
         early.complete(.rejected)
         #expect(throttle.status.available == 10)
@@ -138,7 +138,7 @@ import Testing
     @Test("what the absent would cost is in nobody's way once they are passed")
     func absentCost() throws {
         let throttle = Throttle(limit: .perSecond(10, burst: 100), maxWait: .seconds(5), timeBase: clock)
-        try throttle.acquire(options: RunOptions(cost: 100)).complete(.success)
+        try throttle.tryAcquire(options: RunOptions(cost: 100)).complete(.success)
         var (first, second, large, small) = (PolicySlot(), PolicySlot(), PolicySlot(), PolicySlot())
         _ = (throttle.enter(&first, cost: 20, on: clock), throttle.enter(&second, cost: 20, on: clock))
         clock.advance(by: .seconds(11))
@@ -169,7 +169,7 @@ import Testing
     @Test("the one behind a head that does not come asks once a moment")
     func noSpinBehindAbsent() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 50), maxWait: .seconds(60), timeBase: clock)
-        try throttle.acquire(options: RunOptions(cost: 50)).complete(.success)
+        try throttle.tryAcquire(options: RunOptions(cost: 50)).complete(.success)
         var slots = Array(repeating: PolicySlot(), count: 5)
         for index in slots.indices { _ = throttle.enter(&slots[index], on: clock) }
         clock.jump(by: .seconds(50))

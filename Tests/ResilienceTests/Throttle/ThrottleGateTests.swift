@@ -1,5 +1,6 @@
 @testable import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// One 429 holds everybody; then one probe finds out whether all may go on.
@@ -56,9 +57,9 @@ import Testing
     @Test("many 429s of one moment are one hold, not a longer one for each")
     func oneMoment() async throws {
         let gate = gate()
-        let first = try gate.acquire()
-        let second = try gate.acquire()
-        let third = try gate.acquire()
+        let first = try gate.tryAcquire()
+        let second = try gate.tryAcquire()
+        let third = try gate.tryAcquire()
         first.complete(.throttled)
         second.complete(.throttled)
         third.complete(.throttled)
@@ -75,7 +76,7 @@ import Testing
         await operation.waitForCalls(1)
         async let second: Void = gate.run { try await operation(2) }
         await clock.waitForSleepers(1)
-        #expect(throws: WouldWait.self) { _ = try gate.acquire() }
+        #expect(throws: WouldWait.self) { _ = try gate.tryAcquire() }
         #expect(operation.callCount == 1 && gate.queued == 1)
         operation.release()
         _ = try await (probe, second)
@@ -87,7 +88,9 @@ import Testing
         let throttle = Throttle(limit: .perSecond(1, burst: 20), timeBase: clock)
         throttle.hold(until: clock.now + .seconds(7))
         throttle.hold(until: clock.now + .seconds(5))
-        #expect(throws: ThrottleExceeded(policy: throttle.name, retryAfter: .seconds(7))) { _ = try throttle.acquire() }
+        #expect(throws: ThrottleExceeded(policy: throttle.name, retryAfter: .seconds(7))) {
+            _ = try throttle.tryAcquire()
+        }
     }
 
     @Test("with a rate, calls go on after a good probe at the rate and not with a burst")
@@ -110,7 +113,7 @@ import Testing
         let core = PipelineCore(name: nil, timeBase: clock)
         defer { withExtendedLifetime(core) {} }
         var call = PolicyCall(core)
-        let probe = try gate.acquire()
+        let probe = try gate.tryAcquire()
         var slot = PolicySlot()
         guard case .park(let waiter, _) = gate.enter(&call, &slot) else {
             Issue.record("not parked")
@@ -159,7 +162,7 @@ import Testing
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         await throttled(gate)
         clock.advance(by: .seconds(1))
-        let inside = try bulkhead.acquire()
+        let inside = try bulkhead.tryAcquire()
         await #expect(throws: BulkheadFull.self) {
             try await Pipeline {
                 gate; bulkhead
@@ -174,7 +177,7 @@ import Testing
     @Test("a late 429 of a call admitted before the hold does not shut the gate that a probe has opened")
     func late429() async throws {
         let gate = gate()
-        let late = try gate.acquire()
+        let late = try gate.tryAcquire()
         await throttled(gate)
         clock.advance(by: .seconds(1))
         try await gate.run {}
@@ -187,7 +190,7 @@ import Testing
         let gate = gate(maxWait: .seconds(30))
         gate.hold(for: .seconds(1))
         clock.advance(by: .seconds(1))
-        let probe = try gate.acquire()
+        let probe = try gate.tryAcquire()
         let waiting = Task { try await gate.run { try await operation(1) } }
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(30))
@@ -270,7 +273,7 @@ import Testing
         let core = PipelineCore(name: nil, timeBase: clock)
         defer { withExtendedLifetime(core) {} }
         var call = PolicyCall(core)
-        let probe = try gate.acquire()
+        let probe = try gate.tryAcquire()
         var slot = PolicySlot()
         weak var parked: PolicyWaiter?
         if case .park(let waiter, _) = gate.enter(&call, &slot) { parked = waiter }
@@ -297,28 +300,28 @@ import Testing
     func rejectedByProbe() throws {
         let throttle = Throttle("gate", limit: .unlimited, holdOnThrottled: true, timeBase: clock)
         func told() -> Duration? {
-            let error = #expect(throws: ThrottleExceeded.self) { _ = try throttle.acquire() }
+            let error = #expect(throws: ThrottleExceeded.self) { _ = try throttle.tryAcquire() }
             #expect(throttle.forecast().outcome == .isRejected(retryAfter: error?.retryAfter))
             #expect(throttle.status.timeUntilNext == error?.retryAfter)
             return error?.retryAfter
         }
-        try throttle.acquire().complete(.throttled(retryAfter: .seconds(7)))
+        try throttle.tryAcquire().complete(.throttled(retryAfter: .seconds(7)))
         clock.advance(by: .seconds(7))
-        var probe = try throttle.acquire()
+        var probe = try throttle.tryAcquire()
         #expect(told() == .seconds(1))
         clock.advance(by: .milliseconds(1_200))
         #expect(told() == .milliseconds(800))
         // A probe's 429 says how long a probe takes, as its success does.
         clock.advance(by: .milliseconds(50))
         probe.complete(.success)
-        try throttle.acquire().complete(.throttled(retryAfter: .milliseconds(300)))
+        try throttle.tryAcquire().complete(.throttled(retryAfter: .milliseconds(300)))
         clock.advance(by: .milliseconds(300))
-        probe = try throttle.acquire()
+        probe = try throttle.tryAcquire()
         #expect(told() == .milliseconds(300))
         clock.advance(by: .milliseconds(20))
         probe.complete(.throttled(retryAfter: .seconds(5)))
         clock.advance(by: .seconds(5))
-        probe = try throttle.acquire()
+        probe = try throttle.tryAcquire()
         #expect(told() == .milliseconds(20))
         probe.complete(.success)
     }
@@ -332,7 +335,7 @@ import Testing
                 limit: .unlimited, maxWait: .milliseconds(2_500), holdOnThrottled: true, timeBase: clock)
             gate.hold(for: .seconds(1))
             clock.advance(by: .seconds(1))
-            let probe = try gate.acquire()
+            let probe = try gate.tryAcquire()
             let late = await #expect(throws: ThrottleExceeded.self) { try await gate.run {} }
             #expect(late?.retryAfter == .milliseconds(500))
             probe.complete(.success)
@@ -340,10 +343,10 @@ import Testing
             let ramp = Throttle(limit: .unlimited, holdOnThrottled: true, ramp: .seconds(30), timeBase: clock)
             ramp.hold(for: .seconds(1))
             clock.advance(by: .seconds(1))
-            try ramp.acquire().complete(.success)
-            let first = try ramp.acquire()
-            let second = try ramp.acquire()
-            let third = #expect(throws: ThrottleExceeded.self) { _ = try ramp.acquire() }
+            try ramp.tryAcquire().complete(.success)
+            let first = try ramp.tryAcquire()
+            let second = try ramp.tryAcquire()
+            let third = #expect(throws: ThrottleExceeded.self) { _ = try ramp.tryAcquire() }
             // The probe took no time.
             #expect(third?.retryAfter == .milliseconds(1))
             #expect(ramp.status.timeUntilNext == .milliseconds(1))

@@ -9,7 +9,7 @@ import Testing
     func ceiling() async throws {
         let throttle = Throttle(
             "gate", limit: .unlimited, holdOnThrottled: true, maxHold: .seconds(60), timeBase: clock)
-        try throttle.acquire().complete(.throttled(retryAfter: .seconds(1_000_000_000)))
+        try throttle.tryAcquire().complete(.throttled(retryAfter: .seconds(1_000_000_000)))
         #expect(throttle.heldUntil == clock.now + .seconds(60))
     }
 
@@ -18,10 +18,10 @@ import Testing
         let throttle = Throttle("gate", limit: .unlimited, holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(60))
         throttle.endHold()
-        let probe = try throttle.acquire()
-        #expect(throws: ThrottleExceeded.self) { try throttle.acquire().complete(.success) }
+        let probe = try throttle.tryAcquire()
+        #expect(throws: ThrottleExceeded.self) { try throttle.tryAcquire().complete(.success) }
         probe.complete(.success)
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
     }
 
     @Test("a call is not told when a hold ends that has no end")

@@ -24,7 +24,7 @@ import Testing
         let throttle = Throttle("api", limit: .perMinute(6, burst: 2), timeBase: clock)
         #expect(throttle.quota?.remaining == 2 && throttle.quota?.resetsAfter == nil)
         for left in [1, 0] {
-            try throttle.acquire().complete(.success)
+            try throttle.tryAcquire().complete(.success)
             #expect(throttle.quota?.remaining == left)
         }
         #expect(throttle.quota?.resetsAfter == .seconds(10) && throttle.quota?.wait == .seconds(10))

@@ -138,16 +138,16 @@ import Testing
         for task in tasks { try await task.value }
         #expect(operation.callCount == 6 && gate.queued == 0)
 
-        let one = try gate.acquire()
+        let one = try gate.tryAcquire()
         gate.hold(for: .zero)
-        try gate.acquire().complete(.success)
-        let two = try gate.acquire()
-        let three = try gate.acquire()
-        #expect(throws: WouldWait(policy: "gate", retryAfter: nil)) { _ = try gate.acquire() }
+        try gate.tryAcquire().complete(.success)
+        let two = try gate.tryAcquire()
+        let three = try gate.tryAcquire()
+        #expect(throws: WouldWait(policy: "gate", retryAfter: nil)) { _ = try gate.tryAcquire() }
         one.complete(.success)
-        #expect(throws: WouldWait.self) { _ = try gate.acquire() }
+        #expect(throws: WouldWait.self) { _ = try gate.tryAcquire() }
         two.complete(.success)
-        for _ in 0..<2 { try gate.acquire().complete(.cancelled) }
+        for _ in 0..<2 { try gate.tryAcquire().complete(.cancelled) }
         three.complete(.throttled(retryAfter: .seconds(9)))
         #expect(gate.heldUntil == clock.now + .seconds(9))
     }
@@ -188,7 +188,7 @@ import Testing
     @Test("a call of the line that finds the gate shut when it wakes keeps its place, and waits for it (P34)")
     func shutBeforeItWoke() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         let core = PipelineCore.bare(on: clock)
         defer { withExtendedLifetime(core) {} }
         var call = PolicyCall(core)
@@ -224,7 +224,7 @@ import Testing
         var later = PolicyCall(core)
         _ = gate.exit(&later, &slot, PolicyOutcome(.cancelled))
         #expect(gate.queued == 0 && gate.status.available == 1)
-        try gate.acquire().complete(.success)
+        try gate.tryAcquire().complete(.success)
         #expect(gate.isAtRest)
     }
 

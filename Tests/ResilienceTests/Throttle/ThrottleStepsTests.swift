@@ -12,7 +12,7 @@ import Testing
     @Test("a call that waited leaves nothing behind, whether it went, or waited too long")
     func leavesNothing() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(2), timeBase: clock)
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         var (first, second) = (PolicySlot(), PolicySlot())
         _ = (throttle.enter(&first, on: clock), throttle.enter(&second, on: clock))
         #expect(!nobodyIsParked(throttle) && throttle.queued == 2)
@@ -40,9 +40,9 @@ import Testing
     func nobodyWaits() throws {
         let throttle = Throttle("gate", limit: .unlimited, queue: 0, holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(1))
-        #expect(throws: ThrottleExceeded.self) { _ = try throttle.acquire() }
+        #expect(throws: ThrottleExceeded.self) { _ = try throttle.tryAcquire() }
         clock.advance(by: .seconds(1))
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         #expect(!throttle.status.isProbing && throttle.heldUntil == nil)
     }
 
@@ -51,18 +51,18 @@ import Testing
         let throttle = Throttle("gate", limit: .unlimited, maxWait: .seconds(5), holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(1))
         clock.advance(by: .seconds(1))
-        let probe = try throttle.acquire()
-        #expect(throws: ThrottleExceeded.self) { _ = try throttle.acquire(options: RunOptions(deadline: clock.now)) }
-        #expect(throws: WouldWait.self) { _ = try throttle.acquire() }
+        let probe = try throttle.tryAcquire()
+        #expect(throws: ThrottleExceeded.self) { _ = try throttle.tryAcquire(options: RunOptions(deadline: clock.now)) }
+        #expect(throws: WouldWait.self) { _ = try throttle.tryAcquire() }
         probe.complete(.success)
     }
 
     @Test("by hand one is told how long the wait would be")
     func turn() throws {
         let throttle = Throttle("pace", limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
-        try throttle.acquire().complete(.success)
+        try throttle.tryAcquire().complete(.success)
         clock.advance(by: .milliseconds(400))
-        #expect(throws: WouldWait(policy: "pace", retryAfter: .milliseconds(600))) { _ = try throttle.acquire() }
+        #expect(throws: WouldWait(policy: "pace", retryAfter: .milliseconds(600))) { _ = try throttle.tryAcquire() }
     }
 
     @Test("to be asked for less than no silence is to be asked for none")
@@ -70,7 +70,7 @@ import Testing
         var statuses: [ThrottleStatus] = []
         for seconds in [0, -5] {
             let throttle = Throttle("gate", limit: .unlimited, holdOnThrottled: true, timeBase: clock)
-            try throttle.acquire().complete(.throttled(retryAfter: .seconds(seconds)))
+            try throttle.tryAcquire().complete(.throttled(retryAfter: .seconds(seconds)))
             statuses.append(throttle.status)
         }
         #expect(statuses[0] == statuses[1])
@@ -81,7 +81,7 @@ import Testing
         let throttle = Throttle(limit: .perSecond(3, burst: 3), timeBase: clock)
         throttle.setRate(.perSecond(7), burst: 3)
         clock.advance(by: .seconds(10))
-        try throttle.acquire().complete(.rejected)
+        try throttle.tryAcquire().complete(.rejected)
         #expect(throttle.status.available == 3)
     }
 

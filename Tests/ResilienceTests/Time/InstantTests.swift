@@ -1,10 +1,6 @@
 import Resilience
+import TestSupport
 import Testing
-
-extension MonotonicInstant {
-    /// So many seconds after the time base's start.
-    static func second(_ number: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: number * 1_000_000_000) }
-}
 
 /// More than `Duration.components` can say without trapping.
 private let beyondComponents = Duration(attoseconds: .max)

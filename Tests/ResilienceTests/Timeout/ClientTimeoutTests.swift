@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -87,7 +88,7 @@ import Testing
     @Test("a call does not wait in a queue beyond the limit, and was not sent then")
     func queued() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         let pipeline = pipeline {
             ClientTimeout(limit: .seconds(5))
             bulkhead

@@ -17,7 +17,7 @@ private struct Unknown: Error {}
             Timeout(limit: .seconds(1))
             bulkhead
         }
-        let permit = try bulkhead.acquire()
+        let permit = try bulkhead.tryAcquire()
         let error = try clock.run {
             await #expect(throws: TimedOut.self) { try await pipeline.run {} }
         }

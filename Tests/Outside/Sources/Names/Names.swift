@@ -7,6 +7,7 @@ import Logging
 import Metrics
 import NIOCore
 import Resilience
+import ResilienceTraffic
 import ResilienceHTTP
 import ResilienceSync
 

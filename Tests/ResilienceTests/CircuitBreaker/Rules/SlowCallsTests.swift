@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -159,11 +160,11 @@ import Testing
             tripping: .allOf(
                 .failures(3, over: .calls(100), failing: .transient, healthy: .success),
                 .failures(3, over: .calls(100), failing: .throttled, healthy: .success)))
-        for _ in 0..<50 { try? breaker.acquire().complete(.transient) }
+        for _ in 0..<50 { try? breaker.tryAcquire().complete(.transient) }
         #expect(breaker.state == .closed)
-        for _ in 0..<2 { try? breaker.acquire().complete(.throttled) }
+        for _ in 0..<2 { try? breaker.tryAcquire().complete(.throttled) }
         #expect(breaker.state == .closed)
-        try? breaker.acquire().complete(.throttled)
+        try? breaker.tryAcquire().complete(.throttled)
         #expect(breaker.state == .open)
     }
 

@@ -1,0 +1,65 @@
+public import Resilience
+
+/// What a ``CallCache`` tells its observers.
+public enum CacheEvent: PolicyEventDetail, Equatable {
+    /// A call got a fresh value.
+    case hit
+    /// A call got a value that is no longer fresh. A new one is being loaded, or could not be loaded a moment before.
+    case hitStale
+    /// A call got a failure that is kept.
+    case hitFailure
+    /// A call found nothing that it could return, and waits for a load.
+    case missed
+    /// A load took this long, and returned a value.
+    case loaded(took: Duration)
+    /// A load took this long, and failed with this verdict.
+    case failed(Verdict, took: Duration)
+    /// A load failed with this verdict, or did not end in time, and a call got the value from before.
+    case fellBack(Verdict)
+    /// This number of entries was evicted to make room.
+    case evicted(Int)
+
+    public var kind: String {
+        switch self {
+        case .hit: "hit"
+        case .hitStale: "hitStale"
+        case .hitFailure: "hitFailure"
+        case .missed: "missed"
+        case .loaded: "loaded"
+        case .failed: "failed"
+        case .fellBack: "fellBack"
+        case .evicted: "evicted"
+        }
+    }
+
+    public var severity: PolicyEventSeverity {
+        switch self {
+        case .hit, .hitStale, .hitFailure, .missed, .loaded: .trace
+        case .failed, .evicted: .debug
+        case .fellBack: .info
+        }
+    }
+
+    public var fields: EventFields {
+        switch self {
+        case .hit, .hitStale, .hitFailure, .missed: [:]
+        case .loaded(let time): ["duration": time]
+        case .failed(let verdict, let time): verdict.fields + ["duration": time]
+        case .fellBack(let verdict): verdict.fields
+        case .evicted(let count): ["count": count]
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .hit: "fresh value"
+        case .hitStale: "stale value"
+        case .hitFailure: "failure that is kept"
+        case .missed: "no value, loading one"
+        case .loaded(let time): "loaded in \(time.text)"
+        case .failed(let verdict, let time): "load failed after \(time.text): \(verdict)"
+        case .fellBack(let verdict): "\(verdict), returning the value from before"
+        case .evicted(let count): "evicted \(count) to make room"
+        }
+    }
+}

@@ -1,0 +1,277 @@
+import Resilience
+
+/// What a cache has for each key, for how long, and which key it evicts.
+///
+/// ```
+///          a load succeeds
+/// missing ────────────────▶ fresh ── time ─▶ stale ── time ─▶ of no use
+///    │ a load fails           ▲                │ one load at a time
+///    └────▶ failed ── time    └────────────────┘
+/// ```
+///
+/// What it lets go of it returns: a deinit may be user code, which must not run under the lock.
+struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    enum Content: Sendable {
+        case value(Value, CacheLifetime)
+        case failure(any Error, keptFor: Duration)
+    }
+
+    struct Entry: Sendable {
+        let key: Key
+        fileprivate(set) var content: Content
+        /// When the content came, or a later reading of another thread.
+        fileprivate(set) var since: MonotonicInstant
+        /// No load begins before this, if a stale value can be returned.
+        fileprivate(set) var pausedUntil = MonotonicInstant.distantPast
+        /// The other side named a wait when the latest load failed.
+        fileprivate(set) var hold: Hold?
+        fileprivate(set) var cost: Int
+        fileprivate let place: Int
+    }
+
+    /// No load begins before this. Without a value that may be returned, a call gets the error.
+    struct Hold: Sendable {
+        let error: any Error
+        let until: MonotonicInstant
+    }
+
+    /// What there is for a key.
+    enum Found: Sendable {
+        case fresh(Value)
+        /// The caller begins the load in the background, if there is one, and waits for it no longer than until `until`.
+        case stale(Value, load: Load?, until: MonotonicInstant)
+        case failed(any Error)
+        /// The caller waits for a load.
+        case missing(Load)
+    }
+
+    /// What a call loads. Its value is kept if nothing was written to the key since the call.
+    struct Load: Sendable, Equatable {
+        /// The same for all calls that share the load, and for no other of any key.
+        let number: Int
+    }
+
+    /// What is no longer kept.
+    struct Gone: Sendable {
+        fileprivate(set) var entries: [Entry] = []
+        fileprivate(set) var keys: [Key] = []
+    }
+
+    private struct Loading {
+        let number: Int
+        /// How many calls load the key, or wait for a load.
+        var calls = 1
+    }
+
+    /// However long a wait is that the other side names, a load begins after this.
+    static var longestHold: Duration { .seconds(3600) }
+
+    private let maxCount: Int
+    private let maxCost: Int
+    private let pauseAfterError: Duration
+    private var entries: [Key: Entry] = [:]
+    private var sieve = Sieve<Key>()
+    private(set) var cost = 0
+    /// The keys that calls load. A write removes its key.
+    private var loading: [Key: Loading] = [:]
+    private var latestLoad = 0
+
+    /// - Parameters:
+    ///   - maxCount: The most entries, 1 or more.
+    ///   - maxCost: The most that they may cost together, 1 or more.
+    ///   - pauseAfterError: How long after a load failed a stale value is returned without another load.
+    init(maxCount: Int, maxCost: Int, pauseAfterError: Duration = .zero) {
+        self.maxCount = maxCount
+        self.maxCost = maxCost
+        self.pauseAfterError = pauseAfterError
+    }
+
+    var count: Int { entries.count }
+
+    // MARK: Looking up
+
+    /// Returns what there is for a key, and marks the key as used.
+    mutating func look(for key: Key, at now: MonotonicInstant) -> Found {
+        guard let entry = entries[key] else { return .missing(load(key)) }
+        switch entry.content {
+        case .failure(let error, let time):
+            guard now < entry.since + time else { return .missing(load(key)) }
+            sieve.mark(entry.place)
+            return .failed(error)
+        case .value(let value, let lifetime):
+            let staleAt = entry.since + lifetime.freshFor
+            let revalidatesUntil = staleAt + lifetime.staleWhileRevalidate
+            let pausedUntil = min(entry.pausedUntil, max(revalidatesUntil, staleAt + lifetime.staleIfError))
+            guard now < max(revalidatesUntil, pausedUntil) else {
+                guard let hold = entry.hold, now < hold.until else { return .missing(load(key)) }
+                sieve.mark(entry.place)
+                return .failed(hold.error)
+            }
+            sieve.mark(entry.place)
+            if now < staleAt { return .fresh(value) }
+            let isToLoad = now >= pausedUntil && loading[key] == nil
+            return .stale(value, load: isToLoad ? load(key) : nil, until: revalidatesUntil)
+        }
+    }
+
+    /// The value of a key if it is fresh. This does not count as a use.
+    func fresh(_ key: Key, at now: MonotonicInstant) -> Value? {
+        guard let entry = entries[key], case .value(let value, let lifetime) = entry.content else { return nil }
+        return now < entry.since + lifetime.freshFor ? value : nil
+    }
+
+    /// What a load finds that is about to begin: another one may have ended since the call looked, or a value may have been
+    /// stored. nil if it is to begin.
+    func settled(_ key: Key, at now: MonotonicInstant) -> Result<Value, any Error>? {
+        guard let entry = entries[key] else { return nil }
+        switch entry.content {
+        case .failure(let error, let time): return now < entry.since + time ? .failure(error) : nil
+        case .value(let value, let lifetime):
+            if now < entry.since + lifetime.freshFor { return .success(value) }
+            return entry.hold.flatMap { now < $0.until ? .failure($0.error) : nil }
+        }
+    }
+
+    /// The value of a key if it may be returned after a load has failed, or took too long for a caller. Marks the key as used.
+    /// - Parameter pausing: Whether no load begins for a while.
+    mutating func afterError(_ key: Key, pausing: Bool, at now: MonotonicInstant) -> Value? {
+        guard let entry = entries[key], case .value(let value, let lifetime) = entry.content,
+            now < entry.since + lifetime.freshFor + lifetime.staleIfError
+        else { return nil }
+        sieve.mark(entry.place)
+        // The load may have paused it for longer.
+        if pausing { entries[key]?.pausedUntil = max(entry.pausedUntil, now + pauseAfterError) }
+        return value
+    }
+
+    // MARK: Loading
+
+    private mutating func load(_ key: Key) -> Load {
+        if let present = loading[key] {
+            loading[key]?.calls += 1
+            return Load(number: present.number)
+        }
+        latestLoad += 1
+        loading[key] = Loading(number: latestLoad)
+        return Load(number: latestLoad)
+    }
+
+    /// Whether nothing was written to the key since the call that loads it, and that call is not over.
+    func counts(_ load: Load, of key: Key) -> Bool { loading[key]?.number == load.number }
+
+    /// A call no longer loads the key, for whatever reason.
+    mutating func isOver(_ load: Load, of key: Key) -> Gone {
+        guard let present = loading[key], present.number == load.number else { return Gone() }
+        if present.calls == 1 { return Gone(keys: outdate(key)) }
+        loading[key]?.calls -= 1
+        return Gone()
+    }
+
+    /// The loads of a key no longer count.
+    private mutating func outdate(_ key: Key) -> [Key] {
+        loading.index(forKey: key).map { [loading.remove(at: $0).key] } ?? []
+    }
+
+    /// A load has succeeded.
+    mutating func ended(
+        _ load: Load, of key: Key, with value: Value, cost: Int, for lifetime: CacheLifetime, at now: MonotonicInstant
+    ) -> Gone {
+        guard counts(load, of: key) else { return Gone() }
+        return Gone(entries: keep(value, for: key, cost: cost, lifetime: lifetime, at: now))
+    }
+
+    /// A load has failed.
+    /// - Parameters:
+    ///   - isAnswer: Whether the failure says how things are: then a value that is kept is wrong.
+    ///   - isOutage: Whether a stale value is returned instead, as long as it may be.
+    ///   - keepingFor: How long to keep an answer; zero for not at all.
+    ///   - wait: The wait that the other side named; zero if it named none.
+    mutating func ended(
+        _ load: Load, of key: Key, with error: any Error, isAnswer: Bool, isOutage: Bool, keepingFor time: Duration,
+        wait: Duration = .zero, at now: MonotonicInstant
+    ) -> Gone {
+        guard counts(load, of: key) else { return Gone() }
+        let wait = min(wait, Self.longestHold)
+        guard isAnswer else {
+            return Gone(entries: pause(key, after: error, isOutage: isOutage, wait: wait, at: now))
+        }
+        let time = max(time, wait)
+        guard time > .zero else { return Gone(entries: drop(key)) }
+        return Gone(entries: put(.failure(error, keptFor: time), for: key, cost: 0, at: now))
+    }
+
+    /// After a failure that is no outage, a stale value is returned only where it would be without one: while it revalidates.
+    private mutating func pause(
+        _ key: Key, after error: any Error, isOutage: Bool, wait: Duration, at now: MonotonicInstant
+    ) -> [Entry] {
+        guard let entry = entries[key], case .value(_, let lifetime) = entry.content else {
+            return wait > .zero ? put(.failure(error, keptFor: wait), for: key, cost: 0, at: now) : []
+        }
+        let end = isOutage ? .distantFuture : entry.since + lifetime.freshFor + lifetime.staleWhileRevalidate
+        // A caller that fell back a moment before may have paused it for longer.
+        entries[key]?.pausedUntil = max(entry.pausedUntil, min(now + max(pauseAfterError, wait), end))
+        guard wait > .zero else { return [] }
+        entries[key]?.hold = Hold(error: error, until: now + wait)
+        return [entry]
+    }
+
+    // MARK: Writing
+
+    /// Stores a value. The loads of calls before this do not replace it.
+    mutating func store(
+        _ value: Value, for key: Key, cost: Int, lifetime: CacheLifetime, at now: MonotonicInstant
+    ) -> Gone {
+        Gone(entries: keep(value, for: key, cost: cost, lifetime: lifetime, at: now), keys: outdate(key))
+    }
+
+    /// Removes what there is for a key. What the loads of calls before this return is not kept.
+    mutating func remove(_ key: Key) -> Gone { Gone(entries: drop(key), keys: outdate(key)) }
+
+    /// Removes everything, as ``remove(_:)`` does.
+    /// - Returns: All that was there.
+    mutating func removeAll() -> CacheStateMachine {
+        let all = self
+        self = CacheStateMachine(maxCount: maxCount, maxCost: maxCost, pauseAfterError: pauseAfterError)
+        latestLoad = all.latestLoad
+        return all
+    }
+
+    private mutating func drop(_ key: Key) -> [Entry] {
+        guard let entry = entries.removeValue(forKey: key) else { return [] }
+        sieve.remove(entry.place)
+        cost -= entry.cost
+        return [entry]
+    }
+
+    private mutating func keep(
+        _ value: Value, for key: Key, cost: Int, lifetime: CacheLifetime, at now: MonotonicInstant
+    ) -> [Entry] {
+        // One that can never be returned would only take room.
+        let isOfUse = lifetime != CacheLifetime(freshFor: .zero)
+        guard isOfUse, cost <= maxCost else { return drop(key) }
+        return put(.value(value, lifetime), for: key, cost: max(0, cost), at: now)
+    }
+
+    private mutating func put(_ content: Content, for key: Key, cost: Int, at now: MonotonicInstant) -> [Entry] {
+        var gone: [Entry] = []
+        // The one that is replaced makes room by its cost, and may be evicted to make more.
+        if let old = entries[key] {
+            self.cost -= old.cost
+            entries[key]?.cost = 0
+        }
+        // Room is made before: what has just come must not go.
+        while self.cost > maxCost - cost || entries[key] == nil && entries.count >= maxCount {
+            guard let evicted = sieve.evict() else { break }
+            guard let entry = entries.removeValue(forKey: evicted) else { continue }
+            self.cost -= entry.cost
+            gone.append(entry)
+        }
+        let old = entries[key]
+        if let old { gone.append(old) }
+        entries[key] = Entry(
+            key: old?.key ?? key, content: content, since: old.map { max(now, $0.since) } ?? now, cost: cost,
+            place: old?.place ?? sieve.insert(key))
+        self.cost += cost
+        return gone
+    }
+}

@@ -1,0 +1,34 @@
+public import Resilience
+
+/// The state of a ``CallCache`` at one moment.
+public struct CacheStatus: PolicyStatusDetail {
+    /// The number of values and failures that are kept, those that are no longer of use included.
+    public let count: Int
+    /// What they cost together; 0 if costs are not counted.
+    public let cost: Int
+    /// How many loads are in flight, and how many calls wait for them.
+    public let loads: SingleFlightStatus
+
+    /// Creates a status, for tests and previews.
+    /// - Parameters:
+    ///   - count: The number of values and failures that are kept.
+    ///   - cost: What they cost together.
+    ///   - loads: How many loads are in flight, and how many calls wait for them.
+    public init(count: Int, cost: Int, loads: SingleFlightStatus) {
+        self.count = count
+        self.cost = cost
+        self.loads = loads
+    }
+
+    /// Always true: a cache rejects no call.
+    public var isAllowed: Bool { true }
+
+    public static var kind: String { "cache" }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading("cache_entries", "Values and failures that a cache keeps.", title: "entries", count),
+            StatusReading("cache_cost", "What they cost together.", title: cost > 0 ? "cost" : nil, cost),
+        ] + loads.readings(at: now)
+    }
+}

@@ -1,0 +1,53 @@
+public import Resilience
+
+/// An endpoint of an ``EndpointPool``, for work that is not a closure, or for a loop of your own.
+///
+/// ```swift
+/// let permit = try pool.pick()
+/// let reply = await send(request, to: permit.endpoint)
+/// permit.complete(reply.isGood ? .success : .transient)
+/// ```
+///
+/// Report once how the work ended; the report consumes the permit. A permit that is dropped without a report counts as
+/// cancelled: it says nothing of the endpoint.
+public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable {
+    /// The endpoint that the pool chose.
+    public let endpoint: Endpoint
+    private let core: EndpointPoolCore
+    private let pick: EndpointPick
+    private var verdict = Verdict.cancelled
+
+    fileprivate init(_ endpoint: Endpoint, _ pick: EndpointPick, _ core: EndpointPoolCore) {
+        self.endpoint = endpoint
+        self.pick = pick
+        self.core = core
+    }
+
+    /// Reports how the work ended.
+    /// - Parameter verdict: What the end of the work means.
+    public consuming func complete(_ verdict: Verdict) { self.verdict = verdict }
+
+    deinit { core.ended(pick, verdict) }
+}
+
+extension EndpointPool {
+    /// Chooses an endpoint.
+    /// - Returns: The endpoint, with a permit that is to be reported once.
+    /// - Throws: ``NoEndpoint`` if there is none.
+    public func pick() throws(NoEndpoint) -> EndpointPermit<Endpoint> {
+        var tried = TriedEndpoints()
+        return try pick(after: &tried)
+    }
+
+    /// Chooses an endpoint that a call has not tried, as long as there is another one.
+    /// - Parameter tried: What the call has tried; the endpoint is added to it.
+    /// - Returns: The endpoint, with a permit that is to be reported once.
+    /// - Throws: ``NoEndpoint`` if there is none.
+    public func pick(after tried: inout TriedEndpoints) throws(NoEndpoint) -> EndpointPermit<Endpoint> {
+        let now = timeBase.now
+        let (chosen, told) = core.choose(&tried, at: now)
+        if let told { core.tell(told, at: now) }
+        guard let chosen else { throw core.noEndpoint(at: now) }
+        return EndpointPermit(list(chosen.list).endpoints[chosen.pick.place], chosen.pick, core)
+    }
+}

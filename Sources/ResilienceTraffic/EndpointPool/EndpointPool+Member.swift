@@ -1,0 +1,32 @@
+public import Resilience
+
+extension PipelineBuilder {
+    /// Returns a list of one policy that lets every call through, and tells the status of a pool: so the pool is among
+    /// the pipeline's ``/Resilience/Pipeline/statuses``, gauges and health. The pool chooses endpoints only in
+    /// ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` and its siblings.
+    /// - Parameter pool: A pool of endpoints.
+    public static func buildExpression<Endpoint>(_ pool: EndpointPool<Endpoint>) -> [Pipeline.Element] {
+        [Pipeline.Element(kind: .policy(EndpointPoolMember(pool)))]
+    }
+}
+
+/// A pool in the list of a pipeline.
+private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: Policy, StatusReporting, RegistryEntry {
+    private var pool: EndpointPool<Endpoint>
+
+    init(_ pool: EndpointPool<Endpoint>) { self.pool = pool }
+
+    var name: String { pool.name }
+    var timeBase: (any TimeBase)? { pool.timeBase }
+    var isAtRest: Bool { pool.isAtRest }
+    var status: EndpointPoolStatus { pool.status }
+    var description: String { pool.description }
+    func reset() { pool.reset() }
+
+    static func isUniquelyHeld(_ entry: inout Self) -> Bool { isKnownUniquelyReferenced(&entry.pool) }
+    /// Failures that are remembered matter no longer than the registry keeps what is not used.
+    func canBeEvicted(unusedFor time: Duration) -> Bool { pool.isIdle }
+    /// The pool that calls are given is the program's own.
+    func canBeReconfigured(like other: Self) -> Bool { true }
+    func reconfigured(like other: Self) -> Self? { other }
+}

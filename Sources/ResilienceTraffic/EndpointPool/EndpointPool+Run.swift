@@ -1,0 +1,174 @@
+public import Resilience
+
+extension EndpointPool {
+    /// Runs one attempt of a call on an endpoint that the call has not tried, and counts how it ends.
+    ///
+    /// If a policy of this process rejects it there, such as the endpoint's own breaker, it goes on to the next one at
+    /// once: nothing was sent.
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - tried: What the call has tried.
+    ///   - verdict: Receives what the result means.
+    @inlinable nonisolated(nonsending) func attempt<R>(
+        _ call: inout PolicyCall, _ tried: inout TriedEndpoints, _ verdict: inout Verdict,
+        judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) (Endpoint, CallAttempt) async throws -> R
+    ) async throws -> R {
+        var chosen = try core.first(&tried, &call)
+        while true {
+            do {
+                let result = try await operation(list(chosen.list).endpoints[chosen.pick.place], CallAttempt(call))
+                verdict = judge(result)
+                core.returned(verdict, chosen.pick, &call)
+                return result
+            } catch {
+                guard let next = core.threw(error, chosen.pick, &tried, &call) else { throw error }
+                chosen = next
+            }
+        }
+    }
+
+    /// Runs an operation on one endpoint, once, without a pipeline. ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``
+    /// has retries and all other policies.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller says about this call, such as a deadline.
+    ///   - judge: Returns what a result means. By default every result is a success.
+    ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
+    /// - Returns: What the operation returned.
+    /// - Throws: What the operation threw; ``NoEndpoint`` if there is no endpoint.
+    @inlinable public nonisolated(nonsending) func run<R>(
+        options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
+        _ operation: nonisolated(nonsending) (Endpoint) async throws -> R
+    ) async throws -> R {
+        try await PipelineCore.bare(on: timeBase).run(over: self, options, judging: judge) { endpoint, _ in
+            try await operation(endpoint)
+        }
+    }
+}
+
+extension EndpointPoolCore {
+    /// Chooses the endpoint that an attempt begins with.
+    @usableFromInline func first(_ tried: inout TriedEndpoints, _ call: inout PolicyCall) throws -> Chosen {
+        let now = now(of: &call)
+        tried.rejected = []
+        let (chosen, told) = choose(&tried, at: now)
+        if let told { tell(told, &call) }
+        if let chosen { return chosen }
+        call.hasRun = false
+        throw noEndpoint(at: now)
+    }
+
+    @usableFromInline func returned(_ verdict: Verdict, _ pick: EndpointPick, _ call: inout PolicyCall) {
+        let meaning = verdict.kind == .success ? verdict : meaning(of: verdict, &call)
+        end(pick, meaning, &call)
+    }
+
+    /// If so many endpoints in a row reject an attempt, the others will, too.
+    private static let mostRejections = 10
+
+    /// Whether an attempt goes on to another endpoint: not with an error that would be the same there.
+    /// - Parameters:
+    ///   - meaning: What the error means for the endpoint.
+    ///   - rejected: Those that have rejected the attempt, the last one included.
+    static func goesOn(after error: any Error, _ meaning: Verdict, rejected: [Int]) -> Bool {
+        meaning.kind == .rejected && error is any Rejection && !(error is DeadlinePassed)
+            && rejected.count < mostRejections
+    }
+
+    /// - Returns: The endpoint to go on to; nil if the attempt ends with this error.
+    @usableFromInline func threw(
+        _ error: any Error, _ pick: EndpointPick, _ tried: inout TriedEndpoints, _ call: inout PolicyCall
+    ) -> Chosen? {
+        let verdict = call.core.classifier.verdict(for: error)
+        let meaning = meaning(of: verdict, &call)
+        end(pick, meaning, &call)
+        guard !Task.isCancelled else { return nil }
+        // So that the classifier is not asked again.
+        call.settled = verdict
+        tried.rejected.append(pick.id)
+        guard Self.goesOn(after: error, meaning, rejected: tried.rejected), !call.isOver else { return nil }
+        let (next, told) = choose(&tried, rejected: tried.rejected, at: now(of: &call))
+        if let told { tell(told, &call) }
+        if next != nil { call.settled = nil }
+        return next
+    }
+
+    /// What the end of an attempt means for its endpoint. The cancellation of its task says nothing, but for one: that at
+    /// the attempt's deadline.
+    private func meaning(of verdict: Verdict, _ call: inout PolicyCall) -> Verdict {
+        call.reading = nil
+        guard Task.isCancelled else { return verdict }
+        return call.isOver ? .transient : .cancelled
+    }
+
+    private func end(_ pick: EndpointPick, _ verdict: Verdict, _ call: inout PolicyCall) {
+        if let told = ended(pick, verdict, at: { now(of: &call) }) { tell(told, &call) }
+    }
+
+    private func now(of call: inout PolicyCall) -> MonotonicInstant {
+        call.core.timeBase === timeBase ? call.now : timeBase.now
+    }
+
+    private func tell(_ told: Told, _ call: inout PolicyCall) {
+        guard call.isObserved(by: lazyObservers.known) else { return }
+        for event in told.events { call.emit(event, from: name, to: lazyObservers.known) }
+    }
+}
+
+extension PipelineCore {
+    @inlinable nonisolated(nonsending) func run<Endpoint, R>(
+        over pool: EndpointPool<Endpoint>, _ options: RunOptions, judging judge: (R) -> Verdict,
+        _ operation: nonisolated(nonsending) (Endpoint, CallAttempt) async throws -> R
+    ) async throws -> R {
+        var tried = TriedEndpoints()
+        var verdict = Verdict.success
+        return try await run(
+            options, judging: { _ in verdict },
+            { call in try await pool.attempt(&call, &tried, &verdict, judging: judge, operation) })
+    }
+}
+
+extension Pipeline {
+    /// Runs the operation through the policies, each attempt on an endpoint that the pool chooses: one that this call has
+    /// not tried, as long as there is another one.
+    ///
+    /// If the operation throws a ``/Resilience/Rejection``, as a breaker or a bulkhead of the endpoint does, nothing has reached that
+    /// endpoint. The attempt then goes on to another endpoint at once, to ten of them at most: one that the call has not
+    /// tried, if there is one. It ends with the last rejection.
+    ///
+    /// - Parameters:
+    ///   - pool: The endpoints. They need not have the pipeline's time base, but then the pool reads its own for each call.
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means. It is called once for each attempt that returns. By default every result is a
+    ///     success.
+    ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
+    /// - Returns: What the operation returned in its last attempt.
+    /// - Throws: What the operation threw in its last attempt; ``NoEndpoint`` if there is no endpoint for the first one; or
+    ///   an error of a policy or of the pipeline: see <doc:/Resilience/ErrorsGuide>.
+    @inlinable public nonisolated(nonsending) func run<Endpoint, R>(
+        over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
+        judging judge: (R) -> Verdict = { _ in .success },
+        _ operation: nonisolated(nonsending) (Endpoint) async throws -> R
+    ) async throws -> R {
+        try await core.run(over: pool, options, judging: judge) { endpoint, _ in try await operation(endpoint) }
+    }
+
+    /// Runs the operation as ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it the number and
+    /// the deadline of each attempt, too.
+    ///
+    /// - Parameters:
+    ///   - pool: The endpoints.
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means. By default every result is a success.
+    ///   - operation: The operation, which is given the endpoint and its attempt. It runs in the caller's isolation.
+    /// - Returns: What the operation returned in its last attempt.
+    /// - Throws: As ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``.
+    @inlinable public nonisolated(nonsending) func run<Endpoint, R>(
+        over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
+        judging judge: (R) -> Verdict = { _ in .success },
+        _ operation: nonisolated(nonsending) (Endpoint, CallAttempt) async throws -> R
+    ) async throws -> R {
+        try await core.run(over: pool, options, judging: judge, operation)
+    }
+}

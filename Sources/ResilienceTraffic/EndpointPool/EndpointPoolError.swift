@@ -1,0 +1,31 @@
+public import Resilience
+
+/// An ``EndpointPool`` has no endpoint for the call, which did not run: its list is empty, or all of its endpoints are ejected.
+public struct NoEndpoint: Rejection, Hashable {
+    /// The pool's name.
+    public let policy: String
+    /// The number of endpoints in the list, all of which are ejected.
+    public let count: Int
+    /// How long until the first of them returns; nil if none does by itself.
+    public let retryAfter: Duration?
+
+    /// Creates an error for a call without an endpoint.
+    /// - Parameters:
+    ///   - policy: The pool's name.
+    ///   - count: The number of endpoints in the list.
+    ///   - retryAfter: How long until the first of them returns; nil if none does by itself.
+    public init(policy: String, count: Int, retryAfter: Duration?) {
+        self.policy = policy
+        self.count = count
+        self.retryAfter = retryAfter
+    }
+
+    public var description: String {
+        let reason = count == 0 ? "the list is empty" : "all \(count) are ejected"
+        return "No endpoint is available (\(policy)): \(reason). \(retryAdvice)"
+    }
+}
+
+extension NoEndpoint: FailureDescribing {
+    public var failureDetail: FailureDetail { FailureDetail("NoEndpoint", policy: policy) }
+}

@@ -1,0 +1,205 @@
+public import Resilience
+
+/// When an ``EndpointPool`` ejects an endpoint that fails more than the others, and for how long.
+///
+/// ```swift
+/// let pool = EndpointPool(
+///     "search", addresses,
+///     ejecting: OutlierEjection(
+///         afterConsecutive: 3, maxEjected: 0.3))
+/// ```
+///
+/// Source of the rules and of most defaults: Envoy's outlier detection.
+public struct OutlierEjection: SettingsGroup {
+    /// Ejects an endpoint that succeeds less often than the others do.
+    ///
+    /// Of the endpoints with enough calls in an interval, those are ejected whose share of successes is below
+    /// `mean − factor × standard deviation`, and below the mean by at least `minimumGap`. The standard deviation is that of
+    /// these endpoints. By that formula at most one in `1 + factor²` of them can be ejected in an interval, and with the default factor
+    /// none of four or fewer.
+    public struct Deviation: SettingsGroup {
+        /// How many standard deviations below the mean an endpoint must be.
+        public var factor: Double
+        /// How far below the mean it must be at least, as a share.
+        public var minimumGap: Double
+        /// How many endpoints must have enough calls.
+        public var minimumEndpoints: Int
+        /// How many calls of an interval are enough.
+        public var minimumCalls: Int
+
+        /// Creates a rule.
+        /// - Parameters:
+        ///   - factor: How many standard deviations below the mean an endpoint must be, 0…100. 1.9 by default.
+        ///   - minimumGap: How far below the mean it must be at least, as a share, 0…1. 0.05 by default. If almost all calls
+        ///     succeed, the standard deviation is so small that without it an endpoint with 99 % is ejected.
+        ///   - minimumEndpoints: How many endpoints must have enough calls; 2 or more. 5 by default.
+        ///   - minimumCalls: How many calls of an interval are enough; 1 or more. 100 by default.
+        public init(
+            factor: Double = 1.9, minimumGap: Double = 0.05, minimumEndpoints: Int = 5, minimumCalls: Int = 100
+        ) {
+            self.factor = factor
+            self.minimumGap = minimumGap
+            self.minimumEndpoints = minimumEndpoints
+            self.minimumCalls = minimumCalls
+        }
+
+        public static let schema = SettingsSchema(
+            "OutlierEjection.Deviation", standard: Deviation(),
+            [
+                SettingField("factor", \.factor, .within(0, 100)),
+                SettingField("minimumGap", \.minimumGap, .within(0, 1)),
+                SettingField("minimumEndpoints", \.minimumEndpoints, .atLeast(2)),
+                SettingField("minimumCalls", \.minimumCalls, .atLeast(1)),
+            ])
+    }
+
+    /// Ejects an endpoint of whose calls in an interval a certain share failed, however the others do.
+    public struct FailureShare: SettingsGroup {
+        /// The share of failed calls.
+        public var limit: Double
+        /// How many endpoints must have enough calls.
+        public var minimumEndpoints: Int
+        /// How many calls of an interval are enough.
+        public var minimumCalls: Int
+
+        /// Creates a rule.
+        /// - Parameters:
+        ///   - limit: The share of failed calls, 0.01…1. 0.85 by default.
+        ///   - minimumEndpoints: How many endpoints must have enough calls; 1 or more. 5 by default.
+        ///   - minimumCalls: How many calls of an interval are enough; 1 or more. 50 by default.
+        public init(_ limit: Double = 0.85, minimumEndpoints: Int = 5, minimumCalls: Int = 50) {
+            self.limit = limit
+            self.minimumEndpoints = minimumEndpoints
+            self.minimumCalls = minimumCalls
+        }
+
+        public static let schema = SettingsSchema(
+            "OutlierEjection.FailureShare", standard: FailureShare(),
+            [
+                SettingField("limit", \.limit, .within(0.01, 1)),
+                SettingField("minimumEndpoints", \.minimumEndpoints, .atLeast(1)),
+                SettingField("minimumCalls", \.minimumCalls, .atLeast(1)),
+            ])
+    }
+
+    /// The number of failures in a row that ejects an endpoint; nil if none does.
+    public var consecutiveFailures: Int?
+    /// The rule that compares endpoints; nil if there is none.
+    public var deviation: Deviation?
+    /// The rule for a share of failures; nil if there is none.
+    public var failureShare: FailureShare?
+    /// How often the last two are applied.
+    public var interval: Duration
+    /// How long the first ejection of an endpoint lasts.
+    public var time: Duration
+    /// How long an ejection lasts at most.
+    public var maxTime: Duration
+    /// Up to which share of it an ejection is made longer, by chance.
+    public var jitter: Double
+    /// The share of endpoints that may be ejected at the same time.
+    public var maxEjected: Double
+
+    /// Creates rules.
+    /// - Parameters:
+    ///   - consecutiveFailures: The number of failures in a row that ejects an endpoint, 1 or more; nil for none. 5 by default.
+    ///   - deviation: The rule that compares endpoints; nil for none. By default one with the defaults of
+    ///     ``Deviation``.
+    ///   - failureShare: The rule for a share of failures; nil, the default, for none.
+    ///   - interval: How often the last two are applied; above 0. 10 seconds by default.
+    ///   - time: How long the first ejection of an endpoint lasts; above 0. 30 seconds by default. The second one in a row lasts
+    ///     twice as long, the third three times, and so on.
+    ///   - maxTime: How long an ejection lasts at most, without `jitter`; not below `time`. 5 minutes by default.
+    ///   - jitter: Up to which share of it an ejection is made longer, by chance, 0…1. 0.1 by default. So endpoints that are
+    ///     ejected together do not return together.
+    ///   - maxEjected: The share of endpoints that may be ejected at the same time, 0…1. 0.1 by default. Above 0, it is at
+    ///     least one endpoint, and never all of them.
+    public init(
+        afterConsecutive consecutiveFailures: Int? = 5, deviation: Deviation? = Deviation(),
+        failureShare: FailureShare? = nil, interval: Duration = .seconds(10), for time: Duration = .seconds(30),
+        upTo maxTime: Duration = .seconds(300), jitter: Double = 0.1, maxEjected: Double = 0.1
+    ) {
+        self.consecutiveFailures = consecutiveFailures
+        self.deviation = deviation
+        self.failureShare = failureShare
+        self.interval = interval
+        self.time = time
+        self.maxTime = maxTime
+        self.jitter = jitter
+        self.maxEjected = maxEjected
+    }
+
+    public static let schema = SettingsSchema(
+        "OutlierEjection", standard: OutlierEjection(),
+        [
+            SettingField("consecutiveFailures", \.consecutiveFailures, .atLeast(1)),
+            SettingField("deviation", \.deviation), SettingField("failureShare", \.failureShare),
+            SettingField("intervalSeconds", \.interval, .above(0)), SettingField("timeSeconds", \.time, .above(0)),
+            SettingField("maxTimeSeconds", \.maxTime, .above(0)), SettingField("jitter", \.jitter, .within(0, 1)),
+            SettingField("maxEjected", \.maxEjected, .within(0, 1)),
+        ]
+    ) { settings, given in
+        guard given.areSound("timeSeconds", "maxTimeSeconds"), settings.maxTime < settings.time else { return }
+        given.note(
+            "maxTimeSeconds", settings.maxTime.text, "must not be below time, \(settings.time.text)")
+    }
+
+    /// A rule that is nil is written as one that never ejects: what is left out has its default.
+    public func written() throws -> SettingValue? {
+        var own = self
+        own.consecutiveFailures = consecutiveFailures ?? .max
+        own.deviation = deviation ?? Deviation(factor: 100, minimumGap: 1)
+        return .group(try Self.schema.written(own))
+    }
+
+    /// How many of `count` endpoints may be ejected at the same time: never all.
+    func limit(of count: Int) -> Int {
+        // A little more, since a product such as 0.29 × 100 may be just below a whole number.
+        maxEjected > 0 ? min(max(1, Int(maxEjected * Double(count) + 1e-9)), max(0, count - 1)) : 0
+    }
+
+    /// After how many ejections in a row they are no longer made longer.
+    var maxInARow: Int {
+        let (time, longest) = (time.saturatedNanoseconds, maxTime.saturatedNanoseconds)
+        return Int(clamping: longest / time + (longest % time > 0 ? 1 : 0))
+    }
+
+    /// How long an ejection lasts.
+    /// - Parameters:
+    ///   - count: How many there were in a row, with this one.
+    ///   - share: Up to 1, by chance.
+    func length(ofNumber count: Int, _ share: Double) -> Int64 {
+        let length = min(
+            time.saturatedNanoseconds.saturatingMultiplied(by: Int64(count)), maxTime.saturatedNanoseconds)
+        let more = Double(length) * jitter * share
+        return length.saturatingAdding(Int64(exactly: more.rounded()) ?? .max)
+    }
+
+    /// How long an endpoint must do well until one ejection less is remembered. Longer than it takes to find out that it
+    /// does not.
+    var memory: Duration { max(time, .nanoseconds(interval.saturatedNanoseconds.saturatingMultiplied(by: 2))) }
+}
+
+/// Why an ``EndpointPool`` ejected an endpoint.
+public enum EjectionReason: Sendable, Hashable, CustomStringConvertible {
+    /// That many calls in a row failed.
+    case consecutiveFailures(Int)
+    /// This share of its calls in the interval succeeded; of all that were compared, the share was `mean`.
+    case deviation(Double, mean: Double)
+    /// This share of its calls in the interval failed.
+    case failureShare(Double)
+    /// ``EndpointPool/eject(_:for:)`` was called.
+    case byHand
+
+    public var description: String {
+        switch self {
+        case .consecutiveFailures(let count): "\(count) failure\(count == 1 ? "" : "s") in a row"
+        case .deviation(let share, let mean): "\(share.percent) % of calls succeeded, on average \(mean.percent) %"
+        case .failureShare(let share): "\(share.percent) % of calls failed"
+        case .byHand: "by hand"
+        }
+    }
+}
+
+extension Double {
+    fileprivate var percent: Int { Int((self * 100).rounded()) }
+}

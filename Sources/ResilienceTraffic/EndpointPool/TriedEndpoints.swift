@@ -1,0 +1,46 @@
+import Resilience
+
+/// The endpoints of an ``EndpointPool`` that one call has tried, so that its next attempt goes elsewhere.
+///
+/// ```swift
+/// var tried = TriedEndpoints()
+/// for _ in 0..<3 {
+///     let permit = try pool.pick(after: &tried)
+///     let reply = await send(request, to: permit.endpoint)
+///     permit.complete(reply.isGood ? .success : .transient)
+///     if reply.isGood { break }
+/// }
+/// ```
+///
+/// It belongs to one call, and to one pool.
+public struct TriedEndpoints: Sendable, Hashable {
+    /// 0 if there is none: no endpoint has that number. It is apart from the others so that a call that tries only one allocates
+    /// nothing.
+    private var first = 0
+    private var others: [Int] = []
+    /// Those that have rejected the present attempt, to which it does not come back.
+    var rejected: [Int] = []
+
+    /// Creates a list of a call that has tried none.
+    public init() {}
+
+    /// The number of endpoints that the call has tried, since it tried all of them the last time.
+    public var count: Int { first == 0 ? 0 : others.count + 1 }
+
+    var isEmpty: Bool { first == 0 }
+
+    func contains(_ id: Int) -> Bool { first == id || others.contains(id) }
+
+    mutating func add(_ id: Int) {
+        if first == 0 { first = id } else { others.append(id) }
+    }
+
+    /// All have been tried: only the last one, and those whose copies of the call are in flight, are still avoided.
+    mutating func startOver(keeping inFlight: [Int]) {
+        guard first != 0 else { return }
+        let last = others.last ?? first
+        (first, others) = (last, inFlight.filter { $0 != last })
+    }
+
+    mutating func removeAll() { (first, others) = (0, []) }
+}

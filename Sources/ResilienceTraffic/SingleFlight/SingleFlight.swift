@@ -1,0 +1,175 @@
+public import Resilience
+
+/// Runs an operation once for all calls that ask for the same thing at the same time, and gives each of them its result.
+///
+/// ```swift
+/// let profiles = SingleFlight<User.ID, Profile>("profiles")
+///
+/// let profile = try await profiles.run(for: id) {
+///     try await pipeline.run { try await client.profile(of: id) }
+/// }
+/// ```
+///
+/// The first call for a key begins a *flight*: it runs its operation in a task of its own. A call for the same key joins
+/// the flight, and its own operation does not run. When the operation ends, all who wait have its result, and the next
+/// call begins a new flight. Nothing is kept.
+///
+/// - A flight belongs to no call. A call that is cancelled, or whose deadline comes, leaves immediately, and the others go on
+///   waiting. When the last one leaves, the operation is cancelled.
+/// - The operation has the task-local values of the call that began the flight, but no ``/Resilience/CallDeadline``: those who join may have
+///   more time. It has the highest priority of those who have waited, where the system can raise it (Linux, macOS 26).
+/// - The operation may outlive its calls, so it is `@Sendable`, runs away from the caller's actor, and its result is `Sendable`.
+///   For the same reason this is no policy of a pipeline: put it around a pipeline, as above.
+///
+/// The key must contain all that the result depends on: who asks, in which language, with which rights. It must equal
+/// itself, as `Double.nan` does not, and its `==` and `hash(into:)` must not use the single flight.
+///
+/// See <doc:SingleFlightGuide>.
+public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: StatusReporting, CustomStringConvertible {
+    /// The name in events.
+    public let name: String
+    /// How long a flight accepts calls after it begins; nil for as long as it lasts.
+    public let joinWindow: Duration?
+    /// Whether a call takes the error of a flight that had begun before it.
+    public let sharesErrors: Bool
+    /// The observers that are told of flights.
+    public let observers: PolicyObservers
+    let timeBase: any TimeBase
+    private let state: Locked<SingleFlightStateMachine<Key, Flight<Value>>>
+
+    /// Creates a single flight.
+    /// - Parameters:
+    ///   - name: The name in events.
+    ///   - joinWindow: How long a flight accepts calls after it begins; above 0. A later call begins a new one. nil, the default, for
+    ///     as long as it lasts.
+    ///   - sharesErrors: Whether a call takes the error of a flight that had begun before it. If not, it asks once more: then it takes
+    ///     what comes. True by default.
+    ///   - timeBase: The time base of deadlines and of the window.
+    ///   - observers: The observers that are told of flights; nil for none at first.
+    public init(
+        _ name: String = "singleFlight", joinWindow: Duration? = nil, sharesErrors: Bool = true,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
+    ) {
+        self.name = name
+        self.joinWindow = joinWindow.map { SettingChecks("SingleFlight").aboveZero($0, "joinWindow") }
+        self.sharesErrors = sharesErrors
+        self.timeBase = timeBase
+        self.observers = observers ?? PolicyObservers()
+        state = Locked(SingleFlightStateMachine(joinWindow: self.joinWindow))
+    }
+
+    /// Returns the result of the key's flight: of one that is in flight, or of one that begins with this call.
+    ///
+    /// A call that is part of the key's flight, since the operation makes it, does not join it: it would wait for itself. It
+    /// begins a flight that nobody else joins.
+    /// - Parameters:
+    ///   - key: What is asked for.
+    ///   - deadline: When this call must have ended; by default when the ``/Resilience/CallDeadline`` does that travels with the task. The earlier one
+    ///     counts.
+    ///   - operation: What to run if no flight can be joined. It is cancelled when no call waits for it any more; if it has not begun
+    ///     by then, it does not run.
+    /// - Returns: What the operation of the flight returned.
+    /// - Throws: What the operation of the flight threw; `CancellationError` if the caller is cancelled; ``/Resilience/TimedOut`` if
+    ///   the deadline comes; ``/Resilience/DeadlinePassed`` if it has passed before.
+    public nonisolated(nonsending) func run(
+        for key: Key, deadline: MonotonicInstant = .distantFuture,
+        _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let deadline = CallDeadline.earlier(deadline, on: timeBase)
+        let began = timeBase.now
+        try Task.checkCancellation()
+        guard began < deadline || deadline == .distantFuture else { throw DeadlinePassed() }
+        func timedOut(_ error: (any Error)?) -> TimedOut {
+            TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: error)
+        }
+        let (isFirst, first) = try await ask(key, at: began, until: deadline, operation)
+        guard let first else { throw timedOut(nil) }
+        guard case .failure(let error) = first, !isFirst else { return try first.get() }
+        // A cancellation that is not this call's may be that of the one that began the flight.
+        if sharesErrors, !(error is CancellationError), !(error is CancelledWhileWaiting) { throw error }
+        try Task.checkCancellation()
+        let now = timeBase.now
+        guard now < deadline || deadline == .distantFuture,
+            let second = try await ask(key, at: now, until: deadline, operation).result
+        else { throw timedOut(error) }
+        return try second.get()
+    }
+
+    /// Lets the next call for a key begin a flight of its own, for example after a write that the present one may not
+    /// have seen. Those who wait for the present one still get its result.
+    /// - Parameter key: The key.
+    public func forget(_ key: Key) { state.withLock { $0.forget(key) } }
+
+    /// Lets the next call for each key begin a flight of its own: see ``forget(_:)``.
+    public func forgetAll() { state.withLock { $0.forgetAll() } }
+
+    public var presentTime: MonotonicInstant { timeBase.now }
+
+    /// How many flights there are, and how many calls wait for them.
+    public var status: SingleFlightStatus { state.withLock { $0.status } }
+
+    public var description: String {
+        let window = joinWindow.map { " for up to \($0.text)" } ?? ""
+        return "\(name): joins calls for the same key\(window)\(sharesErrors ? "" : ", errors not shared")"
+    }
+
+    /// Joins a flight, or begins one, and waits for its end.
+    /// - Returns: Whether it began with this call, and its result; nil if the deadline came before.
+    /// - Throws: `CancellationError` if the caller is cancelled.
+    private nonisolated(nonsending) func ask(
+        _ key: Key, at now: MonotonicInstant, until deadline: MonotonicInstant,
+        _ operation: @escaping @Sendable () async throws -> Value
+    ) async throws -> (isFirst: Bool, result: Result<Value, any Error>?) {
+        let priority = Task.currentPriority
+        let joined = state.withLock {
+            $0.join(key, at: now, ifAllowed: { !$0.path.isCurrent }, make: { Flight(priority: priority) })
+        }
+        let (number, flight) = (joined.number, joined.payload)
+        tell(joined.isFirst ? .began : .joined(waiting: joined.waiting), at: now)
+        if joined.isFirst {
+            // Not on an executor that the caller's task prefers: the flight may outlive it.
+            flight.launch(on: timeBase.taskExecutor) { [self] in await fly(number, flight, operation) }
+        }
+        let waiter = PolicyWaiter()
+        flight.add(waiter)
+        let wake = await waiter.wait(until: deadline, on: timeBase, raising: { flight.raise(to: $0) })
+        defer { if flight.origin?.hasRetried == true { CallOrigin.current?.noteRetried() } }
+        if let result = flight.remove(waiter) { return (joined.isFirst, result) }
+        leave(number, flight)
+        guard wake == .expired else { throw CancellationError() }
+        return (joined.isFirst, nil)
+    }
+
+    private func fly(
+        _ number: Int, _ flight: Flight<Value>, _ operation: @Sendable () async throws -> Value
+    ) async {
+        guard state.withLock({ $0.mayBegin(number) }) else { return }
+        let result: Result<Value, any Error>
+        do {
+            result = .success(
+                try await CallDeadline.lifting {
+                    try await CallOrigin.within(flight.origin) { try await flight.path.run(operation) }
+                })
+        } catch {
+            result = .failure(error)
+        }
+        let now = timeBase.now
+        // Before its callers have the result, so that none of them joins it again.
+        switch state.withLock({ $0.ended(number, at: now) }) {
+        case .awaited: flight.land(result)
+        case .late(let delay): tell(.endedLate(by: delay), at: now)
+        }
+    }
+
+    private func leave(_ number: Int, _ flight: Flight<Value>) {
+        let now = timeBase.now
+        // What it returns is released outside of the lock, since a key's deinit may be user code.
+        guard let abandoned = state.withLock({ $0.left(number, at: now) }) else { return }
+        tell(.abandoned(after: max(.zero, abandoned.began.duration(to: now))), at: now)
+        flight.cancel(on: timeBase.taskExecutor)
+    }
+
+    private func tell(_ event: SingleFlightEvent, at time: MonotonicInstant) {
+        observers.send(event, from: name, at: time)
+    }
+}

@@ -1,0 +1,125 @@
+import Resilience
+
+/// Which flight a call joins, and whether anybody still waits for it.
+///
+/// ```
+/// joinable ── its key is forgotten, or the window is over ─▶ no longer joinable
+///     both ── its operation ends ─▶ gone: those who wait have its result
+///     both ── the last of those who wait leaves ─▶ abandoned ── its operation ends ─▶ gone
+/// ```
+struct SingleFlightStateMachine<Key: Hashable & Sendable, Payload: Sendable>: Sendable {
+    /// A flight that somebody waits for.
+    struct Flight: Sendable {
+        let key: Key
+        let payload: Payload
+        let began: MonotonicInstant
+        fileprivate(set) var waiting = 1
+    }
+
+    struct Joined: Sendable {
+        let number: Int
+        let payload: Payload
+        /// Whether the flight begins with this call.
+        let isFirst: Bool
+        /// How many wait for it now, this call included.
+        let waiting: Int
+    }
+
+    enum End: Sendable {
+        /// Somebody waits for the result.
+        case awaited(Flight)
+        /// The last of those who waited left this long ago.
+        case late(by: Duration)
+    }
+
+    /// How long a flight accepts calls after it begins; nil for as long as it lasts.
+    private let joinWindow: Duration?
+    /// Those that somebody waits for, by number.
+    private var flights: [Int: Flight] = [:]
+    /// The one of each key that accepts calls. Its key is the flight's own, so that no key is released in here: that may be a
+    /// user's code.
+    private var joinable: [Key: Int] = [:]
+    /// When those whose operation still runs were abandoned, by number.
+    private var abandoned: [Int: MonotonicInstant] = [:]
+    private var waiting = 0
+    private var next = 0
+
+    /// - Parameter joinWindow: How long a flight accepts calls after it begins, above 0; nil for as long as it lasts.
+    init(joinWindow: Duration?) { self.joinWindow = joinWindow }
+
+    /// A call asks for a key, and waits.
+    /// - Parameters:
+    ///   - mayJoin: Whether the call may join this flight. If not, it begins one that nobody else joins.
+    ///   - make: Returns what to keep with a flight that begins.
+    mutating func join(
+        _ key: Key, at now: MonotonicInstant, ifAllowed mayJoin: (Payload) -> Bool, make: () -> Payload
+    ) -> Joined {
+        waiting += 1
+        var isAlone = false
+        if let number = joinable[key], let flight = flights[number], isOpen(flight, at: now) {
+            if mayJoin(flight.payload) {
+                flights[number]?.waiting += 1
+                return Joined(number: number, payload: flight.payload, isFirst: false, waiting: flight.waiting + 1)
+            }
+            isAlone = true
+        }
+        defer { next += 1 }
+        let flight = Flight(key: key, payload: make(), began: now)
+        flights[next] = flight
+        if !isAlone {
+            forget(key)
+            joinable[key] = next
+        }
+        return Joined(number: next, payload: flight.payload, isFirst: true, waiting: 1)
+    }
+
+    private func isOpen(_ flight: Flight, at now: MonotonicInstant) -> Bool {
+        joinWindow.map { now < flight.began + $0 } ?? true
+    }
+
+    /// Whether the operation of a flight may begin: not if nobody waits for it any more.
+    mutating func mayBegin(_ number: Int) -> Bool {
+        if flights[number] != nil { return true }
+        abandoned[number] = nil
+        return false
+    }
+
+    /// A call waits no longer, for another reason than the flight's end.
+    /// - Returns: The flight, if nobody waits for it any more: it is abandoned.
+    mutating func left(_ number: Int, at now: MonotonicInstant) -> Flight? {
+        guard let flight = flights[number] else { return nil }
+        waiting -= 1
+        guard flight.waiting == 1 else {
+            flights[number]?.waiting -= 1
+            return nil
+        }
+        abandoned[number] = now
+        return remove(number)
+    }
+
+    /// The operation of a flight has ended. From now on nobody joins it.
+    mutating func ended(_ number: Int, at now: MonotonicInstant) -> End {
+        guard let flight = remove(number) else {
+            let since = abandoned.removeValue(forKey: number) ?? now
+            return .late(by: max(.zero, since.duration(to: now)))
+        }
+        waiting -= flight.waiting
+        return .awaited(flight)
+    }
+
+    private mutating func remove(_ number: Int) -> Flight? {
+        guard let flight = flights.removeValue(forKey: number) else { return nil }
+        if joinable[flight.key] == number { joinable[flight.key] = nil }
+        return flight
+    }
+
+    /// Nobody joins the key's flight any more. Those who wait for it still do.
+    mutating func forget(_ key: Key) { joinable[key] = nil }
+
+    /// Nobody joins any of the present flights any more.
+    mutating func forgetAll() { joinable = [:] }
+
+    var status: SingleFlightStatus {
+        SingleFlightStatus(flights: flights.count, waiting: waiting, abandoned: abandoned.count)
+    }
+}

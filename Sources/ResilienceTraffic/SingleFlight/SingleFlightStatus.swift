@@ -1,0 +1,38 @@
+public import Resilience
+
+/// The state of a ``SingleFlight`` at one moment.
+public struct SingleFlightStatus: PolicyStatusDetail {
+    /// How many flights somebody waits for. There may be two for a key, if the earlier one can't be joined any more.
+    public let flights: Int
+    /// How many calls wait for them.
+    public let waiting: Int
+    /// How many operations still run though nobody waits for them any more. If it keeps growing, they ignore their
+    /// cancellation.
+    public let abandoned: Int
+
+    /// Creates a status, for tests and previews.
+    /// - Parameters:
+    ///   - flights: How many flights somebody waits for.
+    ///   - waiting: How many calls wait for them.
+    ///   - abandoned: How many operations still run though nobody waits for them any more.
+    public init(flights: Int, waiting: Int, abandoned: Int) {
+        self.flights = flights
+        self.waiting = waiting
+        self.abandoned = abandoned
+    }
+
+    /// Always true: a single flight rejects no call.
+    public var isAllowed: Bool { true }
+
+    public static var kind: String { "singleFlight" }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading("flights", "Loads and flights that somebody waits for.", title: "flights", flights),
+            StatusReading("flights_waiting", "Calls that wait for them.", title: "waiting", waiting),
+            StatusReading(
+                "flights_abandoned", "Loads and flights that still run though nobody waits any more.",
+                title: abandoned > 0 ? "abandoned" : nil, abandoned),
+        ]
+    }
+}

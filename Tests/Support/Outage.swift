@@ -1,0 +1,11 @@
+package import Resilience
+
+/// A failure that had no effect.
+package struct Outage: Error, Equatable, VerdictConvertible {
+    package var verdict: Verdict { .transient }
+    package var number: Int
+
+    package init(number: Int = 1) { self.number = number }
+}
+
+package func cancelCurrentTask() { withUnsafeCurrentTask { $0?.cancel() } }
