@@ -16,7 +16,7 @@ import Resilience
 /// looks a few pages ahead for them.
 ///
 /// The heads of urgent lanes go before these, but of ten requests one goes in order: whatever is urgent, nothing waits for
-/// more than ten times as many requests as it would otherwise.
+/// more than ten times as many requests as it would otherwise, or as there are mutations before it.
 ///
 /// A mutation that processes have ended with, perhaps because of it, goes alone: once the others have had their turn, and
 /// with nothing else in flight.

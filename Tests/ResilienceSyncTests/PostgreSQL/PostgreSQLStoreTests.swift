@@ -280,6 +280,33 @@
             #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.id) == ["b1", "a1", "a3", "a2"])
         }
 
+        @Test(
+            "an id that another appends at the same time, for another entity, is a duplicate", arguments: [true, false])
+        func sameIdAtOnce(inATransaction: Bool) async throws {
+            let (database, store) = (database, try await database.store())
+            let (date, rules) = (Self.date, Self.rules)
+            let second = Box<Task<AppendResult, any Error>>()
+            try await database.engine.transaction { session in
+                _ = try await store.append(
+                    [Mutation(id: "1", entity: "a", kind: "note")], under: rules, at: date, joining: session)
+                second.value = Task {
+                    let mutations = ["1", "2"].map { Mutation(id: $0, entity: "b", kind: "note") }
+                    guard inATransaction else { return try await store.append(mutations, under: rules, at: date) }
+                    return try await database.engine.transaction { session in
+                        try await store.append(mutations, under: rules, at: date, joining: session)
+                    }
+                }
+                // It waits for the id.
+                while try await database.run(
+                    "SELECT 1::int8 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
+                    [.text("%\(database.schema)%end_append%")]
+                ).isEmpty {}
+            }
+            let appended = try await second.value?.value
+            #expect(appended?.added == 1 && appended?.duplicates == ["1"])
+            #expect(try await store.pending(after: .min, limit: 9).map(\.mutation.entity) == ["a", "b"])
+        }
+
         // MARK: A server in trouble
 
         @Test("a commit whose answer is lost is found out about", arguments: [true, false])

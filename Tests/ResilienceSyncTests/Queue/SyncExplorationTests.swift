@@ -15,6 +15,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case append(lane: Int)
         /// What is appended is not to be sent for so many seconds.
         case appendLater(lane: Int, seconds: Int64)
+        case appendUrgent(lane: Int)
         case trigger, tick
         /// The flight asks what to do; does it; or can't, since the store fails.
         case ask, act, fail
@@ -79,6 +80,8 @@ private struct QueueInAWorld: ExplorableMachine {
         case quotas
         case removed
         case delayed
+        /// Somebody waits for some of what is appended.
+        case urgent
     }
 
     struct Item: Hashable {
@@ -90,6 +93,7 @@ private struct QueueInAWorld: ExplorableMachine {
         var refusals = 0
         /// Not sent before; 0 once the store has noticed that this has come.
         var due: Int64 = 0
+        var isUrgent = false
         /// A trigger has come since it was appended.
         var isAnnounced = false
 
@@ -254,6 +258,8 @@ private struct QueueInAWorld: ExplorableMachine {
             world.appended.indices.filter { world.appended[$0] < rounds * 3 }.flatMap {
                 [.appendLater(lane: $0, seconds: 2), .appendLater(lane: $0, seconds: 5)]
             }
+        case .urgent:
+            world.appended.indices.filter { world.appended[$0] < rounds * 3 }.map { .appendUrgent(lane: $0) }
         case .removed: world.items.map { .removeOne($0.position) }
         case .quotas:
             ([nil] + world.inFlight.keys.sorted()).flatMap {
@@ -309,7 +315,7 @@ private struct QueueInAWorld: ExplorableMachine {
         case .otherUnlocks: world.lock = .free
         case .fail, .cancel, .otherLocks, .otherPauses, .pauseByHand, .resume, .stop, .restart, .clear, .unwell,
             .elsewhere,
-            .told, .removeOne, .appendLater:
+            .told, .removeOne, .appendLater, .appendUrgent:
             world.troubles -= 1
             try trouble(input)
         }
@@ -368,6 +374,9 @@ private struct QueueInAWorld: ExplorableMachine {
             if !world.isStopped { try trigger() }
         case .appendLater(let lane, let seconds):
             append(lane, due: world.now + seconds * 1_000_000_000)
+        case .appendUrgent(let lane):
+            append(lane, isUrgent: true)
+            machine.lanes.knowsUrgent = true
         case .told(let left, let request):
             let quota = ServerQuota(limit: 8, remaining: left, resetsAfter: .seconds(2))
             _ = machine.noted(quota, from: request, at: now)
@@ -381,10 +390,11 @@ private struct QueueInAWorld: ExplorableMachine {
         try tell()
     }
 
-    private mutating func append(_ lane: Int, due: Int64 = 0) {
+    private mutating func append(_ lane: Int, due: Int64 = 0, isUrgent: Bool = false) {
         let kind = Self.kinds[lane][world.appended[lane] % 3]
         world.appended[lane] += 1
-        world.items.append(Item(position: Int64(world.appended.reduce(0, +)), lane: "\(lane)", kind: kind, due: due))
+        let position = Int64(world.appended.reduce(0, +))
+        world.items.append(Item(position: position, lane: "\(lane)", kind: kind, due: due, isUrgent: isUrgent))
     }
 
     private mutating func pass(until instant: Int64) throws {
@@ -618,7 +628,11 @@ private struct QueueInAWorld: ExplorableMachine {
             machine.drawn(.seconds(backoff == .throttled ? 3 : 2), at: now)
         case .look(let position):
             becomeDue()
-            machine.found(heads.filter { $0.position > position }.prefix(2).map(\.head), dueIn: dueIn, at: now)
+            let heads = heads
+            let urgent = heads.filter { head in world.items.contains { $0.lane == head.lane && $0.isUrgent } }
+            machine.found(
+                heads.filter { $0.position > position }.prefix(2).map(\.head), urgent: urgent.prefix(2).map(\.head),
+                dueIn: dueIn, at: now)
         case .apply(let changes, let claims):
             for change in changes { make(change) }
             if !claims.isEmpty, world.handPause != world.knownHandPause {

@@ -108,6 +108,37 @@ import Testing
         #expect(urgent == (0..<urgent.count).map { "urgent \($0 / 4) \($0 % 4)" })
     }
 
+    @Test(
+        "whatever is urgent, nothing goes later than ten times its place without urgency, or among all that are enqueued",
+        arguments: 1...20 as ClosedRange<UInt64>)
+    func tenTimes(seed: UInt64) async throws {
+        var generator = SplitMix64(seed: seed)
+        let pageSize = Int.random(in: 1...6, using: &generator)
+        // A few lanes, and then lanes of one, most of them urgent.
+        let mutations = (0..<150).map { number in
+            let entity = number < 12 ? "few \(Int.random(in: 0..<4, using: &generator))" : "\(number)"
+            return Self.mutation("\(number)", of: entity, isUrgent: number >= 12 && number % 16 < 15)
+        }
+        func places(_ mutations: [Mutation]) async throws -> [String: Int] {
+            let ids = Locked<[String]>([])
+            let queue = SyncQueue(
+                store: MemoryStore(), pipeline: Pipeline {},
+                configuration: SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize)
+            ) { mutation in ids.withLock { $0.append(mutation.id) } }
+            try await queue.enqueue(mutations)
+            _ = try await queue.drain()
+            return Dictionary(uniqueKeysWithValues: ids.withLock { $0 }.enumerated().map { ($1, $0 + 1) })
+        }
+        let places = (
+            with: try await places(mutations),
+            without: try await places(mutations.map { Self.mutation($0.id, of: $0.entity) })
+        )
+        for (number, mutation) in mutations.enumerated() {
+            let (with, without) = (places.with[mutation.id] ?? .max, places.without[mutation.id] ?? 0)
+            #expect(with <= 10 * max(number + 1, without), "\(mutation.id)")
+        }
+    }
+
     @Test("what is before an urgent mutation of its entity goes with it, in order, and so after a restart")
     func lane() async throws {
         for store in try everyStore() {

@@ -88,8 +88,8 @@ extension PostgreSQLStore {
             do {
                 return try await operation()
             } catch let error as StatementError {
-                // Could not serialize, or a deadlock.
-                if let state = error.sqlState, ["40001", "40P01"].contains(state), attempts < 10,
+                // Could not serialize, a deadlock, or an id that another has appended to another lane meanwhile.
+                if let state = error.sqlState, ["40001", "40P01", "23505"].contains(state), attempts < 10,
                     !error.isOutcomeUnknown
                 {
                     attempts += 1
