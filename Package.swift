@@ -236,6 +236,10 @@ let package = Package(
                 .target(name: "CSQLiteSystem", condition: .when(platforms: [.linux], traits: ["SQLite"])),
             ],
             path: "Tests/PostgreSQLTrials"),
+        // What .ci/docs compares the page of settings and their JSON Schema with.
+        .executableTarget(
+            name: "settings-pages", dependencies: ["Resilience", "ResilienceConfiguration"],
+            path: "Tests/SettingsPages"),
         // What .ci/dashboard shows in a browser.
         .executableTarget(
             name: "dashboard-demo",
