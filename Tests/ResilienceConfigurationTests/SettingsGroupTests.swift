@@ -14,6 +14,7 @@
             var pause: Duration?
             var failing: VerdictSet = .transient
             var rooms: [Room] = []
+            var spare: Room?
 
             static let schema = SettingsSchema(
                 "Quota", standard: Quota(),
@@ -22,6 +23,7 @@
                     SettingField("units", \.units), SettingField("pauseSeconds", \.pause, .above(0)),
                     SettingField("failing", \.failing, .failures),
                     SettingField("rooms", \.rooms, need: .conditional("`limit`")),
+                    SettingField("spare", \.spare),
                 ])
         }
 
@@ -54,6 +56,7 @@
             let quota = try read([
                 "own.quota.limit": 5, "own.quota.units": .init(.stringArray(["batches"]), isSecret: false),
                 "own.quota.pauseSeconds": 0.5,
+                "own.quota.spare.kind": "guarded", "own.quota.spare.quota.limit": 3,
                 "own.quota.rooms.0.kind": "open", "own.quota.rooms.0.share": 0.5,
                 "own.quota.rooms.1.kind": "guarded", "own.quota.rooms.1.quota.limit": 7,
             ])
@@ -61,7 +64,7 @@
                 quota
                     == Quota(
                         limit: 5, units: [.batches], pause: .milliseconds(500),
-                        rooms: [.open(share: 0.5), .guarded(Quota(limit: 7))]))
+                        rooms: [.open(share: 0.5), .guarded(Quota(limit: 7))], spare: .guarded(Quota(limit: 3))))
             let error = #expect(throws: InvalidSettings.self) {
                 try read(["own.quota.pauseMilliseconds": 5, "own.quota.rooms.0.kind": "guarded"])
             }
@@ -92,6 +95,7 @@
                                     "type": "array", "default": ["transient"],
                                     "items": {"enum": ["transient", "uncertain", "throttled", "permanent", "rejected"]}
                                 },
+                                "spare": {"$ref": "#/$defs/Room"},
                                 "rooms": {
                                     "description": "By default limit.",
                                     "anyOf": [
