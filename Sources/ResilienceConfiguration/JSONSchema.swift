@@ -11,7 +11,7 @@
             describing description: (_ group: String, _ setting: String) -> String? = { _, _ in nil }
         ) -> SettingValue {
             withoutActuallyEscaping(description) { description in
-                var writer = JSONSchemaWriter(describe: description)
+                var writer = JSONSchemaWriter(isOfFile: false, describe: description)
                 return writer.schema { $0.reference(to: Self.self) }
             }
         }
@@ -25,7 +25,7 @@
             describing description: (_ group: String, _ setting: String) -> String? = { _, _ in nil }
         ) -> SettingValue {
             withoutActuallyEscaping(description) { description in
-                var writer = JSONSchemaWriter(describe: description)
+                var writer = JSONSchemaWriter(isOfFile: true, describe: description)
                 return writer.schema { writer in
                     let pipeline = writer.reference(to: Pipeline.Settings.self)
                     let registry = JSONSchemaWriter.object(
@@ -45,10 +45,14 @@
 
     /// Writes what schemas say as a JSON Schema.
     private struct JSONSchemaWriter {
+        /// Whether swift-configuration reads it, which has no lists of objects.
+        let isOfFile: Bool
         let describe: (_ group: String, _ setting: String) -> String?
         private var definitions: [String: SettingValue] = [:]
 
-        init(describe: @escaping (_ group: String, _ setting: String) -> String?) { self.describe = describe }
+        init(isOfFile: Bool, describe: @escaping (_ group: String, _ setting: String) -> String?) {
+            (self.isOfFile, self.describe) = (isOfFile, describe)
+        }
 
         /// A schema, with all that it refers to.
         mutating func schema(_ make: (inout Self) -> SettingValue) -> SettingValue {
@@ -125,12 +129,11 @@
 
         private func list(of element: SettingValue, isGroups: Bool) -> SettingValue {
             guard isGroups else { return Self.list(of: element) }
-            // As a configuration has them, since it has no lists of objects.
             let numbered = SettingValue.group([
                 "type": .text("object"), "additionalProperties": .flag(false),
                 "patternProperties": .group(["^(0|[1-9][0-9]*)$": element]),
             ])
-            return .group(["anyOf": .list([numbered, Self.list(of: element)])])
+            return isOfFile ? numbered : .group(["anyOf": .list([numbered, Self.list(of: element)])])
         }
 
         static let text = SettingValue.group(["type": .text("string")])
