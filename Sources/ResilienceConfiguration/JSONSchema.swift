@@ -8,12 +8,11 @@
         ///   default.
         /// - Returns: The schema, to be encoded as JSON.
         public static func jsonSchema(
-            describing description: (_ group: String, _ setting: String) -> String? = { _, _ in nil }
+            describing description: @escaping (_ group: String, _ setting: String) -> String? = { _, _ in nil }
         ) -> SettingValue {
-            withoutActuallyEscaping(description) { description in
-                var writer = JSONSchemaWriter(isOfFile: false, describe: description)
-                return writer.schema { $0.reference(to: Self.self) }
-            }
+            var writer = JSONSchemaWriter(isOfFile: false, describe: description)
+            let root = writer.reference(to: Self.self)
+            return writer.schema(root)
         }
     }
 
@@ -22,24 +21,17 @@
         /// - Parameter description: See `SettingsGroup.jsonSchema(describing:)`.
         /// - Returns: The schema, to be encoded as JSON.
         public static func jsonSchema(
-            describing description: (_ group: String, _ setting: String) -> String? = { _, _ in nil }
+            describing description: @escaping (_ group: String, _ setting: String) -> String? = { _, _ in nil }
         ) -> SettingValue {
-            withoutActuallyEscaping(description) { description in
-                var writer = JSONSchemaWriter(isOfFile: true, describe: description)
-                return writer.schema { writer in
-                    let pipeline = writer.reference(to: Pipeline.Settings.self)
-                    let registry = JSONSchemaWriter.object(
-                        [
-                            "default": pipeline, "overrideNames": JSONSchemaWriter.list(of: JSONSchemaWriter.text),
-                            "overrides": JSONSchemaWriter.object(ofAll: writer.override),
-                        ], required: ["default"])
-                    let settings = JSONSchemaWriter.object([
-                        "pipelines": JSONSchemaWriter.object(ofAll: pipeline),
-                        "registries": JSONSchemaWriter.object(ofAll: registry),
-                    ])
-                    return .group(["type": .text("object"), "properties": .group(["resilience": settings])])
-                }
-            }
+            var writer = JSONSchemaWriter(isOfFile: true, describe: description)
+            let pipeline = writer.reference(to: Pipeline.Settings.self)
+            let registry = SettingValue.object(
+                [
+                    "default": pipeline, "overrideNames": .list(of: .type("string")),
+                    "overrides": .object(ofAll: writer.override()),
+                ], required: ["default"])
+            let settings = ["pipelines": SettingValue.object(ofAll: pipeline), "registries": .object(ofAll: registry)]
+            return writer.schema(.type("object", ["properties": .group(["resilience": .object(settings)])]))
         }
     }
 
@@ -48,18 +40,13 @@
         /// Whether swift-configuration reads it, which has no lists of objects.
         let isOfFile: Bool
         let describe: (_ group: String, _ setting: String) -> String?
-        private var definitions: [String: SettingValue] = [:]
+        var definitions: [String: SettingValue] = [:]
 
-        init(isOfFile: Bool, describe: @escaping (_ group: String, _ setting: String) -> String?) {
-            (self.isOfFile, self.describe) = (isOfFile, describe)
-        }
-
-        /// A schema, with all that it refers to.
-        mutating func schema(_ make: (inout Self) -> SettingValue) -> SettingValue {
-            guard case .group(var members) = make(&self) else { return .null }
-            members["$schema"] = .text("https://json-schema.org/draft/2020-12/schema")
-            members["$defs"] = .group(definitions)
-            return .group(members)
+        /// The schema of a whole file, with all that it refers to.
+        func schema(_ root: SettingValue) -> SettingValue {
+            root.with([
+                "$schema": .text("https://json-schema.org/draft/2020-12/schema"), "$defs": .group(definitions),
+            ])
         }
 
         mutating func reference(to group: any SettingsGroup.Type) -> SettingValue {
@@ -72,30 +59,25 @@
         }
 
         /// What an override of a registry may have: single settings of each policy.
-        var override: SettingValue {
-            mutating get {
-                var members = ["key": Self.text]
-                for setting in Pipeline.Settings.facts {
-                    if case .group(let policy) = setting.type {
-                        members[setting.name] = definition(of: policy, isComplete: false)
-                    } else {
-                        members[setting.name] = value(of: setting.type, setting.range)
-                    }
+        mutating func override() -> SettingValue {
+            var members = ["key": SettingValue.type("string")]
+            for setting in Pipeline.Settings.facts {
+                if case .group(let policy) = setting.type {
+                    members[setting.name] = definition(of: policy, isComplete: false)
+                } else {
+                    members[setting.name] = value(of: setting.type, setting.range)
                 }
-                return Self.object(members)
             }
+            return .object(members)
         }
 
         private mutating func definition(of group: any SettingsGroup.Type, isComplete: Bool = true) -> SettingValue {
             let kinds = group.forms.map { form in
-                var members: [String: SettingValue] = [:]
+                var members = form.kind.map { ["kind": SettingValue.group(["const": .text($0)])] } ?? [:]
                 for setting in form.facts { members[setting.name] = property(setting, of: group, form) }
-                var required = form.facts.filter { $0.need == .required }.map(\.name)
-                if let kind = form.kind {
-                    members["kind"] = .group(["const": .text(kind)])
-                    required.insert("kind", at: 0)
-                }
-                return Self.object(members, required: isComplete ? required : [])
+                let required = form.facts.filter { $0.need == .required }.map(\.name)
+                return SettingValue.object(
+                    members, required: isComplete ? (form.kind == nil ? [] : ["kind"]) + required : [])
             }
             return kinds.count == 1 ? kinds[0] : .group(["oneOf": .list(kinds)])
         }
@@ -103,68 +85,68 @@
         private mutating func property(
             _ setting: SettingFacts, of group: any SettingsGroup.Type, _ form: SettingsForm
         ) -> SettingValue {
-            guard case .group(var members) = value(of: setting.type, setting.range) else { return .null }
-            members["default"] = form.standard(of: setting)
             var texts = describe(group.subject, setting.name).map { [$0] } ?? []
             if case .conditional(let text) = setting.need {
                 let text = text.filter { $0 != "`" }
                 texts.append(text.hasPrefix("must") ? "It \(text)." : "By default \(text).")
             }
-            if !texts.isEmpty { members["description"] = .text(texts.joined(separator: " ")) }
-            return .group(members)
+            var others: [String: SettingValue] = [:]
+            others["default"] = form.standard(of: setting)
+            if !texts.isEmpty { others["description"] = .text(texts.joined(separator: " ")) }
+            return value(of: setting.type, setting.range).with(others)
         }
 
         private mutating func value(of type: SettingType, _ range: SettingRange) -> SettingValue {
             switch type {
-            case .whole: Self.number("integer", range)
-            case .number, .seconds: Self.number("number", range)
-            case .flag: .group(["type": .text("boolean")])
-            case .text: Self.text
-            case .choice(let names):
-                .group(["enum": .list(range.choices(among: names).map { .text($0) })])
-            case .group(let group): reference(to: group)
-            case .list(let element): list(of: value(of: element, range), isGroups: element.group != nil)
+            case .whole: return .type("integer", range.bounds)
+            case .number, .seconds: return .type("number", range.bounds)
+            case .flag: return .type("boolean")
+            case .text: return .type("string")
+            case .choice(let names): return .group(["enum": .list(range.choices(among: names).map { .text($0) })])
+            case .group(let group): return reference(to: group)
+            case .list(let element):
+                let own = value(of: element, range)
+                guard element.group != nil else { return .list(of: own) }
+                let numbered = SettingValue.type(
+                    "object",
+                    ["additionalProperties": .flag(false), "patternProperties": .group(["^(0|[1-9][0-9]*)$": own])])
+                return isOfFile ? numbered : .group(["anyOf": .list([numbered, .list(of: own)])])
             }
         }
+    }
 
-        private func list(of element: SettingValue, isGroups: Bool) -> SettingValue {
-            guard isGroups else { return Self.list(of: element) }
-            let numbered = SettingValue.group([
-                "type": .text("object"), "additionalProperties": .flag(false),
-                "patternProperties": .group(["^(0|[1-9][0-9]*)$": element]),
-            ])
-            return isOfFile ? numbered : .group(["anyOf": .list([numbered, Self.list(of: element)])])
+    extension SettingRange {
+        fileprivate var bounds: [String: SettingValue] {
+            switch self {
+            case .any, .failures: [:]
+            case .atLeast(let least): ["minimum": .number(least)]
+            case .above(let least): ["exclusiveMinimum": .number(least)]
+            case .within(let least, let most): ["minimum": .number(least), "maximum": .number(most)]
+            case .aboveUpTo(let least, let most): ["exclusiveMinimum": .number(least), "maximum": .number(most)]
+            case .between(let least, let most): ["exclusiveMinimum": .number(least), "exclusiveMaximum": .number(most)]
+            }
+        }
+    }
+
+    extension SettingValue {
+        /// A group with other members, too.
+        fileprivate func with(_ others: [String: SettingValue]) -> SettingValue {
+            if case .group(let own) = self { .group(own.merging(others) { $1 }) } else { self }
         }
 
-        static let text = SettingValue.group(["type": .text("string")])
-
-        static func list(of element: SettingValue) -> SettingValue {
-            .group(["type": .text("array"), "items": element])
+        fileprivate static func type(_ name: String, _ others: [String: SettingValue] = [:]) -> SettingValue {
+            SettingValue.group(["type": .text(name)]).with(others)
         }
 
-        static func object(ofAll member: SettingValue) -> SettingValue {
-            .group(["type": .text("object"), "additionalProperties": member])
+        fileprivate static func list(of element: SettingValue) -> SettingValue { .type("array", ["items": element]) }
+
+        fileprivate static func object(ofAll member: SettingValue) -> SettingValue {
+            .type("object", ["additionalProperties": member])
         }
 
-        static func object(_ members: [String: SettingValue], required: [String] = []) -> SettingValue {
-            var object: [String: SettingValue] = [
-                "type": .text("object"), "additionalProperties": .flag(false), "properties": .group(members),
-            ]
-            if !required.isEmpty { object["required"] = .list(required.map { .text($0) }) }
-            return .group(object)
-        }
-
-        private static func number(_ type: String, _ range: SettingRange) -> SettingValue {
-            let bounds: [String: Double] =
-                switch range {
-                case .any, .failures: [:]
-                case .atLeast(let least): ["minimum": least]
-                case .above(let least): ["exclusiveMinimum": least]
-                case .within(let least, let most): ["minimum": least, "maximum": most]
-                case .aboveUpTo(let least, let most): ["exclusiveMinimum": least, "maximum": most]
-                case .between(let least, let most): ["exclusiveMinimum": least, "exclusiveMaximum": most]
-                }
-            return .group(bounds.mapValues { .number($0) }.merging(["type": .text(type)]) { $1 })
+        fileprivate static func object(_ members: [String: SettingValue], required: [String] = []) -> SettingValue {
+            let names: [String: SettingValue] = required.isEmpty ? [:] : ["required": .list(required.map { .text($0) })]
+            return .type("object", ["additionalProperties": .flag(false), "properties": .group(members)]).with(names)
         }
     }
 #endif
