@@ -148,7 +148,7 @@ let package = Package(
         .target(
             name: "ResilienceConfiguration",
             dependencies: [
-                "Resilience", "ResilienceTraffic",
+                "Resilience",
                 .product("Configuration", of: "swift-configuration", if: "Configuration"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
             ]),
@@ -238,6 +238,10 @@ let package = Package(
                 .target(name: "CSQLiteSystem", condition: .when(platforms: [.linux], traits: ["SQLite"])),
             ],
             path: "Tests/PostgreSQLTrials"),
+        // What .ci/docs compares the page of settings and their JSON Schema with.
+        .executableTarget(
+            name: "settings-pages", dependencies: ["Resilience", "ResilienceTraffic", "ResilienceConfiguration"],
+            path: "Tests/SettingsPages"),
         // What .ci/dashboard shows in a browser.
         .executableTarget(
             name: "dashboard-demo",

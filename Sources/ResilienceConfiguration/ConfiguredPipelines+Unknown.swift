@@ -1,4 +1,6 @@
 #if Configuration
+    internal import Resilience
+
     extension ConfiguredPipelines {
         /// Returns those of some keys that no pipeline and no registry reads: misspelt ones, and those of names that
         /// nobody has asked for.
@@ -33,20 +35,17 @@
         }
     }
 
-    extension SettingGroup {
+    extension SettingsGroup {
         /// Whether this group has a setting of this path.
-        fileprivate func has(_ path: Substring) -> Bool {
+        fileprivate static func has(_ path: Substring) -> Bool {
             let parts = path.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = parts.first, let field = field(named: String(name)) else { return false }
             let rest = parts.dropFirst().first
-            switch field.kind {
-            case .group(let inner), .nested(let inner): return rest.map { inner.has($0) } ?? false
-            case .groups(let inner):
-                guard let parts = rest?.split(separator: ".", maxSplits: 1), parts.count == 2 else { return false }
-                let isRead = (0..<SettingLookup.mostElements).contains { "\($0)" == parts[0] }
-                return isRead && inner.has(parts[1])
-            case .whole, .number, .seconds, .flag, .text, .names, .secondsList, .choice: return rest == nil
-            }
+            guard let inner = field.type.group else { return rest == nil }
+            guard case .list = field.type else { return rest.map { inner.has($0) } ?? false }
+            guard let parts = rest?.split(separator: ".", maxSplits: 1), parts.count == 2 else { return false }
+            let isRead = (0..<SettingLookup.mostElements).contains { "\($0)" == parts[0] }
+            return isRead && inner.has(parts[1])
         }
     }
 #endif

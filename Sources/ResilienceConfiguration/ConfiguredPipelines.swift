@@ -310,7 +310,7 @@
         }
 
         private func reload(_ old: ConfiguredPipeline, _ name: String, _ snapshot: ConfigSnapshotReader) {
-            let tree = SettingLookup(snapshot: snapshot).group(.pipeline, at: path(to: name))
+            let tree = SettingLookup(snapshot: snapshot).group(Pipeline.Settings.self, at: path(to: name))
             guard tree != old.seen else { return }
             do {
                 let (pipeline, dropped) = old.pipeline.adapted(to: try make(name, tree))
@@ -356,14 +356,14 @@
         var keyPath: [String] { path }
 
         /// The paths below it that are read, and the settings of each; without settings, the path itself is one.
-        var known: [(path: [String], group: SettingGroup?)] {
+        var known: [(path: [String], group: (any SettingsGroup.Type)?)] {
             let (pipelines, registries) = state.withLock { ($0.pipelines.keys, $0.registries.mapValues(\.seen)) }
-            return pipelines.map { (["pipelines", $0], .pipeline) }
-                + registries.flatMap { name, tree -> [(path: [String], group: SettingGroup?)] in
+            return pipelines.map { (["pipelines", $0], Pipeline.Settings.self) }
+                + registries.flatMap { name, tree -> [(path: [String], group: (any SettingsGroup.Type)?)] in
                     let path = ["registries", name]
                     let overrides = tree.overrides.map { path + ["overrides", $0.name] }
-                    return [(path + ["default"], .pipeline), (path + ["overrideNames"], nil)]
-                        + overrides.flatMap { [($0, .pipeline), ($0 + ["key"], nil)] }
+                    return [(path + ["default"], Pipeline.Settings.self), (path + ["overrideNames"], nil)]
+                        + overrides.flatMap { [($0, Pipeline.Settings.self), ($0 + ["key"], nil)] }
                 }
         }
 
@@ -378,7 +378,7 @@
         private func path(toRegistry name: String) -> [String] { path + ["registries", name] }
 
         private func read(_ name: String) -> SettingTree? {
-            SettingLookup(snapshot: reader.snapshot()).group(.pipeline, at: path(to: name))
+            SettingLookup(snapshot: reader.snapshot()).group(Pipeline.Settings.self, at: path(to: name))
         }
 
         private func readRegistry(_ name: String) -> RegistryTree {

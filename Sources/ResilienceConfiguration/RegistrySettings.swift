@@ -15,7 +15,7 @@
         let overrides: [Override]
 
         init(_ lookup: SettingLookup, at path: [String]) {
-            standard = lookup.group(.pipeline, at: path + ["default"])
+            standard = lookup.group(Pipeline.Settings.self, at: path + ["default"])
             names = lookup.names(at: path + ["overrideNames"])
             guard let listed = names?.texts else {
                 overrides = []
@@ -25,7 +25,8 @@
             overrides = listed.filter { seen.insert($0).inserted }.map { name in
                 let path = path + ["overrides", name]
                 return Override(
-                    name: name, key: lookup.text(at: path + ["key"]), settings: lookup.group(.pipeline, at: path))
+                    name: name, key: lookup.text(at: path + ["key"]),
+                    settings: lookup.group(Pipeline.Settings.self, at: path))
             }
         }
     }

@@ -4,7 +4,7 @@
 
     /// Reads settings from one snapshot of a configuration.
     ///
-    /// A reader tells neither which keys it has nor which type a value has. So every name of a ``SettingGroup`` is
+    /// A reader tells neither which keys it has nor which type a value has. So every name of a schema is
     /// looked up with the type that it should have, and what has another one is read with the others, so that an error
     /// can show it.
     struct SettingLookup {
@@ -15,13 +15,22 @@
         /// More elements than the core's configurations take. They have the names 0, 1, 2, …
         static var mostElements: Int { 33 }
 
+        /// - Parameter outer: The groups that this one is in.
         /// - Returns: What is given of a group; nil if nothing is.
-        func group(_ group: SettingGroup, at path: [String]) -> SettingTree? {
+        func group(
+            _ group: any SettingsGroup.Type, at path: [String], in outer: [any SettingsGroup.Type] = []
+        ) -> SettingTree? {
             // A value where a group belongs, such as 5 for `timeout`.
             if let value = text(at: path) { return value }
+            let outer = outer + [group]
+            // Groups that contain their own kind have no end.
+            let (endless, plain) = (
+                group.facts.filter { $0.type.isEndless(in: outer) },
+                group.facts.filter { !$0.type.isEndless(in: outer) }
+            )
             var members: [String: SettingTree] = [:]
-            for field in group.fields {
-                if let value = plain(field, at: path + [field.name]) {
+            for field in plain {
+                if let value = value(of: field.type, at: path + [field.name], in: outer) {
                     members[field.name] = value
                 } else {
                     for name in field.misspelt where group.field(named: name) == nil {
@@ -29,46 +38,41 @@
                     }
                 }
             }
-            guard !members.isEmpty || group.fields.contains(where: { isBegun($0, at: path + [$0.name]) }) else {
-                return nil
-            }
+            guard !members.isEmpty || endless.contains(where: { isBegun($0, at: path + [$0.name]) }) else { return nil }
             guard path.count < Self.mostLevels else { return .group(members) }
-            for field in group.fields {
-                switch field.kind {
-                case .nested(let inner): members[field.name] = self.group(inner, at: path + [field.name])
-                case .groups(let inner): members[field.name] = list(of: inner, at: path + [field.name])
-                case .whole, .number, .seconds, .flag, .text, .names, .secondsList, .choice, .group: break
-                }
-            }
+            for field in endless { members[field.name] = value(of: field.type, at: path + [field.name], in: outer) }
             return .group(members)
         }
 
         /// Whether something is given of a group that is looked for only in one of which something is given.
-        private func isBegun(_ field: SettingField, at path: [String]) -> Bool {
-            switch field.kind {
-            case .nested: text(at: path) != nil || text(at: path + ["kind"]) != nil
-            case .groups: text(at: path) != nil || text(at: path + ["0", "kind"]) != nil
-            case .whole, .number, .seconds, .flag, .text, .names, .secondsList, .choice, .group: false
-            }
+        private func isBegun(_ field: SettingFacts, at path: [String]) -> Bool {
+            let first = if case .list = field.type { path + ["0"] } else { path }
+            return text(at: path) != nil || text(at: first + ["kind"]) != nil
         }
 
-        private func plain(_ field: SettingField, at path: [String]) -> SettingTree? {
-            switch field.kind {
+        private func value(
+            of type: SettingType, at path: [String], in outer: [any SettingsGroup.Type]
+        ) -> SettingTree? {
+            switch type {
             case .whole: whole(at: path)
             case .number, .seconds: number(at: path)
             case .flag: flag(at: path)
             case .choice, .text: text(at: path)
-            case .names: names(at: path)
-            case .secondsList: numbers(at: path)
-            case .group(let inner): self.group(inner, at: path)
-            case .nested, .groups: nil
+            case .group(let inner): group(inner, at: path, in: outer)
+            case .list(.group(let inner)): list(of: inner, at: path, in: outer)
+            case .list(.whole), .list(.number), .list(.seconds): numbers(at: path)
+            case .list: names(at: path)
             }
         }
 
-        private func list(of group: SettingGroup, at path: [String]) -> SettingTree? {
+        private func list(
+            of group: any SettingsGroup.Type, at path: [String], in outer: [any SettingsGroup.Type]
+        ) -> SettingTree? {
             if let value = text(at: path) { return value }
             var groups: [SettingTree] = []
-            while groups.count < Self.mostElements, let next = self.group(group, at: path + ["\(groups.count)"]) {
+            while groups.count < Self.mostElements,
+                let next = self.group(group, at: path + ["\(groups.count)"], in: outer)
+            {
                 groups.append(next)
             }
             // What comes after a gap must not be left out in silence: the element that is missing is an empty one.
@@ -156,5 +160,15 @@
         }()
 
         static func isNamed(by error: any Error) -> Bool { Form(error) == form }
+    }
+
+    extension SettingType {
+        fileprivate func isEndless(in outer: [any SettingsGroup.Type]) -> Bool {
+            if case .list = self {
+                group != nil
+            } else {
+                group.map { group in outer.contains { $0 == group } } ?? false
+            }
+        }
     }
 #endif

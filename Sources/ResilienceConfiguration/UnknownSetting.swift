@@ -1,4 +1,6 @@
 #if Configuration
+    internal import Resilience
+
     /// A name in a settings file that nothing reads.
     public struct UnknownSetting: Sendable, Hashable, CustomStringConvertible {
         /// Its path, such as "resilience.pipelines.catalog.retry.maxRetires".
@@ -36,7 +38,7 @@
                 let own = key[path.count...]
                 let unknown: (depth: Int, known: [String])? =
                     switch own.first {
-                    case "pipelines": own.count > 2 ? SettingGroup.pipeline.unknown(in: own.dropFirst(2)) : nil
+                    case "pipelines": own.count > 2 ? Pipeline.Settings.unknown(in: own.dropFirst(2)) : nil
                     case "registries":
                         own.count > 2 ? inRegistry(own.dropFirst(2), overrides(own.dropFirst().first!)) : nil
                     default: (own.startIndex, ["pipelines", "registries"])
@@ -54,13 +56,13 @@
             _ path: ArraySlice<String>, _ overrides: [String]
         ) -> (depth: Int, known: [String])? {
             switch path.first {
-            case "default": return SettingGroup.pipeline.unknown(in: path.dropFirst())
+            case "default": return Pipeline.Settings.unknown(in: path.dropFirst())
             case "overrideNames": return nil
             case "overrides":
                 let own = path.dropFirst()
                 guard let name = own.first else { return nil }
                 guard overrides.contains(name) else { return (own.startIndex, overrides) }
-                return own.dropFirst().first == "key" ? nil : SettingGroup.pipeline.unknown(in: own.dropFirst())
+                return own.dropFirst().first == "key" ? nil : Pipeline.Settings.unknown(in: own.dropFirst())
             default: return (path.startIndex, ["default", "overrideNames", "overrides"])
             }
         }
@@ -94,24 +96,21 @@
         }
     }
 
-    extension SettingGroup {
+    extension SettingsGroup {
         /// The place of the first name on a path that this group does not have, and the names that there are; nil if it
         /// has all.
-        fileprivate func unknown(in path: ArraySlice<String>) -> (depth: Int, known: [String])? {
+        fileprivate static func unknown(in path: ArraySlice<String>) -> (depth: Int, known: [String])? {
             guard let name = path.first else { return nil }
             guard let field = field(named: name) else {
                 // A setting that is read to be rejected, with an error that says more.
-                if path.count == 1, fields.contains(where: { $0.misspelt.contains(name) }) { return nil }
-                return (path.startIndex, fields.map(\.name))
+                if path.count == 1, facts.contains(where: { $0.misspelt.contains(name) }) { return nil }
+                return (path.startIndex, facts.map(\.name))
             }
             let rest = path.dropFirst()
-            switch field.kind {
-            case .group(let inner), .nested(let inner): return inner.unknown(in: rest)
+            guard let inner = field.type.group else { return rest.isEmpty ? nil : (rest.startIndex, []) }
             // An element's number is looked at when it is read.
-            case .groups(let inner): return inner.unknown(in: rest.dropFirst())
-            case .whole, .number, .seconds, .flag, .text, .names, .secondsList, .choice:
-                return rest.isEmpty ? nil : (rest.startIndex, [])
-            }
+            if case .list = field.type { return inner.unknown(in: rest.dropFirst()) }
+            return inner.unknown(in: rest)
         }
     }
 #endif

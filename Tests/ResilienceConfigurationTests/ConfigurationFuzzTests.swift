@@ -199,7 +199,7 @@
             if one(in: 2) { return sound(at: path) }
             var values: [AbsoluteConfigKey: ConfigValue] = [:]
             let rarity = pick([2, 10, 60])
-            add(.pipeline, at: path, to: &values, rarity: rarity, depth: 0)
+            add(Pipeline.Settings.self, at: path, to: &values, rarity: rarity, depth: 0)
             return values
         }
 
@@ -245,7 +245,7 @@
 
         /// Settings of some policies that are valid, but for a few at most, so that what is checked late is reached, too.
         private mutating func sound(at path: [String]) -> [AbsoluteConfigKey: ConfigValue] {
-            let left = Set(SettingGroup.pipeline.fields.map(\.name).filter { _ in one(in: 3) })
+            let left = Set(Pipeline.Settings.facts.map(\.name).filter { _ in one(in: 3) })
             var values = Configurations.sound
             for key in values.keys where left.contains(key[0]) { values[key] = nil }
             let keys = values.keys.sorted { $0.lexicographicallyPrecedes($1) }
@@ -254,14 +254,15 @@
         }
 
         private mutating func add(
-            _ group: SettingGroup, at path: [String], to values: inout [AbsoluteConfigKey: ConfigValue], rarity: Int,
+            _ group: any SettingsGroup.Type, at path: [String], to values: inout [AbsoluteConfigKey: ConfigValue],
+            rarity: Int,
             depth: Int
         ) {
             if one(in: rarity * 4) { values[AbsoluteConfigKey(path)] = anything() }
             let kinds: [String] =
-                if case .choice(let kinds) = group.field(named: "kind")?.kind { kinds } else { [] }
+                if case .choice(let kinds) = group.field(named: "kind")?.type { kinds } else { [] }
             let kind = kinds.isEmpty ? "" : pick(kinds)
-            for field in group.fields {
+            for field in group.facts {
                 let name =
                     one(in: rarity * 4)
                     ? pick(field.misspelt + ["", "x", "🦆", "a.b", String(field.name.dropLast())]) : field.name
@@ -271,24 +272,22 @@
                     values[key] = anything()
                     continue
                 }
-                switch field.kind {
+                switch field.type {
                 case .group(let inner):
-                    if one(in: 2) { add(inner, at: path, to: &values, rarity: rarity, depth: depth + 1) }
-                case .nested(let inner):
-                    if one(in: 3) {
+                    // Breaks contain breaks.
+                    if one(in: inner == group ? 3 : 2) {
                         add(inner, at: path, to: &values, rarity: rarity, depth: depth + 1)
                     }
-                case .groups(let inner):
+                case .list(.group(let inner)):
                     for index in 0..<Int.random(in: 0...2, using: &generator) where depth < 5 {
                         add(inner, at: path + ["\(index)"], to: &values, rarity: rarity, depth: depth + 1)
                     }
                 case .choice where field.name == "kind": values[key] = .init(.string(kind), isSecret: false)
                 case .choice(let names): if one(in: 3) { values[key] = .init(.string(pick(names)), isSecret: false) }
-                case .names:
+                case .list(.seconds): if one(in: 3) { values[key] = .init(.doubleArray([1, 2]), isSecret: false) }
+                case .list(let element):
+                    let names = if case .choice(let names) = element { names } else { ["a", "b"] }
                     if one(in: 6) {
-                        let names =
-                            group == .pipeline
-                            ? SettingGroup.pipeline.fields.map(\.name) : ["transient", "success", "permanent"]
                         values[key] = .init(.stringArray([pick(names), pick(names)]), isSecret: false)
                     }
                 case .whole:
@@ -303,7 +302,6 @@
                     if one(in: 2) {
                         values[key] = .init(.double(Double.random(in: 0.001...100, using: &generator)), isSecret: false)
                     }
-                case .secondsList: if one(in: 3) { values[key] = .init(.doubleArray([1, 2]), isSecret: false) }
                 case .text: if one(in: 2) { values[key] = .init(.string("2020-01-02T03:04:05Z"), isSecret: false) }
                 case .flag: if one(in: 3) { values[key] = .init(.bool(one(in: 2)), isSecret: false) }
                 }

@@ -38,16 +38,6 @@
         /// The members of an object; none of anything else.
         var members: [String: JSONValue] { if case .object(let members) = self { members } else { [:] } }
 
-        /// As the schema writes a default.
-        var shown: String {
-            switch self {
-            case .flag, .whole, .number, .text: description
-            case .list(let list): list.map(\.shown).joined(separator: " + ")
-            case .object(let members):
-                members.sorted { $0.key < $1.key }.map { "\($0) \($1.shown)" }.joined(separator: ", ")
-            }
-        }
-
         var description: String {
             switch self {
             case .flag(let flag): "\(flag)"

@@ -4,7 +4,9 @@
 /// concurrency-limits with the same factor. Until the first overload the limit doubles. See
 /// ``AdaptiveLimit/aimd(initial:in:increase:decrease:window:slowAfter:on:)``.
 struct AIMDLimit: LimitAlgorithm {
+    /// How many permits are added with each window in which at least half are in use.
     var increase: Double
+    /// What the limit is multiplied with after an overload.
     var decrease: Double
     private var isStarting = true
 

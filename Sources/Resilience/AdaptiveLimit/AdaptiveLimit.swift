@@ -25,10 +25,14 @@
 public struct AdaptiveLimit: Sendable {
     /// The limit as long as nothing is known.
     public internal(set) var initial: Int
+    /// The lowest limit; at most `highest`.
     var lowest: Int
+    /// The highest limit.
     var highest: Int
     var algorithm: any LimitAlgorithm
+    /// The shortest time between two changes.
     var window: Duration
+    /// A window whose mean latency is longer is an overload.
     var slowAfter: Duration?
     /// The failures that are an overload.
     var verdicts: VerdictSet

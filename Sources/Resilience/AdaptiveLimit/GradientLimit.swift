@@ -6,6 +6,7 @@
 /// ``AdaptiveLimit/gradient(initial:in:tolerance:window:slowAfter:on:)``.
 struct GradientLimit: LimitAlgorithm {
     private static let step = 0.05
+    /// By which share of the baseline latencies may be longer.
     var tolerance: Double
     private var growth = 1.0
     /// The limit at which a queue showed last.

@@ -5,7 +5,9 @@
 /// high limits. Until a queue shows first the limit doubles. See
 /// ``AdaptiveLimit/vegas(initial:in:queue:window:slowAfter:on:)``.
 struct VegasLimit: LimitAlgorithm {
+    /// Below which share of the limit that waits on the other side the limit is raised; at most `mostQueue`.
     var leastQueue: Double
+    /// Above which share of the limit that waits on the other side the limit is lowered.
     var mostQueue: Double
     private var isStarting = true
 

@@ -306,12 +306,19 @@ extension Backoff {
     }
 
     private struct Parts: Sendable {
+        /// The first delay, before jitter; of `constant`, every delay.
         var base = Duration.zero
+        /// The longest delay.
         var cap = Duration.seconds(20)
+        /// What each delay is multiplied with for the next one.
         var factor = 2.0
+        /// The delays, one after the other; at least one.
         var sequence = [Duration.zero]
+        /// What follows the last of the delays: `repeatLast` for that one again, `stop` for no further attempt.
         var end = SequenceEnd.repeatLast
+        /// How chance changes a delay, so that clients do not come back together.
         var jitterKind = JitterKind.none
+        /// Up to which share of itself a delay is made longer or shorter.
         var share: Double?
         var growth = Growth.constant
 

@@ -34,15 +34,18 @@ indirect enum BreakSettings: Sendable, Hashable {
 }
 
 extension BreakSettings: SettingsGroup {
-    // Breaks contain breaks.
-    static var settingType: SettingType { .group("BreakDuration") }
-
     private struct Parts: Sendable {
+        /// How long the circuit stays open.
         var length = Duration.zero
+        /// How long it stays open the first time.
         var base = Duration.seconds(30)
+        /// How many times as long it stays open at most.
         var maxMultiplier = 10
+        /// How long it stays open at most.
         var cap = Duration.seconds(300)
+        /// The break that chance changes, or the one that holds if the other side names no wait.
         var inner = BreakSettings.constant(ConstantBreak(length: .zero))
+        /// Up to which share of itself the break is made longer or shorter, by chance.
         var share = 0.2
         var foreign = ""
     }

@@ -27,7 +27,9 @@ extension CircuitBreaker {
     ///
     /// See <doc:CircuitBreakerGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
     public struct Settings: SettingsGroup {
+        /// Decides when to open.
         private var trip: TripRuleSettings
+        /// How long the circuit stays open.
         private var length: BreakSettings
         /// How many probes are let through at the same time; 1 to the number of probes in a round.
         public var probes: Int
@@ -99,11 +101,6 @@ extension CircuitBreaker {
             return circuit(rule, openFor)
         }
     }
-
-    /// What stands in a rule.
-    package static var ruleForm: SettingsForm { TripRuleSettings.schema.form }
-    /// What stands in a break.
-    package static var breakForm: SettingsForm { BreakSettings.schema.form }
 
     /// Creates a breaker with three states; see ``ThreeStateCircuit``.
     /// - Parameters:

@@ -46,6 +46,7 @@ extension Pipeline {
         public var chaos: Chaos.Settings?
         /// Whether the pipeline's calls may be repeated: see ``Pipeline/isIdempotent``; nil if it is not known.
         public var isIdempotent: Bool?
+        /// The names of exactly those policies that there are. One without settings has its defaults.
         private var listed: [Part]?
 
         /// Creates settings.

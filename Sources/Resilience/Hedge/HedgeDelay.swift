@@ -60,15 +60,14 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
         "HedgeDelay", standard: never,
         kinds: [
             SettingVariant(
-                "constant", standard: Duration.zero,
-                [SettingField("delaySeconds", \.self, .atLeast(0), need: .required)]
+                "constant", standard: Parts(), [SettingField("delaySeconds", \.delay, .atLeast(0), need: .required)]
             ) {
-                HedgeDelay(kind: .constant($0.saturatedNanoseconds))
+                HedgeDelay(kind: .constant($0.delay.saturatedNanoseconds))
             } values: {
-                if case .constant(let delay) = $0.kind { .nanoseconds(delay) } else { nil }
+                if case .constant(let delay) = $0.kind { Parts(delay: .nanoseconds(delay)) } else { nil }
             },
             SettingVariant(
-                "percentile", standard: Percentile(),
+                "percentile", standard: Parts(),
                 [
                     SettingField("percentile", \.share, .within(0.01, 0.999)),
                     SettingField("atLeastSeconds", \.least, .atLeast(0)),
@@ -78,7 +77,8 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
                 HedgeDelay(
                     kind: .percentile($0.share, atLeast: $0.least.saturatedNanoseconds, minimumSamples: $0.samples))
             } values: {
-                Percentile($0)
+                guard case .percentile(let share, let least, let samples) = $0.kind else { return nil }
+                return Parts(share: share, least: .nanoseconds(least), samples: samples)
             },
             SettingVariant("never", standard: (), []) {
                 never
@@ -87,16 +87,14 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
             },
         ])
 
-    private struct Percentile: Sendable {
+    private struct Parts: Sendable {
+        /// The delay; with 0, all copies begin at once.
+        var delay = Duration.zero
+        /// The percentile of the latest latencies, as a share.
         var share = 0.95
+        /// The shortest delay, so that calls that are fast anyway make no hedges.
         var least = Duration.milliseconds(1)
+        /// How many latencies must be known before a delay begins a hedge.
         var samples = 100
-
-        init() {}
-
-        init?(_ delay: HedgeDelay) {
-            guard case .percentile(let share, let least, let samples) = delay.kind else { return nil }
-            (self.share, self.least, self.samples) = (share, .nanoseconds(least), samples)
-        }
     }
 }

@@ -9,13 +9,13 @@ public protocol StatusReporting: Sendable {
 
     /// The name.
     var name: String { get }
-    /// The present time on the time base of its instants. A ``Policy`` has it from its time base.
+    /// The present time on the time base of its instants. A `Policy` has it from its time base.
     var presentTime: MonotonicInstant { get }
     /// The state now.
     var status: Status { get }
-    /// Whether there is anything to tell, always the same; true by default. ``Pipeline/statuses`` leaves out who has nothing.
+    /// Whether there is anything to tell, always the same; true by default. `Pipeline.statuses` leaves out who has nothing.
     var hasStatus: Bool { get }
-    /// Does by hand what ``PolicyStatusDetail/actions(at:)`` offers. By default it does nothing.
+    /// Does by hand what `PolicyStatusDetail.actions(at:)` offers. By default it does nothing.
     /// - Parameter action: The action's name.
     /// - Returns: Whether there is such an action, and its state allows it.
     func perform(_ action: String) -> Bool

@@ -192,7 +192,7 @@ extension SettingChoice {
 }
 
 extension VerdictSet: SettingConvertible {
-    public static var settingType: SettingType { .names }
+    public static var settingType: SettingType { .list(.choice(names.map(\.name))) }
 
     public static func read(_ value: SettingValue, _ check: inout SettingCheck) -> VerdictSet? {
         guard case .list(let elements) = value else { return check.mismatch(value, "must be a list of names") }
@@ -230,21 +230,15 @@ extension Optional: SettingConvertible where Wrapped: SettingConvertible {
 }
 
 extension Array: SettingConvertible where Element: SettingConvertible {
-    public static var settingType: SettingType {
-        switch Element.settingType {
-        case .seconds: .secondsList
-        case .group(let name): .groups(name)
-        default: .names
-        }
-    }
+    public static var settingType: SettingType { .list(Element.settingType) }
 
     public static func read(_ value: SettingValue, _ check: inout SettingCheck) -> [Element]? {
         guard case .list(let elements) = value else {
             let ofWhat =
-                switch settingType {
-                case .secondsList: " of numbers"
-                case .names: " of names"
-                default: ""
+                switch Element.settingType {
+                case .whole, .number, .seconds: " of numbers"
+                case .text, .choice: " of names"
+                case .flag, .group, .list: ""
                 }
             return check.mismatch(value, "must be a list\(ofWhat)")
         }

@@ -45,7 +45,7 @@ public enum SettingNeed: Sendable, Hashable {
 }
 
 /// What is known of a setting without its values.
-package struct SettingFacts: Sendable, Hashable {
+package struct SettingFacts: Sendable {
     package let name: String
     package let type: SettingType
     package let range: SettingRange

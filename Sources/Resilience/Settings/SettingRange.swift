@@ -17,7 +17,7 @@ public enum SettingRange: Sendable, Hashable {
 }
 
 /// The type of a setting.
-public indirect enum SettingType: Sendable, Hashable {
+public indirect enum SettingType: Sendable {
     /// A whole number of 64 bits.
     case whole
     /// A number.
@@ -28,19 +28,30 @@ public indirect enum SettingType: Sendable, Hashable {
     case flag
     /// A text.
     case text
-    /// A list of names.
-    case names
-    /// A list of numbers of seconds.
-    case secondsList
     /// One of these names.
     case choice([String])
-    /// Settings of this name that stand together.
-    case group(String)
-    /// A list of such.
-    case groups(String)
+    /// Settings that stand together.
+    case group(any SettingsGroup.Type)
+    /// A list of such values.
+    case list(SettingType)
+}
+
+extension SettingType {
+    /// The settings that stand together in it, or in each of its elements.
+    package var group: (any SettingsGroup.Type)? {
+        switch self {
+        case .group(let group), .list(.group(let group)): group
+        case .whole, .number, .seconds, .flag, .text, .choice, .list: nil
+        }
+    }
 }
 
 extension SettingRange {
+    /// The names that are allowed.
+    package func choices(among names: [String]) -> [String] {
+        self == .failures ? names.filter { $0 != "success" && $0 != "cancelled" } : names
+    }
+
     /// - Returns: What a value must be; nil if it is.
     func requirement(brokenBy value: Double, of type: SettingType) -> String? {
         func range(_ least: Double, _ most: Double) -> String {
@@ -48,7 +59,8 @@ extension SettingRange {
             return areWhole ? "\(Int(least))...\(Int(most))" : "\(least)...\(most)"
         }
         func short(_ number: Double) -> String { number == number.rounded() ? "\(Int(number))" : "\(number)" }
-        let finite = type == .number
+        let finite = if case .number = type { true } else { false }
+        let isTime = if case .seconds = type { true } else { false }
         let (isMet, requirement): (Bool, String) =
             switch self {
             case .any, .failures: (true, "must be finite")
@@ -60,7 +72,7 @@ extension SettingRange {
                             ? "not be negative" : finite ? "at least \(short(least))" : "be at least \(short(least))")
                 )
             case .above(let least):
-                (value > least, type == .seconds ? "must be above zero" : "must be above \(short(least)) and finite")
+                (value > least, isTime ? "must be above zero" : "must be above \(short(least)) and finite")
             case .within(let least, let most):
                 (value >= least && value <= most, "must lie in \(range(least, most))")
             case .aboveUpTo(let least, let most):

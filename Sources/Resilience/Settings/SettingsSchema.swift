@@ -15,6 +15,8 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
     let standard: Settings
     let fields: [SettingField<Settings>]
     let variants: [SettingVariant<Settings>]
+    /// All settings, those of all kinds.
+    let facts: [SettingFacts]
     let finish: @Sendable (inout Settings, inout GivenSettings) -> Void
 
     /// Describes settings.
@@ -31,6 +33,7 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
         self.standard = standard
         self.fields = fields
         self.finish = finish
+        facts = fields.map(\.facts)
         variants = []
     }
 
@@ -43,6 +46,12 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
         self.subject = subject
         self.standard = standard
         variants = kinds
+        let written = kinds.filter { !$0.kind.isEmpty }
+        let kind = SettingFacts(
+            name: "kind", type: .choice(written.map(\.kind)), range: .any, need: .required, isLive: false)
+        facts = written.flatMap(\.facts).reduce(into: [kind]) { all, facts in
+            if !all.contains(where: { $0.name == facts.name }) { all.append(facts) }
+        }
         fields = []
         finish = { _, _ in }
     }
@@ -278,27 +287,12 @@ extension SettingsSchema {
     private var written: [SettingVariant<Settings>] { variants.filter { !$0.kind.isEmpty } }
     private var kinds: [String] { written.map(\.kind) }
 
-    /// All settings, those of all kinds.
-    var facts: [SettingFacts] {
-        guard !variants.isEmpty else { return fields.map(\.facts) }
-        let kind = SettingFacts(
-            name: "kind", type: .choice(kinds), range: .any, need: .required, isLive: false)
-        return written.flatMap(\.facts).reduce(into: [kind]) { all, facts in
-            if !all.contains(where: { $0.name == facts.name }) { all.append(facts) }
+    fileprivate var forms: [SettingsForm] {
+        guard !variants.isEmpty else {
+            return [SettingsForm(kind: nil, facts: facts, defaults: (try? table.written(standard)) ?? [:])]
         }
+        return written.map { SettingsForm(kind: $0.kind, facts: $0.facts, defaults: $0.defaults()) }
     }
-
-    /// What is left out, by kind; "" if there is but one.
-    private var defaults: [String: [String: SettingValue]] {
-        guard !variants.isEmpty else { return ["": (try? table.written(standard)) ?? [:]] }
-        return Dictionary(
-            uniqueKeysWithValues: written.map { variant in
-                let required = variant.facts.filter { $0.need == .required }.map(\.name)
-                return (variant.kind, variant.defaults().filter { !required.contains($0.key) })
-            })
-    }
-
-    package var form: SettingsForm { SettingsForm(facts: facts, defaults: defaults) }
 
     /// The names of the settings in which two differ.
     /// - Parameter isLive: Whether those that what runs can take over are left out.
@@ -307,16 +301,34 @@ extension SettingsSchema {
     }
 }
 
-/// What a schema says, whatever its settings are.
+/// What a schema says of one kind of settings.
 package struct SettingsForm: Sendable {
+    /// nil if there are no others.
+    package let kind: String?
+    /// Without the kind.
     package let facts: [SettingFacts]
-    /// What is left out, by kind; "" if there is but one.
-    package let defaults: [String: [String: SettingValue]]
-    package var isOneKind: Bool { defaults[""] != nil }
+    /// What the standard has.
+    private let defaults: [String: SettingValue]
+
+    fileprivate init(kind: String?, facts: [SettingFacts], defaults: [String: SettingValue]) {
+        (self.kind, self.facts, self.defaults) = (kind, facts, defaults)
+    }
+
+    /// What it is if it is left out; nil for nothing, or if that depends on others.
+    package func standard(of setting: SettingFacts) -> SettingValue? {
+        setting.need == .defaulted ? defaults[setting.name] : nil
+    }
 }
 
 extension SettingsGroup {
-    public static var settingType: SettingType { .group(schema.subject) }
+    /// What they are settings of.
+    package static var subject: String { schema.subject }
+    /// All settings, those of all kinds.
+    package static var facts: [SettingFacts] { schema.facts }
+    /// What stands in a file, of each kind.
+    package static var forms: [SettingsForm] { schema.forms }
+
+    public static var settingType: SettingType { .group(Self.self) }
 
     public static func read(_ value: SettingValue, _ check: inout SettingCheck) -> Self? {
         schema.read(value, &check)
@@ -336,8 +348,9 @@ extension SettingsGroup {
 
     /// Returns these settings if they are valid.
     ///
-    /// A policy's initializer calls it; that of settings must not, since the schema begins with valid ones. If they are invalid, it traps with all that is wrong; inside of
-    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) it notes that, and returns valid ones to go on with.
+    /// A policy's initializer calls it; that of settings must not, since the schema begins with valid ones. If they are
+    /// invalid, it traps with all that is wrong; inside of `PolicySettings.checked(_:)` it notes that, and returns valid ones
+    /// to go on with.
     public func valid() -> Self { checked().settings }
 
     /// Returns these settings, as a policy has them, if they are valid, for a change of something that exists. If not, the

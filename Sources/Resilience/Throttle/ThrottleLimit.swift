@@ -114,8 +114,11 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
         ])
 
     private struct Parts: Sendable {
+        /// How many calls may go in each period.
         var calls = 1
+        /// How long a period is.
         var period = Duration.seconds(1)
+        /// How many calls may go at the same instant after a pause.
         var burst = 1
         var window = Window.sliding
 

@@ -6,7 +6,7 @@ extension Timeout {
     public struct Settings: SettingsGroup {
         /// How long a call may take; above 0. Beyond 292 years there is no limit.
         public var limit: Duration
-        /// Whether a pipeline that is made with a ``Pipeline/Settings`` gets a ``Timeout`` or a ``ClientTimeout``.
+        /// Who ends a call at the limit: a ``Timeout``, or, with `client`, the operation itself at its deadline, below a ``ClientTimeout``.
         public var enforcedBy: TimeoutEnforcement
 
         /// Creates settings.

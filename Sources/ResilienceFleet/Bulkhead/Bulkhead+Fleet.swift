@@ -27,7 +27,7 @@ extension Bulkhead {
         queue: Int = 0, order: Order = .firstInFirstOut, maxWait: Duration? = nil, predictsWait: Bool = true,
         shedding: LoadShedding? = nil, observers: PolicyObservers? = nil
     ) {
-        let limit = SettingChecks("Bulkhead").atLeast(1, limit, "limit")
+        let limit = Settings(limit: limit).valid().limit
         let link = BulkheadLink(fleet: fleet, key: fleet.key("bulkhead1", name), limit: limit, fallback: fallback)
         self.init(
             name, supply: link, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait,

@@ -145,7 +145,7 @@ extension Pipeline {
     ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
     /// - Returns: What the operation returned in its last attempt.
     /// - Throws: What the operation threw in its last attempt; ``NoEndpoint`` if there is no endpoint for the first one; or
-    ///   an error of a policy or of the pipeline: see <doc:/Resilience/ErrorsGuide>.
+    ///   an error of a policy or of the pipeline: see the ErrorsGuide of `Resilience`.
     @inlinable public nonisolated(nonsending) func run<Endpoint, R>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
         judging judge: (R) -> Verdict = { _ in .success },

@@ -165,7 +165,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
 
     /// Takes over other settings. What is known of the endpoints is kept; ejected ones return or return earlier if the new
     /// settings say so. If they are invalid it traps, or, inside of
-    /// [PolicySettings.checked(_:)](<doc:/Resilience/PolicySettings/checked(_:)>), does nothing.
+    /// ``/Resilience/PolicySettings/checked(_:)``, does nothing.
     /// - Parameter settings: The settings.
     public func apply(_ settings: EndpointPoolSettings) {
         guard let settings = settings.allowed() else { return }

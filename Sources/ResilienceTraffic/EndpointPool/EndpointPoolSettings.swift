@@ -13,7 +13,7 @@ public import Resilience
 /// In a file, with a `maxEjected` of 0 no endpoint is ejected, and with a `from` of 1 none starts slowly. There is no
 /// `failureShare` unless it is given; `{}` has its defaults.
 ///
-/// See <doc:EndpointPoolGuide> for what the settings do, and <doc:/Resilience/ConfigurationGuide> for files.
+/// See <doc:EndpointPoolGuide> for what the settings do.
 public struct EndpointPoolSettings: SettingsGroup {
     /// How an endpoint is chosen.
     public var choice: EndpointChoice

@@ -5,8 +5,11 @@ public struct CallWindow: SettingsGroup, CustomStringConvertible {
         case time(nanoseconds: Int64, buckets: Int)
     }
 
+    /// How many of the last calls, however long ago.
     private var count: Int?
+    /// The time whose calls they are.
     private var length: Duration?
+    /// In how many steps that time advances.
     private var buckets: Int?
 
     var kind: Kind {

@@ -49,18 +49,24 @@ extension TripRuleSettings: SettingsGroup {
     /// A window takes up to 1.6 MB.
     static let mostRules = 32
 
-    // Rules contain rules.
-    static var settingType: SettingType { .group("TripRule") }
-
     struct Parts: Sendable {
+        /// How many failures in a row open the circuit.
         var limit = 5
+        /// How many failures, or slow calls, of the window open the circuit; at most its `calls`.
         var count: Int?
+        /// Which share of failures, or slow calls, of the window opens the circuit.
         var ratio: Double?
+        /// From when on a call is slow.
         var slowness = Duration.seconds(1)
+        /// The calls that the rule looks back on.
         var window = CallWindow.calls(100)
+        /// How many calls the window must have before anything opens the circuit; at most its `calls`.
         var minimumCalls: Int? = 10
+        /// The verdicts that are failures.
         var failing: VerdictSet = [.transient, .uncertain]
+        /// The verdicts that are successes; none of the failures. Others do not count.
         var healthy: VerdictSet = [.success, .permanent]
+        /// The rules of which one, or each, must say so; at least one, and at most 32 with those inside.
         var rules: [TripRuleSettings] = []
         var foreign = ""
 

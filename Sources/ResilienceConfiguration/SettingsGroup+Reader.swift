@@ -1,0 +1,36 @@
+#if Configuration
+    public import Configuration
+    public import Resilience
+
+    extension SettingsGroup {
+        /// Reads settings from a snapshot of a configuration, once: those of a `Pipeline`, of an `EndpointPool`, of a policy of your
+        /// own. What is not given has its default.
+        ///
+        /// For pipelines that follow the configuration while the process runs, use ``ConfiguredPipelines``. To change anything else,
+        /// read its settings again, and call its `apply(_:)`.
+        /// - Parameters:
+        ///   - snapshot: The snapshot: `reader.snapshot()`.
+        ///   - key: Where the settings stand, such as "resilience.pools.search".
+        /// - Throws: `InvalidSettings`, with everything that is invalid or missing.
+        public init(from snapshot: ConfigSnapshotReader, at key: ConfigKey) throws(InvalidSettings) {
+            let tree = SettingLookup(snapshot: snapshot).group(Self.self, at: key.components)
+            try self.init(tree, at: key.components)
+        }
+
+        /// - Parameter tree: nil if nothing is given.
+        init(_ tree: SettingTree?, at path: [String]) throws(InvalidSettings) {
+            self = try Self.read(tree ?? .group([:]), of: Self.subject, at: path)
+        }
+
+        static func field(named name: String) -> SettingFacts? { facts.first { $0.name == name } }
+    }
+
+    extension SettingFacts {
+        /// Names that somebody probably meant this one with.
+        var misspelt: [String] {
+            guard name.hasSuffix("Seconds") else { return [] }
+            let bare = String(name.dropLast("Seconds".count))
+            return [bare, "\(bare)Milliseconds"]
+        }
+    }
+#endif
