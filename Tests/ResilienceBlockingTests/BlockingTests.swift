@@ -5,8 +5,6 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-private struct Outage: Error, Equatable, VerdictConvertible { var verdict: Verdict { .transient } }
-
 /// Runs work on a thread that is none of the concurrency pool's.
 @Sendable private func onThread<R: Sendable>(_ work: @escaping @Sendable () throws -> R) async throws -> R {
     try await withCheckedThrowingContinuation { continuation in

@@ -6,8 +6,6 @@ import TestSupport
 import Testing
 
 @Suite struct LocalizedErrorTests {
-    private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
-
     private static let errors: [any Error] = [
         CircuitOpen(policy: "search", retryAfter: .seconds(42)),
         ThrottleExceeded(policy: "search", retryAfter: .seconds(1)),
@@ -48,7 +46,7 @@ import Testing
     @Test("every public error of the core, of traffic and of HTTP is among these")
     func complete() throws {
         let names = Set(Self.errors.map { "\(type(of: $0))" })
-        let products = ["Resilience", "ResilienceTraffic", "ResilienceHTTP"]
+        let products = policyProducts + ["ResilienceHTTP"]
         #expect(names == Set(try products.flatMap { try publicErrors(of: $0) }))
     }
 

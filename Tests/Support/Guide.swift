@@ -4,6 +4,9 @@ package import Foundation
 package let repository = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
+/// The products that have policies.
+package let policyProducts = ["Resilience", "ResilienceTraffic"]
+
 /// A page of the documentation, whose code has to compile in a test.
 package struct Guide: Sendable, CustomStringConvertible {
     /// Its file's, without the extension.
@@ -26,8 +29,7 @@ package struct Guide: Sendable, CustomStringConvertible {
 
     /// All there are: README.md, and those in Docs and in the documentation catalogs of the policies.
     package static func all() throws -> [Guide] {
-        let pages = ["Docs", "Sources/Resilience/Resilience.docc", "Sources/ResilienceTraffic/ResilienceTraffic.docc"]
-            .flatMap { files("md", in: $0) }
+        let pages = (["Docs"] + policyProducts.map { "Sources/\($0)/\($0).docc" }).flatMap { files("md", in: $0) }
         return try ([repository.appending(path: "README.md")] + pages).map(Guide.init)
     }
 

@@ -5,11 +5,10 @@
     @testable import ResilienceObservability
     import ResilienceSync
     import ResilienceTesting
+    import TestSupport
     import Testing
 
     @Suite struct ResilienceMetricsTests {
-        private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
-
         private let backend = TestMetrics()
         private let clock = ManualClock()
 

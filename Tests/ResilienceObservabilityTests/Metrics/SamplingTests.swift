@@ -6,6 +6,7 @@
     @testable import ResilienceObservability
     import ResilienceSync
     import ResilienceTesting
+    import TestSupport
     import Testing
 
     #if canImport(FoundationEssentials)
@@ -258,7 +259,6 @@
                 (.ratio(0.5, reserve: 1, window: .seconds(4), timeBase: clock), 4), (.throttling(maxTokens: 10), 5),
                 (.throttling(maxTokens: 1), 1),
             ]
-            struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
             for (budget, left) in budgets {
                 #expect(budget.retriesLeft == left, "\(budget)")
                 let pipeline = Pipeline(timeBase: clock) { Retry(maxRetries: 1, backoff: .none, budget: budget) }

@@ -3,12 +3,11 @@
     import Resilience
     @testable import ResilienceObservability
     import ResilienceTesting
+    import TestSupport
     import Testing
     import Tracing
 
     @Suite struct TracedTests {
-        private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
-
         private let tracer = InMemoryTracer()
         private let clock = ManualClock()
 

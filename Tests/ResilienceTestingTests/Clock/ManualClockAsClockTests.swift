@@ -1,5 +1,6 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// The manual clock in code that knows nothing of this package but takes a `Clock`.
@@ -132,5 +133,4 @@ import Testing
         #expect(clock.minimumResolution == .nanoseconds(1))
     }
 
-    private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 }

@@ -1,8 +1,7 @@
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
-
-private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
 // C4
 @Suite struct ManualClockRunTests {

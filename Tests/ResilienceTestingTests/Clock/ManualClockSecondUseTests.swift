@@ -1,4 +1,5 @@
 import Resilience
+import TestSupport
 import Testing
 
 @testable import ResilienceTesting
@@ -6,8 +7,6 @@ import Testing
 /// What a manual clock does after a run, whatever became of it.
 @Suite(.timeLimit(.minutes(20))) struct ManualClockSecondUseTests {
     let clock = ManualClock()
-
-    private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
     @Test("after a run that failed, in whichever way, the clock has no sleeper, no executor and nobody who waits")
     func afterFailure() throws {

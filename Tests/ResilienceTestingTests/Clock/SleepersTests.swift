@@ -1,4 +1,5 @@
 import Resilience
+import TestSupport
 import Testing
 
 @testable import ResilienceTesting
@@ -7,8 +8,6 @@ import Testing
 // C4
 @Suite(.timeLimit(.minutes(20))) struct SleepersTests {
     let clock = ManualClock()
-
-    private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
     @Test("a test waits for the pause before a retry, and not for the timeout that came before it")
     func pause() async throws {

@@ -1,14 +1,13 @@
 import Foundation
 import Resilience
 import ResilienceTesting
+import TestSupport
 import Testing
 
 /// Tasks that the code under test starts without saying where they run.
 // C4
 @Suite(.timeLimit(.minutes(20))) struct UnstructuredTasksTests {
     let clock = ManualClock()
-
-    private struct Outage: Error, VerdictConvertible { var verdict: Verdict { .transient } }
 
     @Test("a Task that the code under test starts is part of the run, after each of its waits too", arguments: 0..<100)
     func task(round: Int) throws {

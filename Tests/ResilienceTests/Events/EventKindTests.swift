@@ -134,7 +134,7 @@ import Testing
 
     @Test("no case of an event enum of a policy is missing above")
     func complete() throws {
-        let folders = ["Resilience", "ResilienceTraffic"].map { repository.appending(path: "Sources/\($0)") }
+        let folders = policyProducts.map { repository.appending(path: "Sources/\($0)") }
         let files = folders.flatMap { folder -> [Any] in
             FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.allObjects ?? []
         }

@@ -4,8 +4,6 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .transient } }
-
 /// On the system's threads, so that the thread sanitizer has something to see.
 @Suite(.heavy, .timeLimit(.minutes(20))) struct EndpointPoolConcurrencyTests {
     @Test(
@@ -36,12 +34,12 @@ private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .tran
                         case ..<40:
                             _ = try? await pipeline.run(over: pool) { endpoint in
                                 await Task {}.value
-                                if endpoint % 3 == 0 { throw Failure() }
+                                if endpoint % 3 == 0 { throw Outage() }
                             }
                         case ..<60:
                             _ = try? await pipeline.runHedged(over: pool) { endpoint in
                                 await Task {}.value
-                                if endpoint % 3 == 0 { throw Failure() }
+                                if endpoint % 3 == 0 { throw Outage() }
                             }
                         case ..<70:
                             let call = Task { try await pipeline.run(over: pool) { _ in await Task {}.value } }

@@ -4,8 +4,6 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-private struct Failure: Error, VerdictConvertible { var verdict: Verdict { .transient } }
-
 /// Something may happen while two of them are compared.
 private struct Comparing: Hashable {
     @TaskLocal static var meanwhile: (@Sendable () -> Void)?
@@ -52,7 +50,7 @@ private struct Comparing: Hashable {
                 try await pipeline.run(over: pool) { endpoint, attempt in
                     tried.append(endpoint)
                     #expect(attempt.number == tried.count)
-                    throw Failure()
+                    throw Outage()
                 }
             }
             // All, then all but the last one, and again.
@@ -89,7 +87,7 @@ private struct Comparing: Hashable {
             for _ in 0..<count {
                 _ = try? await pool.run { endpoint in
                     served.append(endpoint)
-                    if endpoint == "b" { throw Failure() }
+                    if endpoint == "b" { throw Outage() }
                 }
             }
         }
@@ -120,7 +118,7 @@ private struct Comparing: Hashable {
         let pool = pool(["a"])
         try await pool.run(judging: { _ in verdict }) { _ in }
         _ = try? await Pipeline("p", timeBase: clock, classifier: Classifier { _ in verdict }) {}.run(over: pool) { _ in
-            throw Failure()
+            throw Outage()
         }
         let status = pool.status.endpoints[0]
         #expect(status.calls == 2 * calls && status.failures == 2 * failures && status.inFlight == 0)
@@ -213,7 +211,7 @@ private struct Comparing: Hashable {
             try await pipeline.run(over: pool) { endpoint in
                 if endpoint == "b" { throw CircuitOpen(policy: "b", retryAfter: nil) }
                 calls += 1
-                if calls < 3 { throw Failure() }
+                if calls < 3 { throw Outage() }
             }
             #expect(calls == 3)
         }
@@ -266,7 +264,7 @@ private struct Comparing: Hashable {
                 maxRetries: 1, backoff: .constant(.zero), on: [.transient, .rejected],
                 beforeRetry: { _, _ in pool.update(["a"]) })
         }
-        await #expect(throws: Failure.self) { try await pipeline.run(over: pool) { _ in throw Failure() } }
+        await #expect(throws: Outage.self) { try await pipeline.run(over: pool) { _ in throw Outage() } }
         #expect(
             calls.events(of: Pipeline.Event.self) == [
                 .attemptFailed(2, .transient, took: .zero), .failed(.transient, took: .zero, attempts: 1),
@@ -277,11 +275,11 @@ private struct Comparing: Hashable {
     func emptied() async {
         let pool = pool()
         var attempts = 0
-        await #expect(throws: Failure.self) {
+        await #expect(throws: Outage.self) {
             try await Pipeline("search", timeBase: clock) { retries() }.run(over: pool) { _ in
                 attempts += 1
                 pool.update([])
-                throw Failure()
+                throw Outage()
             }
         }
         #expect(attempts == 1)
@@ -315,7 +313,7 @@ private struct Comparing: Hashable {
             tried.append(endpoint)
             if tried.count == 1 {
                 pool.update(["x"], weights: ["x": .min, "y": 3])
-                throw Failure()
+                throw Outage()
             }
         }
         #expect(tried.count == 2 && tried[1] == "x" && pool.endpoints == ["x"])
@@ -506,7 +504,7 @@ private struct Comparing: Hashable {
         try await Pipeline("search", timeBase: clock) { retries() }.run(over: pool) { _ in
             MainActor.assertIsolated()
             count += 1
-            if count == 1 { throw Failure() }
+            if count == 1 { throw Outage() }
         }
         #expect(count == 2)
     }
@@ -532,7 +530,7 @@ private struct Comparing: Hashable {
                 }
             ) { _ in
                 count += 1
-                if count < 3 { throw Failure() }
+                if count < 3 { throw Outage() }
                 return count
             }
             #expect(last == 4)
@@ -564,7 +562,7 @@ private struct Comparing: Hashable {
         let outer = EventRecorder()
         let pool = pool(["a", "b"], ejecting: OutlierEjection(afterConsecutive: 1, jitter: 0, maxEjected: 1))
         let pipeline = Pipeline("calls", timeBase: clock, observers: PolicyObservers(outer)) { retries() }
-        _ = try? await pipeline.run(over: pool) { _ in throw Failure() }
+        _ = try? await pipeline.run(over: pool) { _ in throw Outage() }
         #expect(outer.events(of: EndpointPoolEvent.self) == events)
         #expect(recorder.events.first?.pipeline == "calls")
         // Told once of the other one, however often it fails.
@@ -576,7 +574,7 @@ private struct Comparing: Hashable {
         let outer = EventRecorder()
         let pool = pool(["a", "b"], ejecting: OutlierEjection(afterConsecutive: 1, jitter: 0, maxEjected: 1))
         let pipeline = Pipeline("calls", timeBase: clock, observers: PolicyObservers(outer)) { retries(0) }
-        _ = try? await pipeline.runHedged(over: pool) { _ in throw Failure() }
+        _ = try? await pipeline.runHedged(over: pool) { _ in throw Outage() }
         #expect(outer.events(of: EndpointPoolEvent.self) == events && events.map(\.kind) == ["ejected"])
         #expect(recorder.events.first?.pipeline == "calls")
     }
@@ -635,7 +633,7 @@ private struct Comparing: Hashable {
         let pool = pool(["a", "b"])
         let pipeline = Pipeline("calls", timeBase: ManualClock()) {}
         for _ in 0..<8 {
-            _ = try? await pipeline.run(over: pool) { if $0 == "a" { throw Failure() } }
+            _ = try? await pipeline.run(over: pool) { if $0 == "a" { throw Outage() } }
         }
         #expect(pool.status.ejected == 1)
         clock.advance(by: .seconds(30))

@@ -58,10 +58,7 @@ extension PostgreSQLStore {
             } catch {
                 try await session.run("ROLLBACK TO SAVEPOINT \(savepoint)", [])
                 try await session.run("RELEASE SAVEPOINT \(savepoint)", [])
-                // A mutation into which it was to be coalesced was claimed meanwhile, or another has appended its id to another
-                // lane: the next attempt sees that.
-                guard let state = (error as? StatementError)?.sqlState, ["40001", "23505"].contains(state), attempts < 3
-                else { throw error }
+                guard let error = error as? StatementError, error.isOfARace, attempts < 3 else { throw error }
                 attempts += 1
             }
         }

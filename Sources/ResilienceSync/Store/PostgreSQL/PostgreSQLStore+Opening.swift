@@ -88,10 +88,8 @@ extension PostgreSQLStore {
             do {
                 return try await operation()
             } catch let error as StatementError {
-                // Could not serialize, a deadlock, or an id that another has appended to another lane meanwhile.
-                if let state = error.sqlState, ["40001", "40P01", "23505"].contains(state), attempts < 10,
-                    !error.isOutcomeUnknown
-                {
+                // Or a deadlock, which here leaves no lock of before.
+                if error.isOfARace || error.sqlState == "40P01", attempts < 10, !error.isOutcomeUnknown {
                     attempts += 1
                     continue
                 }
@@ -115,4 +113,10 @@ extension PostgreSQLStore {
             : ""
         return SyncQueueError.unreadable(path: path, reason: reason + advice)
     }
+}
+
+extension StatementError {
+    /// Whether others did something meanwhile that the next attempt sees: claimed a mutation into which this one was to be
+    /// coalesced, or appended its id to another lane.
+    var isOfARace: Bool { sqlState == "40001" || sqlState == "23505" }
 }
