@@ -10,16 +10,15 @@
     /// try await group.run()
     /// ```
     public struct ConfigurationService: Service {
-        let pipelines: ConfiguredPipelines
+        private let follow: @Sendable () async -> Void
 
         /// Creates the service.
         /// - Parameter pipelines: The pipelines and registries whose settings follow the configuration.
-        public init(_ pipelines: ConfiguredPipelines) { self.pipelines = pipelines }
+        public init<Settings>(_ pipelines: ConfiguredPipelinesOf<Settings>) { follow = { await pipelines.run() } }
 
         /// Follows the configuration until a graceful shutdown, or until the task is cancelled. Neither is an error.
         public func run() async {
-            let pipelines = pipelines
-            await cancelWhenGracefulShutdown { await pipelines.run() }
+            await cancelWhenGracefulShutdown { await follow() }
         }
     }
 #endif

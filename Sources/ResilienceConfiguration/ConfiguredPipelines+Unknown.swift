@@ -1,7 +1,7 @@
 #if Configuration
     internal import Resilience
 
-    extension ConfiguredPipelines {
+    extension ConfiguredPipelinesOf {
         /// Returns those of some keys that no pipeline and no registry reads: misspelt ones, and those of names that
         /// nobody has asked for.
         ///

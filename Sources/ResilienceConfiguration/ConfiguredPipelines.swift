@@ -2,6 +2,9 @@
     public import Configuration
     public import Resilience
 
+    /// Pipelines and registries of the policies of `Resilience`, whose settings come from a configuration.
+    public typealias ConfiguredPipelines = ConfiguredPipelinesOf<Pipeline.Settings>
+
     /// Pipelines and registries whose settings come from a configuration, and follow it while the process runs.
     ///
     /// ```swift
@@ -31,12 +34,18 @@
     ///
     /// Ask for a pipeline for each call, as above: a pipeline that you keep does not follow the configuration.
     ///
+    /// ``ConfiguredPipelines`` have the policies of `Resilience`. For others, name your `PipelineSettings`:
+    ///
+    /// ```swift
+    /// let pipelines = try ConfiguredPipelinesOf<ShopSettings>(
+    ///     ["catalog"], reader: config)
+    /// ```
+    ///
     /// See <doc:ConfigurationSchema> for all names.
-    public final class ConfiguredPipelines: Sendable {
+    public final class ConfiguredPipelinesOf<Settings: PipelineSettings>: Sendable {
         /// Makes the pipeline of a name with the settings of a configuration, for what a configuration can't say: a
-        /// classifier, a health check, a policy of your own. An invalid setting in it is rejected like one of the
-        /// configuration.
-        public typealias Make = @Sendable (_ name: String, _ settings: Pipeline.Settings) -> Pipeline
+        /// classifier, a health check. An invalid setting in it is rejected like one of the configuration.
+        public typealias Make = @Sendable (_ name: String, _ settings: Settings) -> Pipeline
 
         struct State {
             var pipelines: [String: ConfiguredPipeline] = [:]
@@ -120,8 +129,8 @@
         }
 
         convenience init(
-            _ names: [String], file: (SettingsFile, Duration), at key: ConfigKey = "resilience", timeBase: any TimeBase,
-            observers: PolicyObservers, make: Make? = nil
+            _ names: [String], file: (SettingsFile, Duration), at key: ConfigKey = "resilience",
+            timeBase: any TimeBase, observers: PolicyObservers, make: Make? = nil
         ) throws(InvalidSettings) {
             try self.init(
                 names, file: (file.0, max(.milliseconds(1), file.1)),
@@ -276,7 +285,7 @@
         private func tellUnknown() {
             guard let file else { return }
             let lookup = SettingLookup(snapshot: reader.snapshot())
-            let unknown = UnknownSetting.all(among: file.file.keys, at: path) { registry in
+            let unknown = UnknownSetting.all(among: file.file.keys, of: Settings.self, at: path) { registry in
                 lookup.names(at: path(toRegistry: registry) + ["overrideNames"])?.texts ?? []
             }
             let isNew = state.withLock { state in
@@ -310,14 +319,14 @@
         }
 
         private func reload(_ old: ConfiguredPipeline, _ name: String, _ snapshot: ConfigSnapshotReader) {
-            let tree = SettingLookup(snapshot: snapshot).group(Pipeline.Settings.self, at: path(to: name))
+            let tree = SettingLookup(snapshot: snapshot).group(Settings.self, at: path(to: name))
             guard tree != old.seen else { return }
             do {
                 let (pipeline, dropped) = old.pipeline.adapted(to: try make(name, tree))
                 let inTheWay =
                     dropped.isEmpty
                     ? []
-                    : SettingChange.inTheWay(from: old.applied, to: tree, at: path(to: name)) {
+                    : SettingChange.inTheWay(from: old.applied, to: tree, of: Settings.self, at: path(to: name)) {
                         $0.adapted(to: $1).dropped.isEmpty
                     }
                 // The pipeline until now is released after the lock: it may hold user code.
@@ -334,7 +343,7 @@
 
         private func reload(_ old: ConfiguredRegistry, _ name: String, _ snapshot: ConfigSnapshotReader) {
             let path = path(toRegistry: name)
-            let tree = RegistryTree(SettingLookup(snapshot: snapshot), at: path)
+            let tree = RegistryTree(SettingLookup(snapshot: snapshot), of: Settings.self, at: path)
             guard tree != old.seen else { return }
             // Whether it is good or not, it need not be read again.
             state.withLock { $0.registries[name]?.seen = tree }
@@ -345,7 +354,7 @@
                 send(
                     .registryApplied(
                         outdated: outdated.sorted(),
-                        inTheWay: outdated.isEmpty ? [] : tree.changes(from: old.applied, at: path, of: outdated)),
+                        inTheWay: outdated.isEmpty ? [] : tree.changes(from: old.applied, of: Settings.self, at: path, for: outdated)),
                     about: name)
             } catch {
                 send(.rejected(error.problems), about: name)
@@ -358,12 +367,12 @@
         /// The paths below it that are read, and the settings of each; without settings, the path itself is one.
         var known: [(path: [String], group: (any SettingsGroup.Type)?)] {
             let (pipelines, registries) = state.withLock { ($0.pipelines.keys, $0.registries.mapValues(\.seen)) }
-            return pipelines.map { (["pipelines", $0], Pipeline.Settings.self) }
+            return pipelines.map { (["pipelines", $0], Settings.self) }
                 + registries.flatMap { name, tree -> [(path: [String], group: (any SettingsGroup.Type)?)] in
                     let path = ["registries", name]
                     let overrides = tree.overrides.map { path + ["overrides", $0.name] }
-                    return [(path + ["default"], Pipeline.Settings.self), (path + ["overrideNames"], nil)]
-                        + overrides.flatMap { [($0, Pipeline.Settings.self), ($0 + ["key"], nil)] }
+                    return [(path + ["default"], Settings.self), (path + ["overrideNames"], nil)]
+                        + overrides.flatMap { [($0, Settings.self), ($0 + ["key"], nil)] }
                 }
         }
 
@@ -378,27 +387,27 @@
         private func path(toRegistry name: String) -> [String] { path + ["registries", name] }
 
         private func read(_ name: String) -> SettingTree? {
-            SettingLookup(snapshot: reader.snapshot()).group(Pipeline.Settings.self, at: path(to: name))
+            SettingLookup(snapshot: reader.snapshot()).group(Settings.self, at: path(to: name))
         }
 
         private func readRegistry(_ name: String) -> RegistryTree {
-            RegistryTree(SettingLookup(snapshot: reader.snapshot()), at: path(toRegistry: name))
+            RegistryTree(SettingLookup(snapshot: reader.snapshot()), of: Settings.self, at: path(toRegistry: name))
         }
 
         private func make(_ name: String, _ tree: SettingTree?) throws(InvalidSettings) -> Pipeline {
-            let configuration = try Pipeline.Settings(tree, at: path(to: name))
+            let configuration = try Settings(tree, at: path(to: name))
             return try checked { makePipeline(name, configuration) }
         }
 
         /// Settings of a registry that can be used: pipelines could be made of them.
-        private func valid(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) -> RegistrySettings {
-            let settings = try RegistrySettings(tree, at: path)
+        private func valid(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) -> RegistrySettings<Settings> {
+            let settings = try RegistrySettings<Settings>(tree, at: path)
             _ = try checked { makePipeline("default", settings.standard) }
             for (key, configuration) in settings.overrides { _ = try checked { makePipeline(key, configuration) } }
             return settings
         }
 
-        private func makeEntry(of registry: String, _ settings: RegistrySettings) -> PipelineRegistry<String>.Make {
+        private func makeEntry(of registry: String, _ settings: RegistrySettings<Settings>) -> PipelineRegistry<String>.Make {
             { [makePipeline, timeBase, observers] key in
                 let configuration = settings[key]
                 do {

@@ -16,7 +16,7 @@
         }
     }
 
-    extension ConfiguredPipelines {
+    extension ConfiguredPipelinesOf {
         /// Returns a JSON Schema (draft 2020-12) of a file of pipelines and registries. Besides `resilience` anything may stand there.
         /// - Parameter description: See `SettingsGroup.jsonSchema(describing:)`.
         /// - Returns: The schema, to be encoded as JSON.
@@ -24,11 +24,11 @@
             describing description: @escaping (_ group: String, _ setting: String) -> String? = { _, _ in nil }
         ) -> SettingValue {
             var writer = JSONSchemaWriter(isOfFile: true, describe: description)
-            let pipeline = writer.reference(to: Pipeline.Settings.self)
+            let pipeline = writer.reference(to: Settings.self)
             let registry = SettingValue.object(
                 [
                     "default": pipeline, "overrideNames": .list(of: .type("string")),
-                    "overrides": .object(ofAll: writer.override()),
+                    "overrides": .object(ofAll: writer.override(of: Settings.self)),
                 ], required: ["default"])
             let settings = ["pipelines": SettingValue.object(ofAll: pipeline), "registries": .object(ofAll: registry)]
             return writer.schema(.type("object", ["properties": .group(["resilience": .object(settings)])]))
@@ -59,9 +59,9 @@
         }
 
         /// What an override of a registry may have: single settings of each policy.
-        mutating func override() -> SettingValue {
+        mutating func override(of kind: any PipelineSettings.Type) -> SettingValue {
             var members = ["key": SettingValue.type("string")]
-            for setting in Pipeline.Settings.facts {
+            for setting in kind.facts {
                 if case .group(let policy) = setting.type {
                     members[setting.name] = definition(of: policy, isComplete: false)
                 } else {

@@ -14,8 +14,8 @@
         let names: SettingTree?
         let overrides: [Override]
 
-        init(_ lookup: SettingLookup, at path: [String]) {
-            standard = lookup.group(Pipeline.Settings.self, at: path + ["default"])
+        init(_ lookup: SettingLookup, of kind: any PipelineSettings.Type, at path: [String]) {
+            standard = lookup.group(kind, at: path + ["default"])
             names = lookup.names(at: path + ["overrideNames"])
             guard let listed = names?.texts else {
                 overrides = []
@@ -26,7 +26,7 @@
                 let path = path + ["overrides", name]
                 return Override(
                     name: name, key: lookup.text(at: path + ["key"]),
-                    settings: lookup.group(Pipeline.Settings.self, at: path))
+                    settings: lookup.group(kind, at: path))
             }
         }
     }
@@ -40,7 +40,9 @@
         }
 
         /// The settings that these keys can't take over while they run.
-        func changes(from old: RegistryTree, at path: [String], of keys: [String]) -> [SettingChange] {
+        func changes(
+            from old: RegistryTree, of kind: any PipelineSettings.Type, at path: [String], for keys: [String]
+        ) -> [SettingChange] {
             var found: [SettingChange] = []
             var hasStandard = false
             for key in keys.sorted() {
@@ -50,7 +52,7 @@
                 if own == nil, hasStandard { continue }
                 hasStandard = hasStandard || own == nil
                 let place = path + (own.map { ["overrides", $0] } ?? ["default"])
-                found += SettingChange.inTheWay(from: before.settings, to: after.settings, at: place) {
+                found += SettingChange.inTheWay(from: before.settings, to: after.settings, of: kind, at: place) {
                     $0.canBeReconfigured(like: $1)
                 }
             }
@@ -59,11 +61,11 @@
     }
 
     /// The settings of a registry's keys, all of them valid.
-    struct RegistrySettings: Sendable, Hashable {
-        let standard: Pipeline.Settings
-        let overrides: [String: Pipeline.Settings]
+    struct RegistrySettings<Settings: PipelineSettings>: Sendable {
+        let standard: Settings
+        let overrides: [String: Settings]
 
-        subscript(key: String) -> Pipeline.Settings { overrides[key] ?? standard }
+        subscript(key: String) -> Settings { overrides[key] ?? standard }
 
         /// - Throws: Everything that is invalid.
         init(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) {
@@ -74,9 +76,9 @@
                         subject: "Registry", parameter: (path + names).joined(separator: "."), value: value,
                         requirement: requirement))
             }
-            func configuration(_ tree: SettingTree?, _ names: [String]) -> Pipeline.Settings? {
+            func configuration(_ tree: SettingTree?, _ names: [String]) -> Settings? {
                 do {
-                    return try Pipeline.Settings(tree, at: path + names)
+                    return try Settings(tree, at: path + names)
                 } catch {
                     problems += error.problems
                     return nil
@@ -86,7 +88,7 @@
             if let names = tree.names, names.texts == nil {
                 note(["overrideNames"], names.shown, "must be a list of names")
             }
-            var overrides: [String: Pipeline.Settings] = [:]
+            var overrides: [String: Settings] = [:]
             var names: [String: String] = [:]
             for override in tree.overrides {
                 let own = ["overrides", override.name]

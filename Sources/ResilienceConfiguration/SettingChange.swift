@@ -31,17 +31,19 @@
         /// - Parameters:
         ///   - old: The settings that are in use.
         ///   - new: The new ones.
+        ///   - kind: What settings they are.
         ///   - path: Where they stand.
         ///   - goesOn: Whether the first of two pipelines can go on with the settings of the second.
         static func inTheWay(
-            from old: SettingTree?, to new: SettingTree?, at path: [String], where goesOn: (Pipeline, Pipeline) -> Bool
+            from old: SettingTree?, to new: SettingTree?, of kind: any PipelineSettings.Type, at path: [String],
+            where goesOn: (Pipeline, Pipeline) -> Bool
         ) -> [SettingChange] {
             guard case .group(let old) = old, case .group(let new) = new else { return [] }
-            let (before, after) = (policies(of: old), policies(of: new))
+            let (before, after) = (kind.policies(of: old), kind.policies(of: new))
             var found: [SettingChange] = []
             for policy in (before + after.filter { !before.contains($0) }) {
                 func goes(_ one: SettingTree?, _ other: SettingTree?) -> Bool {
-                    guard let one = pipeline(policy, one), let other = pipeline(policy, other) else { return false }
+                    guard let one = kind.pipeline(policy, one), let other = kind.pipeline(policy, other) else { return false }
                     return goesOn(one, other)
                 }
                 // One that only the list has has its defaults.
@@ -69,17 +71,6 @@
             return found.reduce(into: []) { all, change in if !all.contains(change) { all.append(change) } }
         }
 
-        private static func policies(of members: [String: SettingTree]) -> [String] {
-            (try? Pipeline.Settings(.group(members), at: []))?.policies ?? []
-        }
-
-        /// A pipeline of one policy, or of none; nil if it can't be made of these settings.
-        private static func pipeline(_ policy: String, _ settings: SettingTree?) -> Pipeline? {
-            guard let settings else { return Pipeline("", settings: Pipeline.Settings()) }
-            let tree = SettingTree.group([policy: settings, "policies": .texts([policy])])
-            return (try? Pipeline.Settings(tree, at: [])).map { Pipeline("", settings: $0) }
-        }
-
         private static func differences(
             _ old: SettingTree?, _ new: SettingTree?, at path: [String]
         ) -> [SettingChange] {
@@ -91,6 +82,19 @@
             }
             func shown(_ tree: SettingTree?) -> String { tree.map(\.plain) ?? "not given" }
             return [SettingChange(path: path.joined(separator: "."), old: shown(old), new: shown(new))]
+        }
+    }
+
+    extension PipelineSettings {
+        fileprivate static func policies(of members: [String: SettingTree]) -> [String] {
+            (try? Self(.group(members), at: []))?.policies ?? []
+        }
+
+        /// A pipeline of one policy, or of none; nil if it can't be made of these settings.
+        fileprivate static func pipeline(_ policy: String, _ settings: SettingTree?) -> Pipeline? {
+            guard let settings else { return Pipeline("", settings: Self()) }
+            let tree = SettingTree.group([policy: settings, "policies": .texts([policy])])
+            return (try? Self(tree, at: [])).map { Pipeline("", settings: $0) }
         }
     }
 

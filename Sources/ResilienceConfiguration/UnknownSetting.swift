@@ -28,19 +28,21 @@
         /// A pipeline or registry that nobody has asked for yet is looked at as one that somebody has.
         /// - Parameters:
         ///   - keys: All keys of the file, each as the names on its path.
+        ///   - kind: What settings the pipelines have.
         ///   - path: Where the settings stand. Keys elsewhere are not looked at.
         ///   - overrides: The names of a registry's overrides.
         static func all(
-            among keys: [[String]], at path: [String], overrides: (_ registry: String) -> [String]
+            among keys: [[String]], of kind: any PipelineSettings.Type, at path: [String],
+            overrides: (_ registry: String) -> [String]
         ) -> [UnknownSetting] {
             var (found, seen): ([UnknownSetting], Set<String>) = ([], [])
             for key in keys where key.count > path.count && key.starts(with: path) {
                 let own = key[path.count...]
                 let unknown: (depth: Int, known: [String])? =
                     switch own.first {
-                    case "pipelines": own.count > 2 ? Pipeline.Settings.unknown(in: own.dropFirst(2)) : nil
+                    case "pipelines": own.count > 2 ? kind.unknown(in: own.dropFirst(2)) : nil
                     case "registries":
-                        own.count > 2 ? inRegistry(own.dropFirst(2), overrides(own.dropFirst().first!)) : nil
+                        own.count > 2 ? inRegistry(own.dropFirst(2), of: kind, overrides(own.dropFirst().first!)) : nil
                     default: (own.startIndex, ["pipelines", "registries"])
                     }
                 guard let unknown else { continue }
@@ -53,16 +55,16 @@
         }
 
         private static func inRegistry(
-            _ path: ArraySlice<String>, _ overrides: [String]
+            _ path: ArraySlice<String>, of kind: any PipelineSettings.Type, _ overrides: [String]
         ) -> (depth: Int, known: [String])? {
             switch path.first {
-            case "default": return Pipeline.Settings.unknown(in: path.dropFirst())
+            case "default": return kind.unknown(in: path.dropFirst())
             case "overrideNames": return nil
             case "overrides":
                 let own = path.dropFirst()
                 guard let name = own.first else { return nil }
                 guard overrides.contains(name) else { return (own.startIndex, overrides) }
-                return own.dropFirst().first == "key" ? nil : Pipeline.Settings.unknown(in: own.dropFirst())
+                return own.dropFirst().first == "key" ? nil : kind.unknown(in: own.dropFirst())
             default: return (path.startIndex, ["default", "overrideNames", "overrides"])
             }
         }

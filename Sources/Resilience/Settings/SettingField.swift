@@ -32,6 +32,21 @@ public struct SettingField<Settings>: Sendable {
         write = { try $0[keyPath: path].written() }
         isSame = { $0[keyPath: path] == $1[keyPath: path] }
     }
+
+    /// The list of the policies that a pipeline has. The schema's `finish` does what it says.
+    init(policies names: [String], _ policies: @escaping @Sendable (Settings) -> [String]) {
+        facts = SettingFacts(
+            name: "policies", type: .list(.choice(names)), range: .any,
+            need: .conditional("must be given if no policy has settings"), isLive: false)
+        read = { _, value, check in
+            for (index, name) in ([String].read(value, &check) ?? []).enumerated() where !names.contains(name) {
+                check.note("\(index)", name.debugDescription, "must be one of \(names.joined(separator: ", "))")
+            }
+        }
+        check = { _, _, _ in }
+        write = { .list(policies($0).map { .text($0) }) }
+        isSame = { policies($0) == policies($1) }
+    }
 }
 
 /// Whether a setting must be given.

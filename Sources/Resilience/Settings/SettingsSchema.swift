@@ -134,15 +134,21 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
 /// Which settings of a group are given and can be read. In source code, all are.
 public struct GivenSettings: Sendable {
     var check: SettingCheck
-    fileprivate let given: Set<String>?
+    fileprivate let given: [String: SettingValue]?
     fileprivate let failed: Set<String>
 
     /// Whether a setting is given.
     /// - Parameter name: Its name.
-    public func has(_ name: String) -> Bool { given?.contains(name) ?? true }
+    public func has(_ name: String) -> Bool { given.map { $0[name] != nil } ?? true }
 
     /// Whether the settings are those of a file.
     var isInFile: Bool { given != nil }
+
+    /// The texts of a list in a file; nil if it is none.
+    func texts(_ name: String) -> [String]? {
+        guard case .list(let elements) = given?[name] else { return nil }
+        return elements.compactMap { if case .text(let text) = $0 { text } else { nil } }
+    }
 
     /// Whether nothing is wrong with settings. Nothing else is to be said of what goes with one that is wrong.
     /// - Parameter names: Their names.
@@ -191,7 +197,7 @@ private struct SettingTable<Values: Sendable>: Sendable {
             }
             if check.problems.count > found { failed.insert(name) }
         }
-        finish(&values, given: Set(members.keys), failed, &check)
+        finish(&values, given: members, failed, &check)
         return values
     }
 
@@ -206,7 +212,7 @@ private struct SettingTable<Values: Sendable>: Sendable {
     }
 
     private func finish(
-        _ values: inout Values, given: Set<String>?, _ failed: Set<String>, _ check: inout SettingCheck
+        _ values: inout Values, given: [String: SettingValue]?, _ failed: Set<String>, _ check: inout SettingCheck
     ) {
         let found = check.problems.count
         var settings = GivenSettings(check: check, given: given, failed: failed)

@@ -1,0 +1,65 @@
+/// The place of a policy in the ``PipelineSettings`` of a pipeline: its name in a file, its settings, and how it is made.
+public struct PolicyPlace<Settings: Sendable>: Sendable {
+    let field: SettingField<Settings>
+    /// Whether there is such a policy.
+    let isTaken: @Sendable (Settings) -> Bool
+    let leave: @Sendable (inout Settings) -> Void
+    /// Takes it with the defaults; false if there are none.
+    let take: @Sendable (inout Settings) -> Bool
+    let make: @Sendable (Settings, any TimeBase) -> [Pipeline.Element]
+
+    var name: String { field.facts.name }
+
+    /// Describes a place.
+    /// - Parameters:
+    ///   - name: The policy's name, in a file and in events.
+    ///   - path: Where its settings are.
+    ///   - standard: Its settings if a file lists the policy and gives none; nil if it must give some.
+    ///   - make: Makes the policy, of its name, its settings and the pipeline's time base.
+    public init<Own: SettingsGroup>(
+        _ name: String, _ path: any WritableKeyPath<Settings, Own?> & Sendable, standard: Own? = nil,
+        @PipelineBuilder make: @escaping @Sendable (String, Own, any TimeBase) -> [Pipeline.Element]
+    ) {
+        field = SettingField(name, path)
+        isTaken = { $0[keyPath: path] != nil }
+        leave = { $0[keyPath: path] = nil }
+        take = { settings in
+            settings[keyPath: path] = standard
+            return standard != nil
+        }
+        self.make = { settings, timeBase in settings[keyPath: path].map { make(name, $0, timeBase) } ?? [] }
+    }
+}
+
+extension SettingsSchema where Settings: PipelineSettings {
+    /// Describes the settings of a pipeline.
+    /// - Parameters:
+    ///   - subject: What they are settings of.
+    ///   - places: Its policies, outermost first.
+    public init(_ subject: String, places: [PolicyPlace<Settings>]) {
+        let names = places.map(\.name)
+        precondition(
+            Set(names + ["policies", "isIdempotent"]).count == names.count + 2, "\(subject) has a name twice: \(names)")
+        self.init(
+            subject, standard: Settings(),
+            places.map(\.field) + [
+                SettingField(policies: names, \.policies), SettingField("isIdempotent", \.isIdempotent),
+            ]
+        ) { settings, given in
+            guard given.isInFile else { return }
+            guard let listed = given.texts("policies") else {
+                if given.areSound("policies"), !names.contains(where: { given.has($0) }) {
+                    given.note("policies", "missing", "must be given if no policy has settings")
+                }
+                return
+            }
+            for place in places {
+                if !listed.contains(place.name) {
+                    place.leave(&settings)
+                } else if !given.has(place.name), !place.take(&settings) {
+                    given.note(place.name, "missing", "must be given, since policies lists it")
+                }
+            }
+        }
+    }
+}
