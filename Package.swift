@@ -170,8 +170,8 @@ let package = Package(
         .executableTarget(
             name: "ResilientGateway",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceAsyncHTTPClient", "ResilienceHummingbird",
-                "ResilienceObservability", "ResilienceConfiguration", "ResilienceDashboard",
+                "Resilience", "ResilienceTraffic", "ResilienceHTTP", "ResilienceAsyncHTTPClient",
+                "ResilienceHummingbird", "ResilienceObservability", "ResilienceConfiguration", "ResilienceDashboard",
                 .product("AsyncHTTPClient", of: "async-http-client", if: "Gateway"),
                 .product("Hummingbird", of: "hummingbird", if: "Gateway"),
                 .product("Configuration", of: "swift-configuration", if: "Gateway"),
@@ -272,7 +272,8 @@ let package = Package(
         .testTarget(
             name: "ResilienceAsyncHTTPClientTests",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceAsyncHTTPClient", "ResilienceTesting", "TestSupport",
+                "Resilience", "ResilienceTraffic", "ResilienceHTTP", "ResilienceAsyncHTTPClient",
+                "ResilienceTesting", "TestSupport",
                 .product("AsyncHTTPClient", of: "async-http-client", if: "AsyncHTTPClient"),
                 .product("NIOCore", of: "swift-nio", if: "AsyncHTTPClient"),
                 .product("NIOHTTP1", of: "swift-nio", if: "AsyncHTTPClient"),
@@ -282,7 +283,8 @@ let package = Package(
         .testTarget(
             name: "ResilienceGRPCTests",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceGRPC", "ResilienceTesting", "TestSupport",
+                "Resilience", "ResilienceTraffic", "ResilienceHTTP", "ResilienceGRPC", "ResilienceTesting",
+                "TestSupport",
                 .product("GRPCCore", of: "grpc-swift-2", if: "GRPC"),
                 .product("GRPCInProcessTransport", of: "grpc-swift-2", if: "GRPC"),
             ]),

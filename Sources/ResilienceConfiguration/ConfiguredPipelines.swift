@@ -354,7 +354,8 @@
                 send(
                     .registryApplied(
                         outdated: outdated.sorted(),
-                        inTheWay: outdated.isEmpty ? [] : tree.changes(from: old.applied, of: Settings.self, at: path, for: outdated)),
+                        inTheWay: outdated.isEmpty
+                            ? [] : tree.changes(from: old.applied, of: Settings.self, at: path, for: outdated)),
                     about: name)
             } catch {
                 send(.rejected(error.problems), about: name)
@@ -400,14 +401,18 @@
         }
 
         /// Settings of a registry that can be used: pipelines could be made of them.
-        private func valid(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) -> RegistrySettings<Settings> {
+        private func valid(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) -> RegistrySettings<
+            Settings
+        > {
             let settings = try RegistrySettings<Settings>(tree, at: path)
             _ = try checked { makePipeline("default", settings.standard) }
             for (key, configuration) in settings.overrides { _ = try checked { makePipeline(key, configuration) } }
             return settings
         }
 
-        private func makeEntry(of registry: String, _ settings: RegistrySettings<Settings>) -> PipelineRegistry<String>.Make {
+        private func makeEntry(of registry: String, _ settings: RegistrySettings<Settings>)
+            -> PipelineRegistry<String>.Make
+        {
             { [makePipeline, timeBase, observers] key in
                 let configuration = settings[key]
                 do {

@@ -43,7 +43,9 @@
             var found: [SettingChange] = []
             for policy in (before + after.filter { !before.contains($0) }) {
                 func goes(_ one: SettingTree?, _ other: SettingTree?) -> Bool {
-                    guard let one = kind.pipeline(policy, one), let other = kind.pipeline(policy, other) else { return false }
+                    guard let one = kind.pipeline(policy, one), let other = kind.pipeline(policy, other) else {
+                        return false
+                    }
                     return goesOn(one, other)
                 }
                 // One that only the list has has its defaults.

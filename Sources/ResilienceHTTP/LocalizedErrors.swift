@@ -14,10 +14,6 @@
         public var errorDescription: String? { description }
     }
 
-    extension AdaptiveThrottleExceeded: LocalizedError {
-        public var errorDescription: String? { description }
-    }
-
     extension InjectedFault: LocalizedError {
         public var errorDescription: String? { description }
     }

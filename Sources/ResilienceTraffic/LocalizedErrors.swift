@@ -7,6 +7,10 @@
 #if canImport(FoundationEssentials) || canImport(Foundation)
     // An app shows an error's `localizedDescription`, which is its `errorDescription`.
 
+    extension AdaptiveThrottleExceeded: LocalizedError {
+        public var errorDescription: String? { description }
+    }
+
     extension NoEndpoint: LocalizedError {
         public var errorDescription: String? { description }
     }

@@ -10,6 +10,7 @@
     import ResilienceHTTP
     import ResilienceHummingbird
     import ResilienceObservability
+    import ResilienceTraffic
 
     /// A gateway: `GET /api/reviews` is answered by what the service "reviews" answers.
     struct Gateway {
@@ -29,7 +30,8 @@
             let observers = PolicyObservers(log, counter)
 
             // The calls to the services: a pipeline for each, by the settings.
-            let pipelines = try ConfiguredPipelines(file: settings, lookingEvery: .seconds(1), observers: observers)
+            let pipelines = try ConfiguredPipelinesOf<Pipeline.AllSettings>(
+                file: settings, lookingEvery: .seconds(1), observers: observers)
             let calls = try pipelines.registry("upstreams")
 
             // The requests that come in: so many at a time, and no client too many.

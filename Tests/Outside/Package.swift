@@ -7,7 +7,8 @@ let package = Package(
     name: "outside",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "swift-resilience", path: "../..", traits: ["SQLite", "GRPC"]),
+        .package(
+            name: "swift-resilience", path: "../..", traits: ["SQLite", "GRPC", "Logging", "Metrics", "Configuration"]),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.10.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -31,6 +32,17 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "GRPCCore", package: "grpc-swift-2"),
+            ]),
+        // The policy of Docs/WritingAPolicy.md.
+        .testTarget(
+            name: "OwnPolicyTests",
+            dependencies: [
+                .product(name: "Resilience", package: "swift-resilience"),
+                .product(name: "ResilienceConfiguration", package: "swift-resilience"),
+                .product(name: "ResilienceObservability", package: "swift-resilience"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "InMemoryLogging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
             ]),
         // RPCs over real HTTP/2 connections on loopback.
         .testTarget(

@@ -3,6 +3,7 @@
     import NIOCore
     import NIOHTTP1
     import Resilience
+    import ResilienceTraffic
     import ResilienceAsyncHTTPClient
     import ResilienceHTTP
 

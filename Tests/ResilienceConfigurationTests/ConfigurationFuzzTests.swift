@@ -2,6 +2,7 @@
     import Configuration
     import Foundation
     import Resilience
+    import ResilienceTraffic
     import ResilienceTesting
     import TestSupport
     import Testing
@@ -44,7 +45,7 @@
                 "resilience.registries.p.default.bulkhead.limit": 100
             ])
             let recorder = EventRecorder()
-            let pipelines = try ConfiguredPipelines(
+            let pipelines = try ConfiguredPipelinesOf<Pipeline.AllSettings>(
                 reader: ConfigReader(provider: provider), observers: PolicyObservers(recorder))
             let registry = try pipelines.registry("p")
             var given: [AbsoluteConfigKey] = []
@@ -96,7 +97,7 @@
                 "resilience.pipelines.p.bulkhead.limit": 3, "resilience.registries.p.default.bulkhead.limit": 3,
             ])
             let recorder = EventRecorder()
-            let pipelines = try ConfiguredPipelines(
+            let pipelines = try ConfiguredPipelinesOf<Pipeline.AllSettings>(
                 ["p"], reader: ConfigReader(provider: provider), observers: PolicyObservers(recorder))
             let registry = try pipelines.registry("p")
             var given: [AbsoluteConfigKey] = []
@@ -141,9 +142,9 @@
         /// - Parameter reader: A configuration, whatever it says.
         /// - Returns: Whether the settings at `resilience.pipelines.p` are valid.
         static func check(_ reader: ConfigReader) throws -> Bool {
-            let configuration: Pipeline.Settings
+            let configuration: Pipeline.AllSettings
             do {
-                configuration = try Pipeline.Settings(from: reader.snapshot(), at: "resilience.pipelines.p")
+                configuration = try Pipeline.AllSettings(from: reader.snapshot(), at: "resilience.pipelines.p")
             } catch {
                 try check(error, at: "resilience.pipelines.p")
                 return false
@@ -159,7 +160,7 @@
         /// - Parameter reader: A configuration, whatever it says.
         /// - Returns: Whether the settings at `resilience.registries.p` are valid.
         static func checkRegistry(_ reader: ConfigReader) throws -> Bool {
-            let pipelines = try ConfiguredPipelines(reader: reader)
+            let pipelines = try ConfiguredPipelinesOf<Pipeline.AllSettings>(reader: reader)
             let registry: PipelineRegistry<String>
             do {
                 registry = try pipelines.registry("p")
@@ -199,7 +200,7 @@
             if one(in: 2) { return sound(at: path) }
             var values: [AbsoluteConfigKey: ConfigValue] = [:]
             let rarity = pick([2, 10, 60])
-            add(Pipeline.Settings.self, at: path, to: &values, rarity: rarity, depth: 0)
+            add(Pipeline.AllSettings.self, at: path, to: &values, rarity: rarity, depth: 0)
             return values
         }
 
@@ -245,7 +246,7 @@
 
         /// Settings of some policies that are valid, but for a few at most, so that what is checked late is reached, too.
         private mutating func sound(at path: [String]) -> [AbsoluteConfigKey: ConfigValue] {
-            let left = Set(Pipeline.Settings.facts.map(\.name).filter { _ in one(in: 3) })
+            let left = Set(Pipeline.AllSettings.facts.map(\.name).filter { _ in one(in: 3) })
             var values = Configurations.sound
             for key in values.keys where left.contains(key[0]) { values[key] = nil }
             let keys = values.keys.sorted { $0.lexicographicallyPrecedes($1) }

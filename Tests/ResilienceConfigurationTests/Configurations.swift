@@ -2,6 +2,7 @@
     import Configuration
     import Foundation
     import Resilience
+    import ResilienceTraffic
     import ResilienceConfiguration
     import Synchronization
 
@@ -127,10 +128,10 @@
         }
 
         /// Settings of a pipeline "p" with these values at `resilience.pipelines.p`.
-        static func pipeline(_ values: [String: ConfigValue]) throws(InvalidSettings) -> Pipeline.Settings {
+        static func pipeline(_ values: [String: ConfigValue]) throws(InvalidSettings) -> Pipeline.AllSettings {
             let values = Dictionary(
                 uniqueKeysWithValues: values.map { (AbsoluteConfigKey(ConfigKey("resilience.pipelines.p.\($0)")), $1) })
-            return try Pipeline.Settings(from: reader(values).snapshot(), at: "resilience.pipelines.p")
+            return try Pipeline.AllSettings(from: reader(values).snapshot(), at: "resilience.pipelines.p")
         }
 
         /// What is said of such settings, one line each.

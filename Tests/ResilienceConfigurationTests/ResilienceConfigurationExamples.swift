@@ -123,7 +123,7 @@
                 sources.flatMap {
                     $0.matches(of: /\n    public (?:final class|struct|enum) (\w+)/).map { String($0.1) }
                 })
-            #expect(names.count == 5)
+            #expect(names.count == 6)
             for name in names { #expect(page.contains("- ``\(name)``"), "\(name)") }
         }
     }

@@ -18,21 +18,21 @@
         let path = ["resilience", "pipelines", "search"]
         let key: ConfigKey = "resilience.pipelines.search"
 
-        private func expected() throws -> Pipeline.Settings {
-            try JSONDecoder().decode(Pipeline.Settings.self, from: Data(Configurations.everything.utf8))
+        private func expected() throws -> Pipeline.AllSettings {
+            try JSONDecoder().decode(Pipeline.AllSettings.self, from: Data(Configurations.everything.utf8))
         }
 
         @Test("a JSON file is read as Codable reads it")
         func file() async throws {
             let json = #"{"resilience": {"pipelines": {"search": \#(Configurations.everything)}}}"#
             let reader = try await Configurations.file(json)
-            #expect(try Pipeline.Settings(from: reader.snapshot(), at: key) == expected())
+            #expect(try Pipeline.AllSettings(from: reader.snapshot(), at: key) == expected())
         }
 
         @Test("so are the same settings in memory")
         func inMemory() throws {
             let reader = Configurations.reader(try Configurations.inMemory(Configurations.everything, at: path))
-            #expect(try Pipeline.Settings(from: reader.snapshot(), at: key) == expected())
+            #expect(try Pipeline.AllSettings(from: reader.snapshot(), at: key) == expected())
         }
 
         @Test("so are the same settings in variables of the environment, whose values are all texts")
@@ -48,7 +48,7 @@
             }
             #expect(variables["RESILIENCE_PIPELINES_SEARCH_RETRY_MAX_RETRIES"] == "5")
             let reader = ConfigReader(provider: EnvironmentVariablesProvider(environmentVariables: variables))
-            #expect(try Pipeline.Settings(from: reader.snapshot(), at: key) == expected())
+            #expect(try Pipeline.AllSettings(from: reader.snapshot(), at: key) == expected())
         }
 
         @Test("the first provider that has a setting wins, so that a variable of the environment changes one of a file")
@@ -58,7 +58,7 @@
                     environmentVariables: ["RESILIENCE_PIPELINES_SEARCH_BULKHEAD_LIMIT": "3"]),
                 InMemoryProvider(values: try Configurations.inMemory(Configurations.everything, at: path)),
             ])
-            let configuration = try Pipeline.Settings(from: reader.snapshot(), at: key)
+            let configuration = try Pipeline.AllSettings(from: reader.snapshot(), at: key)
             #expect(configuration.bulkhead?.limit == 3 && configuration.bulkhead?.queue == 64)
         }
 
@@ -66,7 +66,7 @@
         func scoped() throws {
             let reader = Configurations.reader(try Configurations.inMemory(Configurations.everything, at: path))
             let scoped = reader.scoped(to: "resilience").snapshot()
-            #expect(try Pipeline.Settings(from: scoped, at: "pipelines.search") == expected())
+            #expect(try Pipeline.AllSettings(from: scoped, at: "pipelines.search") == expected())
         }
 
         @Test("the settings of a pool are read, and what is not given has its default")
@@ -127,13 +127,13 @@
             let on = try Configurations.pipeline([
                 "policies": .init(.stringArray(["circuitBreaker", "retry"]), isSecret: false), "bulkhead.limit": 3,
             ])
-            #expect(on == Pipeline.Settings(retry: .init(), circuitBreaker: .init()))
+            #expect(on == Pipeline.AllSettings(retry: .init(), circuitBreaker: .init()))
             #expect(on.policies == ["retry", "circuitBreaker"])
             let off = ConfigReader(
                 provider: EnvironmentVariablesProvider(environmentVariables: [
                     "RESILIENCE_PIPELINES_SEARCH_POLICIES": "", "RESILIENCE_PIPELINES_SEARCH_BULKHEAD_LIMIT": "3",
                 ]))
-            #expect(try Pipeline.Settings(from: off.snapshot(), at: key).policies == [])
+            #expect(try Pipeline.AllSettings(from: off.snapshot(), at: key).policies == [])
         }
 
         @Test(
@@ -223,7 +223,7 @@
         func numbersAsBooleans() async throws {
             let reader = try await Configurations.file(#"{"bulkhead": {"limit": 3, "predictsWait": 7}}"#)
             let error = #expect(throws: InvalidSettings.self) {
-                try Pipeline.Settings(from: reader.snapshot(), at: ConfigKey([]))
+                try Pipeline.AllSettings(from: reader.snapshot(), at: ConfigKey([]))
             }
             #expect(
                 error?.problems.map(\.description) == [
@@ -235,7 +235,7 @@
         func failing() throws {
             let provider = FailingProvider(MutableInMemoryProvider(initialValues: [:]), values: true)
             let error = #expect(throws: InvalidSettings.self) {
-                try Pipeline.Settings(from: ConfigReader(provider: provider).snapshot(), at: key)
+                try Pipeline.AllSettings(from: ConfigReader(provider: provider).snapshot(), at: key)
             }
             let problems = error?.problems ?? []
             #expect(problems.count == 1 && problems.first?.parameter == "resilience.pipelines.search", "\(problems)")
@@ -246,7 +246,7 @@
             let counter = CountingReporter()
             let values = try Configurations.inMemory(Configurations.everything, at: path)
             let reader = ConfigReader(provider: InMemoryProvider(values: values), accessReporter: counter)
-            _ = try Pipeline.Settings(from: reader.snapshot(), at: key)
+            _ = try Pipeline.AllSettings(from: reader.snapshot(), at: key)
             let count = counter.count.withLock { $0 }
             #expect(100...350 ~= count, "\(count)")
         }

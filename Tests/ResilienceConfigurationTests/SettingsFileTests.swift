@@ -150,9 +150,9 @@
                 (["registries", "r", "overrides", "unlisted", "key"], "-"), (["registries", "r"], nil),
             ] as [([String], String?)])
         func places(key: [String], suggestion: String?) {
-            let found = UnknownSetting.all(among: [["resilience"] + key, ["other", "x"]], at: ["resilience"]) {
-                $0 == "r" ? ["a"] : []
-            }
+            let found = UnknownSetting.all(
+                among: [["resilience"] + key, ["other", "x"]], of: Pipeline.Settings.self, at: ["resilience"]
+            ) { $0 == "r" ? ["a"] : [] }
             #expect(found.map { $0.suggestion ?? "-" } == (suggestion.map { [$0] } ?? []), "\(found)")
         }
     }

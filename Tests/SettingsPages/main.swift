@@ -8,7 +8,7 @@
     import ResilienceTraffic
 
     private var groups: [any SettingsGroup.Type] = [
-        Pipeline.Settings.self, EndpointPoolSettings.self, CallCacheSettings.self,
+        Pipeline.AllSettings.self, EndpointPoolSettings.self, CallCacheSettings.self,
     ]
     private var next = 0
     while next < groups.count {
@@ -24,7 +24,7 @@
     private let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     private let schema = try encoder.encode(
-        ConfiguredPipelines.jsonSchema { Sources.comment(of: $1, in: $0).filter { $0 != "`" } })
+        ConfiguredPipelinesOf<Pipeline.AllSettings>.jsonSchema { Sources.comment(of: $1, in: $0).filter { $0 != "`" } })
     private let made = [
         page: head + mark + groups.map { $0.section }.joined(),
         "Docs/settings.schema.json": String(decoding: schema, as: UTF8.self) + "\n",
@@ -56,8 +56,10 @@
         /// The first paragraph of the comment of the property that is a setting: the last one before the schema, or else the first one
         /// after it, or in another file of the folder.
         static func comment(of setting: String, in group: String) -> String {
-            guard let source = all.first(where: { $0.text.contains("\"\(group)\", standard") }),
-                let schema = source.text.firstRange(of: "\"\(group)\", standard")
+            // That of a pipeline stands last, with all policies.
+            let mark = group == "Pipeline" ? "\"Pipeline\", places: places)" : "\"\(group)\", standard"
+            guard let source = all.last(where: { $0.text.contains(mark) }),
+                let schema = source.text.firstRange(of: mark)
             else { fail("no source has the schema of \(group)") }
             let (before, after) = (source.text[..<schema.lowerBound], source.text[schema.upperBound...])
             let path = /"(\w+)",\s*\\\w*\.([\w.]+)/
@@ -68,7 +70,7 @@
                 let comment = try? Regex(
                     "((?: *///[^\n]*\n)+)[\\w() ]*\\b(?:var|let) \(property)\\b", as: (Substring, Substring).self)
             else { fail("\(property) is no name") }
-            let siblings = all.lazy.filter { $0.folder == source.folder }
+            let siblings = (all.filter { $0.folder == source.folder } + all).lazy
             guard
                 let found = before.matches(of: comment).last ?? after.firstMatch(of: comment)
                     ?? siblings.compactMap({ $0.text.firstMatch(of: comment) }).first

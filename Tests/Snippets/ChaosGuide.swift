@@ -1,4 +1,5 @@
 import Resilience
+import ResilienceTraffic
 
 struct Client: Sendable {
     func search() async throws -> String { "" }

@@ -8,4 +8,11 @@ package struct Outage: Error, Equatable, VerdictConvertible {
     package init(number: Int = 1) { self.number = number }
 }
 
+/// An error that says itself what it means.
+package struct Judged: Error, Equatable, VerdictConvertible {
+    package let verdict: Verdict
+
+    package init(verdict: Verdict) { self.verdict = verdict }
+}
+
 package func cancelCurrentTask() { withUnsafeCurrentTask { $0?.cancel() } }

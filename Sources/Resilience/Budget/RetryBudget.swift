@@ -14,7 +14,7 @@ import Synchronization
 /// See <doc:RetryGuide>.
 public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The time base that the budget measures with; nil for budgets that do not measure time.
-    let timeBase: (any TimeBase)?
+    package let timeBase: (any TimeBase)?
 
     let machine: Locked<any RetryBudgetStateMachine>
     /// Whether the success of a first attempt changes nothing, so that it needs no lock.
@@ -93,14 +93,14 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     }
 
     /// Whether a new budget would allow no more.
-    var isAtRest: Bool {
+    package var isAtRest: Bool {
         let now = timeBase?.now ?? .distantPast
         return machine.withLock { $0.isAtRest(at: now) }
     }
 
     /// An attempt succeeded. Counts once, however many policies tell it.
     /// - Parameter own: What the policy that tells it paid for it.
-    func succeeded(after own: Withdrawal, _ call: inout PolicyCall) {
+    package func succeeded(after own: Withdrawal, _ call: inout PolicyCall) {
         if own == .none, call.account.budget == nil, isFull.load(ordering: .relaxed) { return }
         guard let last = payment(own, mayPass: false, &call) else { return }
         let now = now(call: &call)
@@ -112,7 +112,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - own: What the policy that tells it paid for it.
     ///   - mayPass: Whether the policy repeats failures of this kind.
-    func failed(after own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
+    package func failed(after own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
         let isNew = mayPass && !call.account.mayPass
         // One further in told it, and does not repeat such failures: it has not counted as one that is repeated.
         guard let last = payment(own, mayPass: mayPass, &call) ?? (isNew ? .usual : nil) else { return }
@@ -122,12 +122,12 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// A policy begins a further attempt of a call, or has it begun.
     /// - Parameter payment: What the policy paid for it.
-    func begins(after payment: Withdrawal, _ call: inout PolicyCall) {
+    package func begins(after payment: Withdrawal, _ call: inout PolicyCall) {
         call.account = AttemptAccount(budget: ObjectIdentifier(self), payment: payment.rawValue)
     }
 
     /// A policy has told how the attempt ended, in the calls of its copies.
-    func wasTold(mayPass: Bool, _ call: inout PolicyCall) { _ = payment(.none, mayPass: mayPass, &call) }
+    package func wasTold(mayPass: Bool, _ call: inout PolicyCall) { _ = payment(.none, mayPass: mayPass, &call) }
 
     /// Returns what was paid for the attempt, by whichever policy; nil if one further in has told how it ended.
     private func payment(_ own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) -> Withdrawal? {
@@ -143,14 +143,14 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         return known.isTold ? nil : Withdrawal(rawValue: call.account.payment)
     }
 
-    func withdraw(_ withdrawal: Withdrawal, _ call: inout PolicyCall) -> Bool {
+    package func withdraw(_ withdrawal: Withdrawal, _ call: inout PolicyCall) -> Bool {
         let now = now(call: &call)
         let isGranted = change { $0.withdraw(withdrawal, at: now) }
         supply?.isWanted(isUrgent: !isGranted)
         return isGranted
     }
 
-    func giveBack(_ withdrawal: Withdrawal) { change { $0.giveBack(withdrawal) } }
+    package func giveBack(_ withdrawal: Withdrawal) { change { $0.giveBack(withdrawal) } }
 
     /// The clock is read only for budgets that measure time.
     private func now(call: inout PolicyCall) -> MonotonicInstant { timeBase == nil ? .distantPast : call.now }

@@ -1,5 +1,5 @@
 /// What a retry took from a budget.
-enum Withdrawal: UInt8, Sendable, Hashable {
+package enum Withdrawal: UInt8, Sendable, Hashable {
     case none
     /// The price of a retry after the other side asked for fewer calls.
     case throttled

@@ -449,5 +449,5 @@ public final class Bulkhead: Policy, StatusReporting {
 }
 
 extension Bulkhead: HomedPolicy {
-    func settle(in home: PolicyHome) { lazyObservers.settle(in: home) }
+    package func settle(in home: PolicyHome) { lazyObservers.settle(in: home) }
 }

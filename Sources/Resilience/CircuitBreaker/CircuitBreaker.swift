@@ -371,5 +371,5 @@ public final class CircuitBreaker: Policy, StatusReporting {
 }
 
 extension CircuitBreaker: HomedPolicy {
-    func settle(in home: PolicyHome) { lazyObservers.settle(in: home) }
+    package func settle(in home: PolicyHome) { lazyObservers.settle(in: home) }
 }

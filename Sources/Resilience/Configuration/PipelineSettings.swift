@@ -24,7 +24,7 @@
 /// there are any. One of the names must be given, so that a misspelt one does not leave calls unguarded; for a pipeline
 /// without policies, give an empty list.
 ///
-/// See <doc:PolicyAuthoring> for such a policy, and <doc:ConfigurationGuide> for files.
+/// `Docs/WritingAPolicy.md` has such a policy. See <doc:ConfigurationGuide> for files.
 public protocol PipelineSettings: SettingsGroup {
     /// Creates the settings of a pipeline without policies.
     init()

@@ -1,10 +1,10 @@
-/// A failure that a ``Chaos`` policy made: it stands for a failure of the operation.
+/// A failure that a `Chaos` policy made: it stands for a failure of the operation.
 ///
 /// It means what its ``verdict`` says, to every policy and to every classifier. It is no ``Rejection`` and no
 /// ``PolicyError``: for ``CallFailure`` it is the operation's own error, as it would be in an outage. An injection with an
 /// error of your own throws that error as it is.
 public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringConvertible {
-    /// The name of the ``Chaos`` policy.
+    /// The name of the `Chaos` policy.
     public let policy: String
     /// What the failure means.
     public let verdict: Verdict
@@ -13,7 +13,7 @@ public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringCo
 
     /// Creates an injected failure, for tests.
     /// - Parameters:
-    ///   - policy: The name of the ``Chaos`` policy.
+    ///   - policy: The name of the `Chaos` policy.
     ///   - verdict: What the failure means.
     ///   - hasRun: Whether the operation has run, and its answer was lost. False by default.
     public init(policy: String, verdict: Verdict, hasRun: Bool = false) {

@@ -17,7 +17,7 @@ package struct LazyObservers: ~Copyable, Sendable {
     }
 
     /// The policy was put into a pipeline. The first one is its home.
-    func settle(in home: PolicyHome) {
+    package func settle(in home: PolicyHome) {
         let retained = Unmanaged.passRetained(home)
         let (isFirst, _) = self.home.compareExchange(
             expected: nil, desired: retained, ordering: .acquiringAndReleasing)
@@ -25,7 +25,7 @@ package struct LazyObservers: ~Copyable, Sendable {
     }
 
     /// Sends what belongs to no call, such as a change by hand, to the policy's own observers and to those of its home.
-    func send(
+    package func send(
         _ event: @autoclosure () -> any PolicyEventDetail, from policy: String,
         at time: @autoclosure () -> MonotonicInstant
     ) {
@@ -45,7 +45,7 @@ package struct LazyObservers: ~Copyable, Sendable {
     }
 
     /// Whether there is no observer. Counts no reference.
-    @inline(__always) var isEmpty: Bool {
+    @inline(__always) package var isEmpty: Bool {
         reference.load(ordering: .acquiring)?._withUnsafeGuaranteedRef { $0.isEmpty } ?? true
     }
 
@@ -63,7 +63,7 @@ package struct LazyObservers: ~Copyable, Sendable {
 
 /// The pipeline that a policy was put into first, if that has observers: they are told what the policy does outside of
 /// calls, too.
-final class PolicyHome: Sendable {
+package final class PolicyHome: Sendable {
     let pipeline: String
     /// Not owned: an observer may hold the policy.
     weak let observers: PolicyObservers?
@@ -72,6 +72,6 @@ final class PolicyHome: Sendable {
 }
 
 /// A policy that does something outside of calls.
-protocol HomedPolicy {
+package protocol HomedPolicy {
     func settle(in home: PolicyHome)
 }

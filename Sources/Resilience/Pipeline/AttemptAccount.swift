@@ -1,6 +1,6 @@
 /// What a budget that several policies of a pipeline share knows of the present attempt of a call: so they pay for it, and
 /// tell how it ended, once.
-@usableFromInline struct AttemptAccount: Sendable {
+@usableFromInline package struct AttemptAccount: Sendable {
     /// nil if no policy has paid for the attempt, or told how it ended.
     var budget: ObjectIdentifier?
     /// What was paid, in the budget's own terms.

@@ -27,7 +27,7 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
     /// The policy that decides: the one that rejects for the longest, or makes the call wait for the longest. nil if the
     /// operation would begin at once, or if the call's deadline has passed.
     public let policy: String?
-    /// How likely it is that no policy rejects the call by chance, 0 to 1: 1 unless an ``AdaptiveThrottle`` rejects a
+    /// How likely it is that no policy rejects the call by chance, 0 to 1: 1 unless an `AdaptiveThrottle` rejects a
     /// share of the calls.
     public let chance: Double
 

@@ -114,7 +114,7 @@ public enum PolicyEntry {
     /// Reject the call with this error. No exit of this policy follows.
     case reject(any Error)
     /// End the attempt with this error, as if the operation had thrown it: the policies around this one classify, count and
-    /// repeat it. No exit of this policy follows. For policies that stand for an operation, such as ``Chaos``.
+    /// repeat it. No exit of this policy follows. For policies that stand for an operation, such as `Chaos`.
     case fail(any Error)
     /// End the call with `CancellationError`, as if its task had been cancelled. No exit of this policy follows.
     case cancel

@@ -15,19 +15,19 @@
     @usableFromInline package unowned(unsafe) let core: PipelineCore
     @usableFromInline package var reading: MonotonicInstant?
     /// Whether the call waits for its admission if the policy says so. False for ``Policy/tryAcquire(options:)``.
-    @usableFromInline var mayWait = true
+    @usableFromInline package var mayWait = true
     /// Whether a policy may run its inside again. False while a permit, or an attempt that is lost, leaves the policies.
-    @usableFromInline var mayRepeat = true
-    /// Whether the operation of the latest attempt has begun. False if no copy of a ``Hedge`` got past the policies further
+    @usableFromInline package var mayRepeat = true
+    /// Whether the operation of the latest attempt has begun. False if no copy of a `Hedge` got past the policies further
     /// in.
     @usableFromInline package var hasRun = true
     /// What policies have paid to a budget for the present attempt, and told it.
-    @usableFromInline var account = AttemptAccount()
+    @usableFromInline package var account = AttemptAccount()
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline package var settled: Verdict?
     /// Where the waits and failures of an observed call are noted; nil for any other call. Not counted. Safe: the code
     /// that observes the call holds it until the call is over.
-    @usableFromInline unowned(unsafe) var waits: WaitRecord?
+    @usableFromInline package unowned(unsafe) var waits: WaitRecord?
 
     // Borrowed: an initializer would retain the core otherwise.
     @inlinable init(_ core: borrowing PipelineCore, _ options: RunOptions = RunOptions()) {
@@ -36,7 +36,7 @@
             deadline: CallDeadline.isInUse ? Self.narrowed(options.deadline, core) : options.deadline)
     }
 
-    @inlinable init(_ core: PipelineCore, _ options: RunOptions, attempt: Int, deadline: MonotonicInstant) {
+    @inlinable package init(_ core: PipelineCore, _ options: RunOptions, attempt: Int, deadline: MonotonicInstant) {
         self.core = core
         self.options = options
         self.attempt = attempt
@@ -74,7 +74,7 @@
 
     /// What is known of repeating the call. That its request has effects is no word against that of a pipeline whose calls
     /// are never repeated.
-    var repetition: Repetition {
+    package var repetition: Repetition {
         switch options.repetition {
         case .unsaid: core.repetition
         case .effectful: core.repetition == .never ? .never : .effectful
@@ -133,7 +133,7 @@
     /// The instant at which the attempt must have ended; ``MonotonicInstant/distantFuture`` if neither a timeout nor
     /// the caller sets one.
     public let deadline: MonotonicInstant
-    /// The number of the ``Hedge`` copy, from 1; 0 for the attempt's first copy, and where nothing makes copies. Copies can
+    /// The number of the `Hedge` copy, from 1; 0 for the attempt's first copy, and where nothing makes copies. Copies can
     /// go to different servers by it, for example.
     public let hedge: Int
 

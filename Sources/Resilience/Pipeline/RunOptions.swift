@@ -36,7 +36,7 @@
     ///
     /// | | is repeated |
     /// |---|---|
-    /// | true | what may pass, even if the failed attempt may have had its effect; a ``Hedge`` makes copies |
+    /// | true | what may pass, even if the failed attempt may have had its effect; a `Hedge` makes copies |
     /// | nil, the default, if the ``Pipeline`` says nothing either | only what is known to have had no effect: ``Verdict/transient``, ``Verdict/throttled(retryAfter:)`` |
     /// | false | nothing once an attempt has run, whatever the error, and even if a rule says so |
     public var isIdempotent: Bool? {
@@ -101,7 +101,7 @@
     /// - Parameters:
     ///   - verdicts: Those of a policy's settings.
     ///   - namesUncertain: Whether the settings name ``VerdictSet/uncertain`` by the will of their author.
-    func repeated(_ verdicts: VerdictSet, namesUncertain: Bool) -> VerdictSet {
+    package func repeated(_ verdicts: VerdictSet, namesUncertain: Bool) -> VerdictSet {
         switch self {
         case .harmless: verdicts.contains(.transient) ? verdicts.union(.uncertain) : verdicts
         case .unsaid: namesUncertain ? verdicts : verdicts.subtracting(.uncertain)
@@ -157,4 +157,17 @@ extension RunOptions {
         let (octave, rest) = (3 * (Int(rawValue) + 128)).quotientAndRemainder(dividingBy: 64)
         return (64 + rest) << octave
     }
+}
+
+extension CallPriority: SettingConvertible {
+    public static var settingType: SettingType { .whole }
+
+    public static func read(_ value: SettingValue, _ check: inout SettingCheck) -> CallPriority? {
+        Int.read(value, &check).flatMap { number in
+            Int8(exactly: number).map { CallPriority(rawValue: $0) }
+                ?? check.mismatch(value, "must lie in -128...127")
+        }
+    }
+
+    public func written() -> SettingValue? { .whole(Int(rawValue)) }
 }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// What is noted of one observed call: its waits, added up, and what its attempts failed with. An around policy may run
 /// its inside in another task.
-@usableFromInline final class WaitRecord: Sendable {
+@usableFromInline package final class WaitRecord: Sendable {
     private struct State: Sendable {
         var waits: [PolicyWait] = []
         /// What the latest attempt that failed did so with.
@@ -13,14 +13,16 @@ import Synchronization
     /// Whether the policies learn of the last failure just now. In a call that succeeds it is all that is read.
     private let isFailing = Atomic(false)
 
+    package init() {}
+
     /// One for each policy, in the order of their first waits.
-    var waits: [PolicyWait] { state.withLock { $0.waits } }
+    package var waits: [PolicyWait] { state.withLock { $0.waits } }
 
     /// What the attempt failed with that the policies learn of just now; nil if none did.
     var failure: FailureDetail? { isFailing.load(ordering: .acquiring) ? lastFailure : nil }
     var lastFailure: FailureDetail? { state.withLock { $0.lastFailure } }
 
-    func add(_ duration: Duration, of policy: String) {
+    package func add(_ duration: Duration, of policy: String) {
         guard duration > .zero else { return }
         state.withLock { state in
             let index = state.waits.firstIndex { $0.policy == policy }

@@ -67,7 +67,7 @@ public struct SettingCheck: Sendable {
         return look(&self)
     }
 
-    mutating func mismatch<Value>(_ value: SettingValue, _ requirement: String) -> Value? {
+    package mutating func mismatch<Value>(_ value: SettingValue, _ requirement: String) -> Value? {
         note(value.shown, requirement)
         return nil
     }

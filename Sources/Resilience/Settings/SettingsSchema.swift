@@ -361,7 +361,7 @@ extension SettingsGroup {
 
     /// Returns these settings, as a policy has them, if they are valid, for a change of something that exists. If not, the
     /// change must be left out: what is wrong is noted, or traps outside of a check.
-    package func allowed() -> Self? {
+    public func allowed() -> Self? {
         let (settings, areValid) = checked()
         return areValid && SettingChecks.mayChange ? settings : nil
     }

@@ -312,5 +312,5 @@ public final class Throttle: Policy, StatusReporting {
 }
 
 extension Throttle: HomedPolicy {
-    func settle(in home: PolicyHome) { lazyObservers.settle(in: home) }
+    package func settle(in home: PolicyHome) { lazyObservers.settle(in: home) }
 }

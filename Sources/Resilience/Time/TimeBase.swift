@@ -31,7 +31,7 @@ extension TimeBase {
 
     /// The executor for a task that is made on behalf of the current one: that of the time base if it names one, else
     /// the one that the current task prefers, as far as the system can tell.
-    var executorForTasks: (any TaskExecutor)? {
+    package var executorForTasks: (any TaskExecutor)? {
         if let taskExecutor { return taskExecutor }
         #if compiler(>=6.3)
             if #available(macOS 26.4, macCatalyst 26.4, iOS 26.4, tvOS 26.4, watchOS 26.4, visionOS 26.4, *) {

@@ -8,7 +8,7 @@ package struct OutcomeCounts: Sendable, Hashable {
 
 /// Counts of the latest time, in a ring of buckets. A bucket belongs to a stretch of time, so that a gap without calls
 /// empties the buckets of that gap.
-struct LatestTime: Sendable, Hashable {
+package struct LatestTime: Sendable, Hashable {
     private let width: Int64
     private var buckets: [OutcomeCounts]
     /// The stretch of time of the newest bucket.
@@ -17,13 +17,13 @@ struct LatestTime: Sendable, Hashable {
     private var ends = Int64.min
     private var sum = OutcomeCounts()
 
-    init(_ length: Int64, buckets count: Int) {
+    package init(_ length: Int64, buckets count: Int) {
         let (whole, rest) = length.quotientAndRemainder(dividingBy: Int64(count))
         width = rest == 0 ? whole : whole + 1
         buckets = Array(repeating: OutcomeCounts(), count: count)
     }
 
-    mutating func add(_ more: OutcomeCounts, at now: MonotonicInstant) {
+    package mutating func add(_ more: OutcomeCounts, at now: MonotonicInstant) {
         advance(to: now)
         let index = place(of: newest)
         buckets[index].calls += more.calls
@@ -32,11 +32,11 @@ struct LatestTime: Sendable, Hashable {
         sum.failures += more.failures
     }
 
-    func stretchEnds(after now: MonotonicInstant) -> MonotonicInstant {
+    package func stretchEnds(after now: MonotonicInstant) -> MonotonicInstant {
         MonotonicInstant(nanoseconds: max(ends, end(of: stretch(of: now))))
     }
 
-    func counts(at now: MonotonicInstant) -> OutcomeCounts {
+    package func counts(at now: MonotonicInstant) -> OutcomeCounts {
         // As it is most of the time: nothing to copy.
         guard now.nanoseconds >= ends else { return sum }
         var then = self
@@ -73,7 +73,7 @@ struct LatestTime: Sendable, Hashable {
     private func place(of stretch: Int64) -> Int { Int(stretch.flooredDivision(by: Int64(buckets.count)).remainder) }
 
     /// For each bucket that is not empty, oldest first: how many nanoseconds ago it began, its failures, its calls.
-    func memory(at now: MonotonicInstant) -> [Int] {
+    package func memory(at now: MonotonicInstant) -> [Int] {
         var then = self
         then.advance(to: now)
         return (0..<Int64(buckets.count)).reversed().flatMap { age -> [Int] in
@@ -84,7 +84,7 @@ struct LatestTime: Sendable, Hashable {
         }
     }
 
-    mutating func restore(_ memory: [Int], takenAt instant: MonotonicInstant) -> Bool {
+    package mutating func restore(_ memory: [Int], takenAt instant: MonotonicInstant) -> Bool {
         guard memory.count % 3 == 0, memory.count / 3 <= 100_000 else { return false }
         var youngest = Int.max
         for start in stride(from: 0, to: memory.count, by: 3) {

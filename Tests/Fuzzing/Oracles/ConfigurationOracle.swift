@@ -24,7 +24,7 @@ package enum ConfigurationOracle {
                 _ = CallCache<Int, Int>(settings: $0).description
             },
             try taken(data, as: Timeout.Settings.self) { _ = Timeout(settings: $0).limit },
-            try taken(data, as: Pipeline.Settings.self) { _ = Pipeline(settings: $0).description },
+            try taken(data, as: Pipeline.AllSettings.self) { _ = Pipeline(settings: $0).description },
         ]
         return taken.contains(true)
     }

@@ -2,6 +2,7 @@
     import GRPCCore
     import GRPCInProcessTransport
     import Resilience
+    import ResilienceTraffic
     import ResilienceGRPC
     import ResilienceTesting
     import TestSupport

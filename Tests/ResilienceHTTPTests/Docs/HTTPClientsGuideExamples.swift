@@ -2,6 +2,7 @@
     import Foundation
     import HTTPTypes
     import Resilience
+    import ResilienceTraffic
     import ResilienceHTTP
     import ResilienceTesting
     import TestSupport

@@ -1,6 +1,7 @@
 #if StubServer
     import Foundation
     import Resilience
+    import ResilienceTraffic
     import ResilienceTesting
     import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import Resilience
+import ResilienceTraffic
 import ResilienceSync
 import ResilienceTesting
 import Testing

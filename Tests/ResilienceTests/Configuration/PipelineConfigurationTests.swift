@@ -1,11 +1,12 @@
 import Foundation
 import Resilience
+import ResilienceTraffic
 import ResilienceTesting
 import Testing
 
 @Suite struct PipelineConfigurationTests {
-    private func decode(_ json: String) throws -> Pipeline.Settings {
-        try JSONDecoder().decode(Pipeline.Settings.self, from: Data(json.utf8))
+    private func decode(_ json: String) throws -> Pipeline.AllSettings {
+        try JSONDecoder().decode(Pipeline.AllSettings.self, from: Data(json.utf8))
     }
 
     private func problems(_ json: String) -> [String] {
@@ -51,7 +52,7 @@ import Testing
         #expect(pipeline.policies(of: Timeout.self).map(\.limit) == [.seconds(30)])
         #expect(pipeline.policies(of: ClientTimeout.self).map(\.limit) == [.seconds(5)])
         let written = try JSONEncoder().encode(configuration)
-        #expect(try JSONDecoder().decode(Pipeline.Settings.self, from: written) == configuration)
+        #expect(try JSONDecoder().decode(Pipeline.AllSettings.self, from: written) == configuration)
         #expect(
             problems(#"{"timeout": {"limitSeconds": 30, "enforcedBy": "server"}}"#) == [
                 #"Timeout: timeout.enforcedBy is "server", and must be one of policy, client"#
@@ -61,16 +62,16 @@ import Testing
     @Test("what is written is read again, with no policies at all, too")
     func coding() throws {
         let configurations = [
-            Pipeline.Settings(), Pipeline.Settings(retry: .init(), attemptTimeout: .init(limit: .seconds(1))),
-            Pipeline.Settings(circuitBreaker: .init(), bulkhead: .init(limit: 2)),
-            Pipeline.Settings(hedge: .init()),
-            Pipeline.Settings(hedge: .init(after: .constant(.milliseconds(200)), maxHedges: 3, on: .transient)),
-            Pipeline.Settings(hedge: .init(after: .never)),
-            Pipeline.Settings(hedge: .init(after: .percentile(0.99, atLeast: .seconds(1), minimumSamples: 7))),
+            Pipeline.AllSettings(), Pipeline.AllSettings(retry: .init(), attemptTimeout: .init(limit: .seconds(1))),
+            Pipeline.AllSettings(circuitBreaker: .init(), bulkhead: .init(limit: 2)),
+            Pipeline.AllSettings(hedge: .init()),
+            Pipeline.AllSettings(hedge: .init(after: .constant(.milliseconds(200)), maxHedges: 3, on: .transient)),
+            Pipeline.AllSettings(hedge: .init(after: .never)),
+            Pipeline.AllSettings(hedge: .init(after: .percentile(0.99, atLeast: .seconds(1), minimumSamples: 7))),
         ]
         for configuration in configurations {
             let written = try JSONEncoder().encode(configuration)
-            #expect(try JSONDecoder().decode(Pipeline.Settings.self, from: written) == configuration)
+            #expect(try JSONDecoder().decode(Pipeline.AllSettings.self, from: written) == configuration)
         }
     }
 
@@ -81,7 +82,7 @@ import Testing
         )
         #expect(
             configuration
-                == Pipeline.Settings(
+                == Pipeline.AllSettings(
                     retry: .init(maxRetries: 7), hedge: .init(), adaptiveThrottle: .init(), circuitBreaker: .init(),
                     chaos: .init()))
         #expect(try decode(#"{"policies": []}"#).policies == [])

@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Resilience
+import ResilienceTraffic
 
 /// Every policy of the package under the contract that users' policies are put to. A new one adds a line.
 @Suite(.timeLimit(.minutes(20)), .heavy) struct ShippedPoliciesContractTests {

@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test(
-        "no policy names another one, and of the rest of the core only deadlines, hedged calls, registries and configurations do"
+        "no policy names another one, and of the rest of the core only deadlines, registries and configurations do"
     )
     func rooms() throws {
         let policies = try #require(try Self.floors().first { $0.contains("Retry") }).map(String.init)
@@ -132,8 +132,8 @@ import Testing
         #expect(
             found.filter { !($0.room == "Registry" && $0.type.hasPrefix("Circuit")) && $0.room != "Configuration" }
                 .map(\.description).sorted() == [
-                    "Pipeline/Pipeline+Open: TimedOut", "Pipeline/PipelineCore: HedgedHalves",
-                    "Pipeline/PipelineCore: TimedOut", "Pipeline/PipelineCore: TimeoutRace",
+                    "Pipeline/Pipeline+Open: TimedOut", "Pipeline/PipelineCore: TimedOut",
+                    "Pipeline/PipelineCore: TimeoutRace",
                 ])
     }
 
@@ -146,9 +146,7 @@ import Testing
         let upward = Set(mentions.filter { floor($0.owner) < floor($0.room) }.map { "\($0.room) → \($0.owner)" })
         #expect(
             upward == [
-                "Pipeline → Timeout", "Pipeline → Hedge", "Bulkhead → Registry", "CircuitBreaker → Registry",
-                "Throttle → Registry", "AdaptiveThrottle → Registry", "Hedge → Registry",
-                "Chaos → Registry",
+                "Pipeline → Timeout", "Bulkhead → Registry", "CircuitBreaker → Registry", "Throttle → Registry",
             ])
     }
 }

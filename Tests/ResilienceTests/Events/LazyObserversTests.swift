@@ -1,5 +1,6 @@
 import Dispatch
 import Resilience
+import ResilienceTraffic
 import ResilienceTesting
 import TestSupport
 import Testing

@@ -2,6 +2,7 @@ import ResilienceTesting
 import Testing
 
 @testable import Resilience
+import ResilienceTraffic
 
 @Suite struct CallForecastTests {
     let clock = ManualClock()

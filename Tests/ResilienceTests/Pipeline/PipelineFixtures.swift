@@ -1,11 +1,6 @@
 import Resilience
 import TestSupport
 
-/// An error that says itself what it means.
-struct Judged: Error, Equatable, VerdictConvertible {
-    let verdict: Verdict
-}
-
 /// Answers as scripted, then proceeds and passes; notes every step and whether each stay ended with one exit.
 final class ScriptedPolicy: Policy {
     enum Inward: Sendable {

@@ -2,6 +2,7 @@ import ResilienceTesting
 import Testing
 
 @testable import Resilience
+import TestSupport
 
 /// Notes what it is told of each call.
 private final class Listening: Policy {

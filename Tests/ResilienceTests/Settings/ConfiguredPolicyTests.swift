@@ -172,9 +172,9 @@ import Testing
             """
         let all = try #require(try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
         func made(_ object: [String: Any]) throws -> String {
-            let configuration: Pipeline.Settings = try Self.read(try JSONSerialization.data(withJSONObject: object))
+            let configuration: Pipeline.AllSettings = try Self.read(try JSONSerialization.data(withJSONObject: object))
             let text = "\(Pipeline(settings: configuration))"
-            let rewritten: Pipeline.Settings = try Self.read(try JSONEncoder().encode(configuration))
+            let rewritten: Pipeline.AllSettings = try Self.read(try JSONEncoder().encode(configuration))
             #expect("\(Pipeline(settings: rewritten))" == text)
             return text
         }

@@ -1,6 +1,7 @@
 import Resilience
 import ResilienceTesting
 import Testing
+import TestSupport
 
 private struct Unknown: Error {}
 

@@ -1,0 +1,254 @@
+extension Pipeline {
+    /// Runs the operation through the policies, and lets the pipeline's `Hedge` run copies of it at the same time.
+    ///
+    /// So the operation is `@Sendable`, and runs away from the caller's actor. A pipeline without a hedge runs it once for
+    /// each attempt. Of several hedges in a pipeline, only the outermost makes copies.
+    ///
+    /// A hedge makes copies only of a call that may be repeated: of a pipeline or with options that say `isIdempotent: true`.
+    /// Of any other call it makes one only after a failure that had no effect, and none with `isIdempotent: false`.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt of a copy
+    ///     that returns. By default each result is a success.
+    ///   - operation: The operation. It is cancelled if another copy is faster, and waited for.
+    /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
+    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
+    ///   <doc:ErrorsGuide>. If no copy succeeded, the error tells most: what the other side asked for comes before any
+    ///   other failure, a failure before a rejection, and the later of two.
+    public nonisolated(nonsending) func runHedged<R: Sendable>(
+        options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
+        _ operation: @escaping @Sendable () async throws -> R
+    ) async throws -> R {
+        try await core.runHedged(options, judging: judge, { _ in try await operation() })
+    }
+
+    /// Runs the operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and tells it which attempt and which copy it is.
+    ///
+    /// - Parameters:
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means. By default each result is a success.
+    ///   - operation: The operation, which is given its attempt: see ``CallAttempt/hedge``.
+    /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
+    /// - Throws: As ``runHedged(options:judging:_:)-(_,_,()->R)``.
+    public nonisolated(nonsending) func runHedged<R: Sendable>(
+        options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
+        _ operation: @escaping @Sendable (CallAttempt) async throws -> R
+    ) async throws -> R {
+        try await core.runHedged(options, judging: judge, operation)
+    }
+}
+
+/// A policy that runs copies of a call at the same time.
+package protocol CopyingPolicy: Policy {
+    /// Runs a call, and copies beside it, until the call's end is certain and all have ended.
+    /// - Parameters:
+    ///   - call: The call, which is inside of all policies further out.
+    ///   - inner: The policies further in.
+    ///   - walk: Takes a copy through the policies further in.
+    ///   - lose: Takes leave of a result that comes when another copy has ended the call.
+    /// - Returns: The result, and what it means.
+    nonisolated(nonsending) func race<R: Sendable>(
+        _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run<R>,
+        losing lose: @escaping @Sendable (R, inout PolicyCall) -> Void
+    ) async throws -> (R, Verdict)
+}
+
+/// A pipeline that is cut in two at its hedge.
+struct HedgedHalves: Sendable {
+    let outer: PipelineCore
+    let hedge: any CopyingPolicy
+    let inner: PipelineCore
+
+    init?(
+        _ name: String?, _ timeBase: any TimeBase, _ classifier: Classifier, _ repetition: Repetition,
+        _ observers: PolicyObservers, _ elements: [Pipeline.Element]
+    ) {
+        guard let place = elements.firstIndex(where: { $0.policy is any CopyingPolicy }),
+            let hedge = elements[place].policy as? any CopyingPolicy
+        else { return nil }
+        func half(_ elements: ArraySlice<Pipeline.Element>) -> PipelineCore {
+            PipelineCore(
+                name: name, timeBase: timeBase, classifier: classifier, repetition: repetition, observers: observers,
+                elements: Array(elements))
+        }
+        self.hedge = hedge
+        outer = half(elements[..<place])
+        inner = half(elements[(place + 1)...])
+    }
+
+    init(_ halves: HedgedHalves, classifier: Classifier) {
+        hedge = halves.hedge
+        outer = PipelineCore(halves.outer, classifier: classifier)
+        inner = PipelineCore(halves.inner, classifier: classifier)
+    }
+}
+
+extension PipelineCore {
+    package nonisolated(nonsending) func runHedged<R: Sendable>(
+        _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
+        _ operation: @escaping @Sendable (CallAttempt) async throws -> R
+    ) async throws -> R {
+        try await runHedged(options, judging: judge) { attempt, _ in try await operation(attempt) }
+    }
+
+    nonisolated(nonsending) func runHedged<R: Sendable>(
+        _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
+        _ operation: @escaping @Sendable (CallAttempt, HedgeCopy) async throws -> R
+    ) async throws -> R {
+        guard let halves else {
+            return try await run(options, judging: judge, { try await Self.apart(operation, CallAttempt($0)) })
+        }
+        let inner = halves.inner
+        var verdict = Verdict.success
+        return try await halves.outer.run(
+            options, judging: { _ in verdict },
+            { call in
+                let (result, meaning) = try await halves.hedge.race(
+                    &call, inside: inner,
+                    { call, begin in
+                        var verdict = Verdict.success
+                        let result = try await inner.walk(
+                            &call,
+                            judging: { result in
+                                verdict = judge(result)
+                                return verdict
+                            },
+                            { call in
+                                let copy = try begin()
+                                return try await operation(CallAttempt(call, hedge: copy.number), copy)
+                            })
+                        return (result, verdict)
+                    }, losing: { _, _ in })
+                verdict = meaning
+                return result
+            })
+    }
+
+    /// Runs an operation away from the caller's actor, as a copy would.
+    @concurrent private static func apart<R: Sendable>(
+        _ operation: @Sendable (CallAttempt, HedgeCopy) async throws -> R, _ attempt: CallAttempt
+    ) async throws -> R {
+        try await operation(attempt, HedgeCopy(number: 0, mayBeginNoMore: {}))
+    }
+}
+
+extension Pipeline {
+    /// Whether calls can have copies.
+    package var makesCopies: Bool { core.halves != nil }
+
+    /// Runs an operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, which says when no further copy may begin: when a copy has
+    /// handed on a part of its result, for example. The copies that run then go on until they end by themselves.
+    package nonisolated(nonsending) func runHedged<R: Sendable>(
+        options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
+        _ operation:
+            @escaping @Sendable (CallAttempt, _ mayBeginNoMore: @escaping @Sendable () -> Void) async throws -> R
+    ) async throws -> R {
+        try await core.runHedged(options, judging: judge) { try await operation($0, $1.mayBeginNoMore) }
+    }
+
+    /// Runs an operation as `open` does, and lets the pipeline's `Hedge` run copies of it at the same time. The permit is
+    /// that of the copy which has won. The others are cancelled and waited for, and one that succeeds all the same leaves
+    /// its policies as if it had been cancelled; its result is dropped.
+    /// - Parameters:
+    ///   - mayCopy: Whether the operation can run several times at once. If not, the hedge is told so.
+    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - judge: Returns what a result means.
+    ///   - judgeError: Returns what an error means, if this call knows it better than the classifier.
+    ///   - describe: Returns what the operation failed with; nil for what the error says.
+    ///   - operation: The operation. It ends by itself at its deadline.
+    ///   - hold: Receives the successful result and the permit.
+    package nonisolated(nonsending) func openHedged<R: Sendable>(
+        copying mayCopy: Bool, options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
+        judgingErrors judgeError: @escaping @Sendable (any Error) -> Verdict?,
+        describing describe: (any Error) -> FailureDetail?,
+        _ operation: @escaping @Sendable (CallAttempt) async throws -> R,
+        holding hold: (R, consuming PipelinePermit) -> R
+    ) async throws -> R {
+        guard mayCopy, let halves = core.halves else {
+            return try await open(
+                options: options, judging: judge, judgingErrors: judgeError, describing: describe, operation,
+                holding: hold)
+        }
+        let inner = halves.inner
+        return try await halves.outer.open(
+            options, in: core, judgingErrors: judgeError, describing: describe,
+            { call, opening in
+                let (copy, verdict) = try await halves.hedge.race(
+                    &call, inside: inner,
+                    { call, begin in
+                        try await OpenCopy.open(
+                            &call, inside: inner, judging: judge, judgingErrors: judgeError,
+                            { call in try await operation(CallAttempt(call, hedge: try begin().number)) })
+                    },
+                    losing: { $0.lose(&$1) })
+                opening.inside = copy.inside(inner)
+                return (copy.result, verdict)
+            }, holding: hold)
+    }
+}
+
+/// The result of a copy that stays inside of the policies of the inner half if it succeeded.
+private struct OpenCopy<R: Sendable>: Sendable {
+    let result: R
+    private var opening: Opening
+
+    nonisolated(nonsending) static func open(
+        _ call: inout PolicyCall, inside core: PipelineCore, judging judge: (R) -> Verdict,
+        judgingErrors judgeError: (any Error) -> Verdict?,
+        _ operation: nonisolated(nonsending) (inout PolicyCall) async throws -> R
+    ) async throws -> (OpenCopy, Verdict) {
+        var opening = Opening(nil)
+        var result: R?
+        let verdict = try await core.outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
+            result = nil
+            let began = opening.began(&call)
+            let (returned, verdict) = try await call.attempt(
+                judging: judge, judgingErrors: judgeError, operation)
+            result = returned
+            opening.ended(&call, since: began, verdict, result: returned)
+            return verdict
+        }
+        guard let result else { throw core.insideWasLost() }
+        return (OpenCopy(result: result, opening: opening), verdict)
+    }
+
+    /// Where the copy still is; nil if it failed.
+    func inside(_ core: PipelineCore) -> Opening.Inside? {
+        opening.attempt.map { Opening.Inside(core: core, slots: opening.slots, deadline: $0.deadline) }
+    }
+
+    /// The copy succeeded after the call had been decided.
+    func lose(_ call: inout PolicyCall) {
+        var opening = opening
+        opening.lose(&call, PolicyOutcome(.cancelled))
+    }
+}
+
+/// A copy that has got past the policies further in than its hedge.
+package struct HedgeCopy: Sendable {
+    /// Takes a copy through the policies further in, and has it begin innermost.
+    /// - Returns: Its result, and what that means.
+    package typealias Run<R> =
+        @Sendable (_ call: inout PolicyCall, _ begin: () throws -> HedgeCopy) async throws -> (R, Verdict)
+
+    /// 0 for the first copy.
+    package let number: Int
+    package let mayBeginNoMore: @Sendable () -> Void
+
+    package init(number: Int, mayBeginNoMore: @escaping @Sendable () -> Void) {
+        (self.number, self.mayBeginNoMore) = (number, mayBeginNoMore)
+    }
+}
+
+/// A copy got to its operation when another one had decided the call. Its task is cancelled a moment later; the policies
+/// further in must not take it for a failure until then.
+package struct CopyLost: Rejection {
+    package let policy: String
+    package var verdict: Verdict { .cancelled }
+    package var retryAfter: Duration? { nil }
+
+    package init(policy: String) { self.policy = policy }
+
+    package var description: String { "Another copy of the call was faster (\(policy))." }
+}

@@ -1,0 +1,142 @@
+public import Resilience
+
+/// Rejects a share of the calls to a service that accepts too few of them: the fewer it accepts, the fewer it is sent.
+///
+/// ```swift
+/// let throttle = AdaptiveThrottle("search")
+/// let page = try await throttle.run { try await client.search() }
+/// ```
+///
+/// A service under overload spends its time on calls that it does not accept. So this policy rejects some of them on this
+/// side, and lets through about `multiplier` times as many as the service accepts. It needs no limit to be set: it follows
+/// what the service can do, up and down.
+///
+/// See <doc:AdaptiveThrottleGuide>.
+public final class AdaptiveThrottle: Policy, StatusReporting {
+    public let name: String
+    public var timeBase: (any TimeBase)? { base }
+    /// The observers that are told what this throttle does, in whichever pipeline it is.
+    public var observers: PolicyObservers { lazyObservers.made }
+    private let lazyObservers: LazyObservers
+
+    let base: any TimeBase
+    private let generator: SplitMix64
+    let machine: Locked<AdaptiveThrottleStateMachine>
+
+    /// Creates an adaptive throttle that has seen no call.
+    ///
+    /// Of `calls` in the window, of which the service accepted `accepted`, the share
+    /// `max(0, (calls − multiplier × accepted) ÷ (calls + 1))` of the next ones is rejected, by chance. Calls that are
+    /// rejected here count among `calls` as far as failures are ``/Resilience/Verdict/throttled``: if a third of the failures is, each counts as a third
+    /// of a call. Those that were let through and cancelled, or rejected by a policy further in,
+    /// count only below the line. Source: Google's *Site Reliability Engineering*, "Handling Overload".
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - multiplier: How many calls are let through for each that the service accepts, 1.1…100. 2 by default: calls
+    ///     are rejected once the service does not accept half of them. A lower one rejects sooner, and finds out later that the
+    ///     service is well again; with 1, never.
+    ///   - window: The time that is looked back on; above 0. 2 minutes by default. It advances by a tenth at a time.
+    ///   - minimumCalls: The number of calls in the window below which no call is rejected; 1 or more. 10 by default.
+    ///   - maxRejection: The largest share of calls that is rejected, 0…1. 0.9 by default: the others find out whether the
+    ///     service is well again.
+    ///   - failing: The verdicts that mean that the service did not accept the call; neither success nor cancelled. A call
+    ///     with another verdict was accepted; but one that was cancelled, or that a policy further in rejected, is neither.
+    ///   - generator: The source of chance; pass a seeded one to repeat a run.
+    ///   - timeBase: The time base of the window; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    public convenience init(
+        _ name: String = "adaptiveThrottle", multiplier: Double = 2, over window: Duration = .seconds(120),
+        minimumCalls: Int = 10, maxRejection: Double = 0.9,
+        failing: VerdictSet = [.throttled, .transient, .uncertain], generator: SplitMix64 = .shared,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
+    ) {
+        let settings = Settings(
+            multiplier: multiplier, over: window, minimumCalls: minimumCalls, maxRejection: maxRejection,
+            failing: failing)
+        self.init(name, settings: settings, generator: generator, timeBase: timeBase, observers: observers)
+    }
+
+    /// Creates an adaptive throttle that has seen no call.
+    /// - Parameters:
+    ///   - name: The name in events and errors.
+    ///   - settings: The settings.
+    ///   - generator: The source of chance; pass a seeded one to repeat a run.
+    ///   - timeBase: The time base of the window; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    public init(
+        _ name: String = "adaptiveThrottle", settings: Settings, generator: SplitMix64 = .shared,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
+    ) {
+        self.name = name
+        lazyObservers = LazyObservers(observers)
+        base = timeBase
+        self.generator = generator
+        machine = Locked(AdaptiveThrottleStateMachine(settings.valid()))
+    }
+
+    public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        let now = call.now
+        let (answer, share) = machine.withLock { machine in
+            var generator = generator
+            let answer = machine.admits(at: now, using: &generator)
+            let tells = !answer.isAdmitted || answer.1 != nil
+            return (answer, tells ? machine.rejection(at: now) : 0)
+        }
+        if let change = answer.1 { tell(change, share, &call) }
+        guard !answer.isAdmitted else { return .proceed }
+        call.emit(Event.rejected(share), from: name, to: lazyObservers.known)
+        return .reject(AdaptiveThrottleExceeded(policy: name, rejection: share))
+    }
+
+    public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
+        let (now, verdict) = (call.now, outcome.verdict)
+        let (change, share) = machine.withLock { machine -> (AdaptiveThrottleStateMachine.Change?, Double) in
+            let change = machine.ended(verdict, at: now)
+            return (change, change == nil ? 0 : machine.rejection(at: now))
+        }
+        if let change { tell(change, share, &call) }
+        return .pass
+    }
+
+    @inline(never) private func tell(
+        _ change: AdaptiveThrottleStateMachine.Change, _ share: Double, _ call: inout PolicyCall
+    ) {
+        let event: Event =
+            switch change {
+            case .began: .began(share)
+            case .ended: .ended
+            }
+        call.emit(event, from: name, to: lazyObservers.known)
+    }
+
+    /// What has been counted, and the share of calls that is rejected now.
+    public var status: AdaptiveThrottleStatus {
+        let now = base.now
+        return machine.withLock { machine in
+            let counts = machine.counts(at: now)
+            return AdaptiveThrottleStatus(
+                calls: counts.calls, accepted: counts.calls - counts.failures, rejection: machine.rejection(at: now))
+        }
+    }
+
+    public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
+        let now = call.now
+        let rejection = machine.withLock { $0.rejection(at: now) }
+        return rejection > 0
+            ? rejection < 1 ? .mayProceed(chance: 1 - rejection) : .rejects(retryAfter: nil) : .proceeds
+    }
+
+    /// Whether no call is in the window: evicting it would lose nothing.
+    public var isAtRest: Bool {
+        let now = base.now
+        return machine.withLock { $0.counts(at: now).calls == 0 }
+    }
+
+    /// The settings now.
+    public var settings: Settings { machine.withLock { $0.settings } }
+
+    public var description: String {
+        let settings = settings
+        return "\(name): lets through \(settings.multiplier) × what was accepted in the last \(settings.window.text)"
+    }
+}

@@ -1,0 +1,49 @@
+public import Resilience
+
+extension AdaptiveThrottle {
+    /// What an adaptive throttle tells its observers.
+    public enum Event: PolicyEventDetail, Equatable {
+        /// The service accepts too few calls: from now on a share of them is rejected, this one at first, 0…1.
+        case began(Double)
+        /// The call was rejected. The share of calls that is rejected, 0…1.
+        case rejected(Double)
+        /// The service accepts enough calls again: none is rejected from now on.
+        case ended
+
+        public var kind: String {
+            switch self {
+            case .began: "began"
+            case .rejected: "rejected"
+            case .ended: "ended"
+            }
+        }
+
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .began: .warning
+            case .rejected: .debug
+            case .ended: .notice
+            }
+        }
+
+        public var fields: EventFields {
+            switch self {
+            case .began(let share), .rejected(let share): ["rejection_percent": Int((share * 100).rounded())]
+            case .ended: [:]
+            }
+        }
+
+        public var description: String {
+            switch self {
+            case .began(let share): "too few calls are accepted, rejecting \(share.percent) % of calls"
+            case .rejected(let share): "rejecting call, as \(share.percent) % of calls"
+            case .ended: "enough calls are accepted, rejecting none"
+            }
+        }
+    }
+}
+
+extension Double {
+    /// A share in whole hundredths, but 1 for less than that.
+    fileprivate var percent: Int { self > 0 ? Swift.max(1, Int((self * 100).rounded())) : 0 }
+}

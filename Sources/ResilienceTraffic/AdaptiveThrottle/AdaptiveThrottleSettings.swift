@@ -1,0 +1,42 @@
+public import Resilience
+
+extension AdaptiveThrottle {
+    /// The settings of an ``AdaptiveThrottle`` as a value, which can be read from a file or a server:
+    /// `{"multiplier": 1.5, "windowSeconds": 30}`.
+    ///
+    /// See <doc:AdaptiveThrottleGuide> for what the settings do.
+    public struct Settings: SettingsGroup {
+        /// How many calls are let through for each that the service accepts, 1.1…100.
+        public var multiplier: Double
+        /// The time that is looked back on; above 0.
+        public var window: Duration
+        /// The number of calls in the window below which no call is rejected; 1 or more.
+        public var minimumCalls: Int
+        /// The largest share of calls that is rejected, 0…1.
+        public var maxRejection: Double
+        /// The verdicts that mean that the service did not accept the call; neither success nor cancelled.
+        public var failing: VerdictSet
+
+        /// Creates settings.
+        public init(
+            multiplier: Double = 2, over window: Duration = .seconds(120), minimumCalls: Int = 10,
+            maxRejection: Double = 0.9, failing: VerdictSet = [.throttled, .transient, .uncertain]
+        ) {
+            self.multiplier = multiplier
+            self.window = window
+            self.minimumCalls = minimumCalls
+            self.maxRejection = maxRejection
+            self.failing = failing
+        }
+
+        public static let schema = SettingsSchema(
+            "AdaptiveThrottle", standard: Settings(),
+            [
+                SettingField("multiplier", \.multiplier, .within(1.1, 100), isLive: true),
+                SettingField("windowSeconds", \.window, .above(0), isLive: true),
+                SettingField("minimumCalls", \.minimumCalls, .atLeast(1), isLive: true),
+                SettingField("maxRejection", \.maxRejection, .within(0, 1), isLive: true),
+                SettingField("failing", \.failing, .failures, isLive: true),
+            ])
+    }
+}

@@ -1,0 +1,126 @@
+import Resilience
+
+/// Decides which calls to let through to a service that accepts too few of them.
+///
+/// Source: Google's *Site Reliability Engineering*, "Handling Overload", client-side throttling.
+struct AdaptiveThrottleStateMachine: Sendable, Hashable {
+    typealias Settings = AdaptiveThrottle.Settings
+
+    /// Whether the machine has just begun or ceased to reject calls.
+    enum Change: Sendable, Hashable {
+        case began, ended
+    }
+
+    static let buckets = 10
+
+    private(set) var settings: Settings
+    /// The calls that were let through, and have ended.
+    private var counted: LatestTime
+    /// Those of them that failed because the other side asked for fewer calls.
+    private var throttled: LatestTime
+    /// The calls that were rejected here.
+    private var rejected: LatestTime
+    /// The calls that were let through and told nothing of the service.
+    private var silent: LatestTime
+    /// When one of these came or ended: the windows that are compared begin at the same time, even if the clock is set back.
+    private var latest = MonotonicInstant.distantPast
+    /// How far the calls that are rejected here count, 0…1, as the failures said when the latest one ended.
+    private var overload = 0.0
+    /// Whether calls were rejected when a call came or ended the last time.
+    private(set) var isRejecting = false
+
+    init(_ settings: Settings) {
+        self.settings = settings
+        counted = LatestTime(settings.window.saturatedNanoseconds, buckets: Self.buckets)
+        (throttled, rejected, silent) = (counted, counted, counted)
+    }
+
+    /// The calls of the window: those that ended, and those that were rejected here, which count as failed.
+    func counts(at now: MonotonicInstant) -> OutcomeCounts {
+        let now = max(latest, now)
+        var counts = counted.counts(at: now)
+        let rejected = rejected.counts(at: now).calls
+        counts.calls += rejected
+        counts.failures += rejected
+        return counts
+    }
+
+    /// The share of calls that is rejected, 0…1.
+    ///
+    /// The calls that are rejected here count as far as the failures say that there are too many calls. If they counted after any
+    /// failure, a service that fails half of its calls for reasons of its own would be sent fewer and fewer, since each rejection would
+    /// be a reason for the next. Without a failure in the window they count as after the latest one: else all calls would come at once
+    /// when the last 429 leaves the window, however few had been let through.
+    func rejection(at present: MonotonicInstant) -> Double {
+        let now = max(latest, present)
+        let counts = counted.counts(at: now)
+        let rejected = rejected.counts(at: now).calls
+        guard counts.failures + rejected > 0, counts.calls + rejected >= settings.minimumCalls else { return 0 }
+        let overload = throttledShare(of: counts.failures, at: now) ?? overload
+        let calls = Double(counts.calls) + Double(rejected) * overload
+        let accepted = Double(counts.calls - counts.failures)
+        let all = calls + Double(silent.counts(at: present).calls)
+        let rejection = (calls - settings.multiplier * accepted) / (all + 1)
+        // A product such as 1.15 × 100 may be just below a whole number.
+        return rejection < 1e-9 ? 0 : min(settings.maxRejection, rejection)
+    }
+
+    /// The share of the failures that say that there are too many calls; nil without failures.
+    private func throttledShare(of failures: Int, at now: MonotonicInstant) -> Double? {
+        failures == 0 ? nil : Double(throttled.counts(at: now).calls) / Double(failures)
+    }
+
+    /// A call comes.
+    /// - Returns: Whether it is let through, and what has changed since the last time.
+    mutating func admits(
+        at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
+    ) -> (isAdmitted: Bool, Change?) {
+        let share = rejection(at: now)
+        let change = change(to: share > 0)
+        guard share > 0, Double.random(in: 0..<1, using: &generator) < share else { return (true, change) }
+        latest = max(latest, now)
+        rejected.add(OutcomeCounts(failures: 1, calls: 1), at: latest)
+        return (false, change)
+    }
+
+    /// A call that was let through has ended. Calls in flight count as nothing, so that a first volley is not taken for
+    /// calls that nobody accepts.
+    ///
+    /// A call that was cancelled, or rejected further in, is no reason to reject; but if it did not count at all, the
+    /// rejections alone would be the reason for more of them, for ever.
+    /// - Returns: What has changed since the last time.
+    mutating func ended(_ verdict: Verdict, at now: MonotonicInstant) -> Change? {
+        if verdict.saysNothing {
+            silent.add(OutcomeCounts(failures: 0, calls: 1), at: now)
+        } else {
+            let isFailure = settings.failing.contains(verdict)
+            latest = max(latest, now)
+            counted.add(OutcomeCounts(failures: isFailure ? 1 : 0, calls: 1), at: latest)
+            if isFailure {
+                if verdict.kind == .throttled { throttled.add(OutcomeCounts(failures: 1, calls: 1), at: latest) }
+                overload = throttledShare(of: counted.counts(at: latest).failures, at: latest) ?? 0
+            }
+        }
+        return change(to: rejection(at: now) > 0)
+    }
+
+    /// Goes on with other settings. The counts are kept, unless the window has another length.
+    mutating func change(to settings: Settings) {
+        let isOtherWindow = settings.window != self.settings.window
+        self.settings = settings
+        if isOtherWindow { reset() }
+    }
+
+    /// Forgets all calls. The next one tells that it rejects no more.
+    mutating func reset() {
+        counted = LatestTime(settings.window.saturatedNanoseconds, buckets: Self.buckets)
+        (throttled, rejected, silent) = (counted, counted, counted)
+        (overload, latest) = (0, .distantPast)
+    }
+
+    private mutating func change(to rejects: Bool) -> Change? {
+        guard rejects != isRejecting else { return nil }
+        isRejecting = rejects
+        return rejects ? .began : .ended
+    }
+}

@@ -1,0 +1,23 @@
+public import Resilience
+
+/// A registry of chaos policies, one for each key.
+public typealias ChaosRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Chaos>
+
+extension Chaos: RegistryEntry {
+    /// Whether the policy can take over the settings of another one: always.
+    /// - Parameter other: The policy with the new settings.
+    public func canBeReconfigured(like other: Chaos) -> Bool { true }
+
+    /// Takes over the injections, the script, the scope and the limits of another chaos policy, but not its source of
+    /// chance. The counts stay, and so does the switch, unless both are of a configuration and the new one names another
+    /// time (``Settings/until``). A script that is the same goes on where it is.
+    /// - Parameter other: The policy with the new settings.
+    /// - Returns: This policy. nil, with nothing changed, within
+    ///   [PolicySettings.checked(_:)](<doc:/Resilience/PolicySettings/checked(_:)>) if a setting was invalid.
+    public func reconfigured(like other: Chaos) -> Self? {
+        guard other !== self else { return self }
+        guard SettingChecks.mayChange else { return nil }
+        take(over: other.terms)
+        return self
+    }
+}

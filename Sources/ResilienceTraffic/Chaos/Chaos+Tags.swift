@@ -1,0 +1,20 @@
+import Resilience
+
+extension Chaos {
+    @TaskLocal private static var tag: String?
+
+    /// The tag that travels with this task; nil if there is none.
+    public static var currentTag: String? { tag }
+
+    /// Runs work whose calls have a tag, in child tasks too: for a ``ChaosScope`` that names it.
+    /// - Parameters:
+    ///   - tag: The tag.
+    ///   - body: The work. It runs in the caller's isolation.
+    /// - Returns: What the work returned.
+    /// - Throws: What the work threw.
+    public nonisolated(nonsending) static func tagged<R>(
+        _ tag: String, _ body: nonisolated(nonsending) () async throws -> R
+    ) async rethrows -> R {
+        try await $tag.withValue(tag) { try await body() }
+    }
+}

@@ -1,0 +1,41 @@
+public import Resilience
+
+/// The calls that a ``Chaos`` policy may touch. A call must meet all that is given.
+///
+/// ```swift
+/// let scope = ChaosScope(tags: ["game-day"], maxPriority: .normal)
+/// try await Chaos.tagged("game-day") { try await search("swift") }
+/// ```
+public struct ChaosScope: Sendable {
+    /// The tags of which the call must have one; empty if it needs none. See ``Chaos/tagged(_:_:)``.
+    public let tags: Set<String>
+    /// The highest priority that a call may have; nil for any.
+    public let maxPriority: CallPriority?
+    private let matches: (@Sendable (borrowing PolicyCall) -> Bool)?
+
+    /// Creates a scope. By default it contains all calls.
+    /// - Parameters:
+    ///   - tags: The tags of which the call must have one; empty if it needs none.
+    ///   - maxPriority: The highest priority that a call may have, its own or that of its ``/Resilience/CallOrigin``; nil for any.
+    ///   - matches: Returns whether a call may be touched, by its pipeline, attempt or options. nil if all may. It is
+    ///     called once for each attempt while the policy is on, outside of every lock.
+    public init(
+        tags: Set<String> = [], maxPriority: CallPriority? = nil,
+        where matches: (@Sendable (borrowing PolicyCall) -> Bool)? = nil
+    ) {
+        self.tags = tags
+        self.maxPriority = maxPriority
+        self.matches = matches
+    }
+
+    /// The scope that contains all calls.
+    public static var all: ChaosScope { ChaosScope() }
+
+    func contains(_ call: borrowing PolicyCall) -> Bool {
+        if let maxPriority, call.priority > maxPriority { return false }
+        if !tags.isEmpty {
+            guard let tag = Chaos.currentTag, tags.contains(tag) else { return false }
+        }
+        return matches?(call) ?? true
+    }
+}

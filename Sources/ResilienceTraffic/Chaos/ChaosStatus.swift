@@ -1,0 +1,88 @@
+public import Resilience
+
+/// The state of a ``Chaos`` policy at one moment.
+public struct ChaosStatus: PolicyStatusDetail {
+    /// Whether calls are touched now.
+    public let isOn: Bool
+    /// How long until the policy turns itself off; zero while it is off.
+    public let timeLeft: Duration
+    /// How many calls have failed in place of their operation, since the policy was made or reset.
+    public let faults: Int
+    /// How many answers were lost.
+    public let lostAnswers: Int
+    /// How many calls were delayed.
+    public let delays: Int
+    /// How often a closure ran.
+    public let behaviors: Int
+    /// How many calls have ended as if they had been cancelled.
+    public let cancellations: Int
+    /// How many calls were to be delayed, and were not, since enough others were.
+    public let leftOut: Int
+    /// How many calls are in an injected delay now.
+    public let delayed: Int
+    /// How many steps of the script are still to come.
+    public let scriptLeft: Int
+
+    /// Creates a status, for tests and previews.
+    /// - Parameters:
+    ///   - isOn: Whether calls are touched now.
+    ///   - timeLeft: How long until the policy turns itself off; zero while it is off.
+    ///   - faults: How many calls have failed in place of their operation.
+    ///   - lostAnswers: How many answers were lost.
+    ///   - delays: How many calls were delayed.
+    ///   - behaviors: How often a closure ran.
+    ///   - cancellations: How many calls have ended as if they had been cancelled.
+    ///   - leftOut: How many calls were to be delayed, and were not.
+    ///   - delayed: How many calls are in an injected delay now.
+    ///   - scriptLeft: How many steps of the script are still to come.
+    public init(
+        isOn: Bool, timeLeft: Duration = .zero, faults: Int = 0, lostAnswers: Int = 0, delays: Int = 0,
+        behaviors: Int = 0, cancellations: Int = 0, leftOut: Int = 0, delayed: Int = 0, scriptLeft: Int = 0
+    ) {
+        self.isOn = isOn
+        self.timeLeft = timeLeft
+        self.faults = faults
+        self.lostAnswers = lostAnswers
+        self.delays = delays
+        self.behaviors = behaviors
+        self.cancellations = cancellations
+        self.leftOut = leftOut
+        self.delayed = delayed
+        self.scriptLeft = scriptLeft
+    }
+
+    /// How many calls were touched, in whichever way.
+    public var touched: Int { faults + lostAnswers + delays + behaviors + cancellations }
+
+    /// Always true: the policy rejects no call. What it injects stands for the operation.
+    public var isAllowed: Bool { true }
+
+    public static var kind: String { "chaos" }
+
+    public func condition(at now: MonotonicInstant) -> PolicyCondition {
+        isOn ? PolicyCondition("on", .degraded, timeLeft: timeLeft) : PolicyCondition("off", .off)
+    }
+
+    public func readings(at now: MonotonicInstant) -> [StatusReading] {
+        [
+            StatusReading("chaos_on", "Whether a chaos policy is on.", isOn),
+            StatusReading("chaos_touched", "Calls that a chaos policy has touched.", title: "touched", touched),
+            StatusReading("chaos_delayed", "Calls that are delayed by chaos now.", title: "delayed now", delayed),
+        ]
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case isOn, faults, lostAnswers, delays, behaviors, cancellations, leftOut, delayed, scriptLeft
+        case timeLeft = "timeLeftSeconds"
+    }
+}
+
+extension ChaosStateMachine {
+    func status(at now: MonotonicInstant) -> ChaosStatus {
+        let isOn = isOn(at: now)
+        return ChaosStatus(
+            isOn: isOn, timeLeft: isOn ? ends.map { now.duration(to: $0) } ?? .zero : .zero, faults: counts.faults,
+            lostAnswers: counts.lostAnswers, delays: counts.delays, behaviors: counts.behaviors,
+            cancellations: counts.cancellations, leftOut: counts.leftOut, delayed: delayed, scriptLeft: scriptLeft)
+    }
+}

@@ -1,0 +1,45 @@
+public import Resilience
+
+/// A registry of hedges, one for each key.
+public typealias HedgeRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Hedge>
+
+extension Hedge: ConfigurablePolicy {
+    /// Returns whether a budget of its own is not spent: latencies that nobody has added to for so long are no loss.
+    /// - Parameter time: How long the hedge has not been used.
+    public func canBeEvicted(unusedFor time: Duration) -> Bool {
+        let terms = terms
+        return !terms.ownsBudget || terms.budget.isAtRest
+    }
+
+    /// Whether the hedge can take over the settings of another one: not if it would get a budget that measures time, and
+    /// has one that measures none, or on another time base.
+    /// - Parameter other: The hedge with the new settings.
+    public func canBeReconfigured(like other: Hedge) -> Bool {
+        let (old, new) = (terms, other.terms)
+        return old.ownsBudget && new.ownsBudget || new.budget.timeBase == nil
+            || new.budget.timeBase === old.budget.timeBase
+    }
+
+    /// Takes over the settings of another hedge, and its budget if it was made with one. The latencies are kept, unless the
+    /// new delay is no percentile.
+    /// - Parameter other: The hedge with the new settings.
+    /// - Returns: This hedge. nil, with nothing changed, if the budget has another time base, or within
+    ///   [PolicySettings.checked(_:)](<doc:/Resilience/PolicySettings/checked(_:)>) if a setting was invalid.
+    public func reconfigured(like other: Hedge) -> Self? {
+        guard other !== self else { return self }
+        guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
+        change(to: other.terms)
+        return self
+    }
+
+    /// Takes over all of them. The latencies are kept, unless the new delay is no percentile.
+    /// - Parameter settings: The settings.
+    /// - Returns: What stands in the way; nothing has changed then.
+    @discardableResult public func apply(_ settings: Settings) -> [String] {
+        guard let settings = settings.allowed() else { return [] }
+        var terms = terms
+        terms.settings = settings
+        change(to: terms)
+        return []
+    }
+}

@@ -1,0 +1,191 @@
+public import Resilience
+
+/// Begins a second copy of a call that takes long, or has failed, and takes the result that comes first.
+///
+/// ```swift
+/// let pipeline = Pipeline("search", isIdempotent: true) {
+///     Timeout(limit: .seconds(5))
+///     Hedge(after: .percentile(0.95))
+///     Timeout(limit: .seconds(1))         // each copy
+/// }
+/// let page = try await pipeline.runHedged { try await client.search() }
+/// ```
+///
+/// It shortens the longest waits of a service whose calls now and then take much longer than usual, at the price of some
+/// more load. Use it only for what may be done twice.
+///
+/// **Only ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)`` makes copies**, and so do the clients for HTTP and gRPC. They run at
+/// the same time, so its operation is `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. With
+/// ``/Resilience/Pipeline/run(options:judging:_:)-(_,_,()->R)``, which takes any operation, and with permits, a hedge makes none: it tells that once
+/// (``Event/notCopied(_:)``), and counts the calls (``HedgeStatus/ranOnce``).
+///
+/// Each copy goes through the policies further in: a breaker, a throttle or a bulkhead there sees each of them. The
+/// policies further out see one attempt, which ends as the call does. The copies that have lost are cancelled and waited
+/// for: the policies see them as cancelled, count nothing, and have their permits back.
+///
+/// See <doc:HedgeGuide>.
+public final class Hedge: Policy, StatusReporting {
+    public let name: String
+    /// The observers that are told what this hedge does, whatever the pipeline. They are made when this is first asked
+    /// for.
+    public var observers: PolicyObservers { lazyObservers.made }
+    let lazyObservers: LazyObservers
+
+    struct State {
+        var terms: HedgeTerms
+        /// nil if the delay is no percentile.
+        var latencies: LatencyWindow?
+
+        init(_ terms: HedgeTerms) {
+            self.terms = terms
+            if case .percentile(let share, _, _) = terms.settings.delay.kind {
+                latencies = LatencyWindow(percentile: share)
+            }
+        }
+    }
+
+    private let state: Locked<State>
+    private let ranOnce = UncopiedCalls()
+    private let unknownEffects = UncopiedCalls()
+
+    /// Creates a hedge that knows no latencies.
+    /// - Parameters:
+    ///   - name: The name in events.
+    ///   - delay: How long it waits for a copy before it begins the next one. By default p95 of the latest latencies.
+    ///   - maxHedges: How many copies may follow the first, 0…10. 1 by default.
+    ///   - verdicts: The failures of a copy after which the next one begins at once; neither success nor cancelled.
+    ///   - budget: Limits the hedges of many calls together, for example the budget of a ``/Resilience/Retry``: then both draw on it. nil,
+    ///     the default, for one of its own: ``/Resilience/RetryBudget/ratio(_:reserve:window:timeBase:)`` with 10 % of the calls and
+    ///     10 per second besides.
+    ///   - timeBase: The time base of that budget; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this hedge does; nil for none at first.
+    public convenience init(
+        _ name: String = "hedge", after delay: HedgeDelay = .percentile(), maxHedges: Int = 1,
+        on verdicts: VerdictSet = [.transient, .uncertain], budget: RetryBudget? = nil,
+        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
+    ) {
+        self.init(
+            name, settings: Settings(after: delay, maxHedges: maxHedges, on: verdicts), budget: budget,
+            timeBase: timeBase, observers: observers)
+    }
+
+    /// Creates a hedge that knows no latencies.
+    /// - Parameters:
+    ///   - name: The name in events.
+    ///   - settings: The settings.
+    ///   - budget: Limits the hedges of many calls together; nil for one of its own.
+    ///   - timeBase: The time base of that budget; it must be that of the pipeline.
+    ///   - observers: The observers that are told what this hedge does; nil for none at first.
+    public init(
+        _ name: String = "hedge", settings: Settings, budget: RetryBudget? = nil, timeBase: any TimeBase = .system,
+        observers: PolicyObservers? = nil
+    ) {
+        self.name = name
+        lazyObservers = LazyObservers(observers)
+        state = Locked(
+            State(
+                HedgeTerms(
+                    settings: settings.valid(), budget: budget ?? .ratio(0.1, timeBase: timeBase),
+                    ownsBudget: budget == nil)))
+    }
+
+    /// The settings now.
+    public var settings: Settings { terms.settings }
+    var terms: HedgeTerms { state.withLock { $0.terms } }
+
+    /// Limits the hedges of many calls together.
+    public var budget: RetryBudget { terms.budget }
+
+    /// The time base of the budget; nil if it does not measure time.
+    public var timeBase: (any TimeBase)? { budget.timeBase }
+
+    public var traits: PolicyTraits { PolicyTraits(maxCopies: settings.maxHedges + 1) }
+
+    /// The settings and the delay for a call that begins now.
+    func begin() -> (HedgeTerms, delay: Int64?) { state.withLock { ($0.terms, $0.delay) } }
+
+    /// Takes note of how long the first copy of a call took, or, if it lost, of how long it took at least.
+    func note(_ latency: Duration, isLost: Bool) {
+        let latency = latency.saturatedNanoseconds
+        state.withLock { $0.latencies?.add(latency, isLost: isLost) }
+    }
+
+    /// Lets every call through. A call that is asked here is one that can have no copies, and counts as such.
+    /// - Parameters:
+    ///   - call: The call.
+    ///   - slot: Not used.
+    /// - Returns: Always `.proceed`.
+    public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        if call.attempt <= call.options.firstAttempt { noteUncopied(because: .runOnce, &call) }
+        return .proceed
+    }
+
+    /// A call begins that has no copies, or fewer than it could. The first one that somebody hears of is told.
+    @inline(__always)
+    func noteUncopied(because reason: NoCopy, _ call: inout PolicyCall) {
+        guard call.repetition != .never else { return }
+        func hears() -> Bool { (call.isObserved() || !lazyObservers.isEmpty) && settings.maxHedges > 0 }
+        let isNews =
+            switch reason {
+            case .runOnce: ranOnce.note(hears)
+            case .unknownEffects: unknownEffects.note(hears)
+            }
+        if isNews { call.emit(Event.notCopied(reason), from: name, to: lazyObservers.known) }
+    }
+
+    func change(to terms: HedgeTerms) { state.withLock { $0.change(to: terms) } }
+
+    /// Forgets all latencies, and the calls that had no copies. The budget stays as it is, since it may be shared.
+    public func reset() {
+        state.withLock { $0 = State($0.terms) }
+        ranOnce.reset()
+        unknownEffects.reset()
+    }
+
+    /// Whether no latencies are known, and a budget of its own is not spent.
+    public var isAtRest: Bool {
+        let (isEmpty, terms) = state.withLock { (($0.latencies?.count ?? 0) == 0, $0.terms) }
+        return isEmpty && (!terms.ownsBudget || terms.budget.isAtRest)
+    }
+
+    /// The delay before a hedge begins now, and what is left of the budget.
+    public var status: HedgeStatus {
+        let (delay, samples, maxHedges) = state.withLock {
+            ($0.delay, $0.latencies?.count ?? 0, $0.terms.settings.maxHedges)
+        }
+        return HedgeStatus(
+            delay: delay.map { .nanoseconds($0) }, samples: samples, hedgesLeft: budget.retriesLeft,
+            ranOnce: maxHedges > 0 ? ranOnce.count : 0, unknownEffects: maxHedges > 0 ? unknownEffects.count : 0)
+    }
+
+    public var description: String {
+        let settings = settings
+        return "\(name): up to \(settings.maxHedges), after \(settings.delay); at once on \(settings.verdicts)"
+    }
+}
+
+extension Hedge.State {
+    /// In nanoseconds; nil if only a failure begins a hedge.
+    fileprivate var delay: Int64? {
+        switch terms.settings.delay.kind {
+        case .never: return nil
+        case .constant(let delay): return delay
+        case .percentile(_, let least, let minimumSamples):
+            guard let latencies, latencies.count >= minimumSamples else { return nil }
+            return latencies.delay.map { max($0, least) }
+        }
+    }
+
+    /// Goes on with other settings. The latencies stay, and so does a budget of the hedge's own if none is given: with a
+    /// new one, each change of settings would allow as many hedges as at the start.
+    fileprivate mutating func change(to terms: HedgeTerms) {
+        let budget = self.terms.ownsBudget && terms.ownsBudget ? self.terms.budget : terms.budget
+        self.terms = terms
+        self.terms.budget = budget
+        if case .percentile(let share, _, _) = terms.settings.delay.kind {
+            latencies = latencies?.with(percentile: share) ?? LatencyWindow(percentile: share)
+        } else {
+            latencies = nil
+        }
+    }
+}

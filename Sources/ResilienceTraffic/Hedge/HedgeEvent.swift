@@ -1,0 +1,61 @@
+public import Resilience
+
+extension Hedge {
+    /// Why a hedge makes no copies of a call.
+    public enum NoCopy: Sendable, Hashable, CaseIterable {
+        /// The operation can't run several times at once: the call came through `run`, `runBlocking`, `open` or a permit, or
+        /// it sends a request that may not be sent twice, or can't be, since its body can be read only once, or it is itself
+        /// a copy of a hedge further out.
+        case runOnce
+        /// Nobody says that the call may be repeated: then only a failure that is known to have had no effect begins a
+        /// copy.
+        case unknownEffects
+    }
+
+    /// What a hedge tells its observers.
+    public enum Event: PolicyEventDetail, Equatable {
+        /// The hedge with this number, from 1, began this long after the first copy.
+        case hedged(Int, after: Duration)
+        /// The call ended with the result of the hedge with this number, this long after the first copy began.
+        case won(Int, after: Duration)
+        /// A hedge was due, and the budget did not allow it.
+        case budgetExhausted
+        /// A call could not have copies. Only the first call for each reason is told: ``HedgeStatus`` counts them all.
+        case notCopied(NoCopy)
+
+        public var kind: String {
+            switch self {
+            case .hedged: "hedged"
+            case .won: "won"
+            case .budgetExhausted: "budgetExhausted"
+            case .notCopied: "notCopied"
+            }
+        }
+
+        public var severity: PolicyEventSeverity {
+            switch self {
+            case .hedged, .won, .budgetExhausted: .debug
+            case .notCopied: .notice
+            }
+        }
+
+        public var fields: EventFields {
+            switch self {
+            case .hedged(let number, let wait), .won(let number, let wait): ["hedge": number, "wait": wait]
+            case .budgetExhausted, .notCopied: [:]
+            }
+        }
+
+        public var description: String {
+            switch self {
+            case .hedged(let number, let wait): "beginning hedge \(number) after \(wait.text)"
+            case .won(let number, let wait): "hedge \(number) was first, after \(wait.text)"
+            case .budgetExhausted: "the budget allows no hedge"
+            case .notCopied(.runOnce):
+                "calls through run, open or a permit, requests that can't be sent twice, and copies of another hedge have no copies; use runHedged"
+            case .notCopied(.unknownEffects):
+                "calls that nobody knows to be repeatable have no copies after the delay; if they are, say isIdempotent: true"
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import Testing
+
+@testable import Resilience
+@testable import ResilienceTraffic
+
+@Suite struct HedgeStateMachineTests {
+    private func at(_ milliseconds: Int64) -> MonotonicInstant {
+        MonotonicInstant(nanoseconds: milliseconds * 1_000_000)
+    }
+
+    private func machine(
+        maxHedges: Int = 1, delay: Int64? = 100, on verdicts: VerdictSet = .transient, deadline: Int64? = nil
+    ) -> HedgeStateMachine {
+        HedgeStateMachine(
+            maxHedges: maxHedges, delay: delay.map { $0 * 1_000_000 }, on: verdicts,
+            deadline: deadline.map(at) ?? .distantFuture, at: at(0))
+    }
+
+    @Test("a hedge begins after the delay, the next one after another delay, and no more than may")
+    func delays() {
+        var machine = machine(maxHedges: 2)
+        #expect(machine.step(at: at(0)) == .wait(until: at(100)))
+        #expect(machine.step(at: at(100)) == .begin)
+        machine.began(at: at(105))
+        #expect(machine.step(at: at(105)) == .wait(until: at(205)))
+        #expect(machine.step(at: at(205)) == .begin)
+        machine.began(at: at(205))
+        #expect(machine.step(at: at(900)) == .wait(until: .distantFuture) && machine.hedges == 2)
+    }
+
+    @Test("without a delay all begin at once; without hedges, or without a delay to count, none does")
+    func extremes() {
+        var machine = machine(maxHedges: 3, delay: 0)
+        var begun = 0
+        while machine.step(at: at(0)) == .begin {
+            machine.began(at: at(0))
+            begun += 1
+        }
+        #expect(begun == 3 && machine.step(at: at(0)) == .wait(until: .distantFuture))
+        #expect(self.machine(maxHedges: 0).step(at: at(1_000)) == .wait(until: .distantFuture))
+        #expect(self.machine(delay: nil).step(at: at(1_000)) == .wait(until: .distantFuture))
+    }
+
+    @Test(
+        "what holds ends the call at once, and what ends later changes nothing",
+        arguments: [Verdict.success, .permanent])
+    func decided(verdict: Verdict) {
+        var machine = machine()
+        machine.began(at: at(100))
+        let isKept = machine.ended(verdict, at: at(120))
+        #expect(isKept && machine.isDecided)
+        #expect(machine.step(at: at(120)) == .end)
+        let later = machine.ended(.success, at: at(130))
+        #expect(!later && machine.step(at: at(130)) == .end)
+    }
+
+    @Test("a failure that may pass does not win while a copy runs, and begins the next one at once (P27)")
+    func failureDoesNotWin() {
+        var machine = machine(maxHedges: 2)
+        let kept1 = machine.ended(.transient, at: at(10))
+        #expect(kept1)
+        #expect(machine.step(at: at(10)) == .begin)
+        machine.began(at: at(10))
+        #expect(machine.step(at: at(10)) == .wait(until: at(110)))
+        machine.began(at: at(110))
+        let kept2 = machine.ended(.transient, at: at(120))
+        #expect(kept2)
+        #expect(machine.step(at: at(120)) == .wait(until: .distantFuture))
+        let isKept = machine.ended(.success, at: at(130))
+        #expect(isKept && machine.step(at: at(130)) == .end)
+    }
+
+    @Test("a failure of another kind begins nothing at once, and does not win either")
+    func otherFailure() {
+        var machine = machine(on: [])
+        machine.began(at: at(100))
+        let kept3 = machine.ended(.uncertain, at: at(120))
+        #expect(kept3)
+        #expect(machine.step(at: at(120)) == .wait(until: .distantFuture))
+        var alone = self.machine(on: [])
+        let isKept = alone.ended(.transient, at: at(10))
+        #expect(isKept && alone.step(at: at(10)) == .end)
+    }
+
+    @Test(
+        "what asks for fewer calls, or says nothing, stops further copies: those that run go on",
+        arguments: [
+            Verdict.throttled, .rejected, .cancelled, Verdict(.transient, shouldRetry: false),
+            Verdict(.permanent, shouldRetry: false),
+        ])
+    func stops(verdict: Verdict) {
+        var machine = machine(maxHedges: 3)
+        machine.began(at: at(100))
+        _ = machine.ended(verdict, at: at(110))
+        let next = machine.step(at: at(900))
+        #expect(next == (verdict.kind == .permanent ? .end : .wait(until: .distantFuture)))
+        let isKept = machine.ended(.success, at: at(910))
+        #expect(isKept != (verdict.kind == .permanent))
+    }
+
+    @Test("a wait that the other side names is kept: the next copy comes after it, and nobody waits for it alone")
+    func namedWait() {
+        var machine = machine(maxHedges: 2)
+        machine.began(at: at(100))
+        let kept4 = machine.ended(.transient(retryAfter: .milliseconds(500)), at: at(110))
+        #expect(kept4)
+        #expect(machine.step(at: at(110)) == .wait(until: at(610)))
+        #expect(machine.step(at: at(610)) == .begin)
+        var alone = self.machine(maxHedges: 2)
+        let kept5 = alone.ended(.transient(retryAfter: .milliseconds(500)), at: at(10))
+        #expect(kept5)
+        #expect(alone.step(at: at(10)) == .end)
+    }
+
+    @Test("a wish of the other side that an attempt be repeated begins the next copy at once, whatever the kind")
+    func wished() {
+        var machine = machine(on: [])
+        let isKept = machine.ended(Verdict(.permanent, shouldRetry: true), at: at(10))
+        #expect(isKept && !machine.isDecided)
+        #expect(machine.step(at: at(10)) == .begin)
+    }
+
+    @Test("if no copy succeeds, the call ends as the one that tells most, and of two such as the later")
+    func worth() {
+        let ranked: [[Verdict]] = [
+            [.rejected, .cancelled], [.transient, .uncertain], [Verdict(.uncertain, shouldRetry: true)],
+            [.transient(retryAfter: .seconds(1))],
+            [.transient(retryAfter: .seconds(2))], [.throttled],
+            [.throttled(retryAfter: .seconds(1))], [Verdict(.transient, shouldRetry: false)],
+        ]
+        for (rank, first) in ranked.enumerated().flatMap({ rank, all in all.map { (rank, $0) } }) {
+            for (otherRank, second) in ranked.enumerated().flatMap({ rank, all in all.map { (rank, $0) } }) {
+                var machine = machine()
+                machine.began(at: at(100))
+                let kept6 = machine.ended(first, at: at(110))
+                #expect(kept6)
+                let isKept = machine.ended(second, at: at(120))
+                #expect(isKept == (otherRank >= rank), "\(second) after \(first)")
+                #expect(machine.step(at: at(120)) == .end || machine.step(at: at(120)) == .begin)
+            }
+        }
+    }
+
+    @Test("a hedge that was to begin does not if the server has asked for a wait meanwhile")
+    func waitMeanwhile() {
+        var machine = machine(maxHedges: 2)
+        machine.began(at: at(100))
+        #expect(machine.step(at: at(200)) == .begin)
+        _ = machine.ended(.transient(retryAfter: .seconds(30)), at: at(200))
+        let hasBegun = machine.began(at: at(200))
+        #expect(!hasBegun && machine.step(at: at(200)) == .wait(until: at(30_200)))
+    }
+
+    @Test("what a rejection says about repetition is not heard, as by a retry")
+    func wishOfARejection() {
+        var machine = machine(maxHedges: 2)
+        machine.began(at: at(100))
+        _ = machine.ended(Verdict(.rejected, shouldRetry: true), at: at(110))
+        #expect(machine.step(at: at(900)) == .wait(until: .distantFuture))
+    }
+
+    @Test("once no copy runs, no delay and no wait that is over begins another one, however late it is asked")
+    func askedLate() {
+        for verdict in [Verdict.uncertain, .transient(retryAfter: .milliseconds(50))] {
+            var machine = machine()
+            _ = machine.ended(verdict, at: at(10))
+            #expect(machine.step(at: at(900)) == .end)
+        }
+    }
+
+    @Test("a hedge that was to begin does not if a copy has ended meanwhile", arguments: [Verdict.success, .throttled])
+    func endedMeanwhile(verdict: Verdict) {
+        var machine = machine(maxHedges: 2)
+        #expect(machine.step(at: at(100)) == .begin)
+        _ = machine.ended(verdict, at: at(100))
+        let hasBegun = machine.began(at: at(100))
+        #expect(!hasBegun && machine.hedges == 0 && machine.step(at: at(900)) == .end)
+    }
+
+    @Test(
+        "any failure can be one after which the next copy begins at once",
+        arguments: [Verdict.permanent, .throttled, .rejected])
+    func chosen(verdict: Verdict) {
+        var machine = machine(on: [.permanent, .throttled, .rejected])
+        _ = machine.ended(verdict, at: at(10))
+        #expect(!machine.isDecided && machine.step(at: at(10)) == .begin)
+    }
+
+    @Test("no hedge begins at the deadline or later, and nobody waits for one that would", arguments: [100, 99, 0, -5])
+    func deadline(deadline: Int64) {
+        var machine = machine(deadline: deadline)
+        #expect(machine.step(at: at(0)) == .wait(until: .distantFuture))
+        #expect(machine.step(at: at(100)) == .wait(until: .distantFuture))
+        _ = machine.ended(.transient, at: at(120))
+        #expect(machine.step(at: at(120)) == .end)
+        var late = self.machine(deadline: 101)
+        #expect(late.step(at: at(100)) == .begin)
+        #expect(late.step(at: at(101)) == .wait(until: .distantFuture))
+        _ = late.ended(.transient, at: at(101))
+        #expect(late.step(at: at(101)) == .end)
+    }
+
+    @Test("if no more may begin, what runs goes on, and its end is the call's")
+    func noMore() {
+        var machine = machine(maxHedges: 3)
+        machine.mayBeginNoMore()
+        #expect(machine.step(at: at(500)) == .wait(until: .distantFuture))
+        let isKept = machine.ended(.transient, at: at(600))
+        #expect(isKept && machine.step(at: at(600)) == .end)
+    }
+
+    @Test(
+        "at the ends of time it waits for ever rather than wrongly", arguments: [Int64.max, Int64.max - 5, Int64.min])
+    func ends(start: Int64) {
+        let now = MonotonicInstant(nanoseconds: start)
+        let machine = HedgeStateMachine(
+            maxHedges: 1, delay: .max, on: .transient, deadline: .distantFuture, at: now)
+        guard case .wait(let until) = machine.step(at: now) else {
+            Issue.record("\(machine.step(at: now))")
+            return
+        }
+        #expect(until >= now)
+    }
+}
