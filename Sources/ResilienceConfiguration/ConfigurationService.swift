@@ -1,7 +1,7 @@
 #if Configuration && ServiceLifecycle
     public import ServiceLifecycle
 
-    /// Follows a configuration as a service: see ``ConfiguredPipelines/run()``.
+    /// Follows a configuration as a service: see ``ConfiguredPipelinesOf/run()``.
     ///
     /// ```swift
     /// let group = ServiceGroup(

@@ -3,6 +3,7 @@
     import Foundation
     import Resilience
     import ResilienceConfiguration
+    import ResilienceTraffic
     import TestSupport
     import Testing
 
@@ -54,6 +55,18 @@
             let pipelines = try ConfiguredPipelines(
                 ["catalog"], file: path, observers: observers)
             #expect(try pipelines["catalog"].elements.count == 4)
+        }
+
+        @Test("the landing page's pipelines may have all policies")
+        func allPolicies() throws {
+            let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+            try #"{"resilience": {"pipelines": {"catalog": {"policies": ["retry", "hedge", "chaos"]}}}}"#
+                .write(toFile: path, atomically: true, encoding: .utf8)
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            let observers = PolicyObservers()
+            let pipelines = try ConfiguredPipelinesOf<Pipeline.AllSettings>(
+                ["catalog"], file: path, observers: observers)
+            #expect(try pipelines["catalog"].elements.map(\.name) == ["retry", "hedge", "chaos"])
         }
 
         @Test("the landing page's registry is made of its file")

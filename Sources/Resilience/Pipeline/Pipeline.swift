@@ -158,7 +158,7 @@ extension Policy {
     ///   - operation: The operation. It runs in the caller's isolation.
     /// - Returns: What the operation returned in its last attempt.
     /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
-    ///   <doc:ErrorsGuide>.
+    ///   the guide to errors.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R

@@ -42,7 +42,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// A ``PolicyRegistry`` evicts pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
 
-    /// What the policy does to calls, for ``Pipeline/warnings`` and the nesting check. None by default.
+    /// What the policy does to calls, for `warnings` and the nesting check. None by default.
     var traits: PolicyTraits { get }
 
     /// Sets the policy back to how it was made, as far as that makes sense. Does nothing by default.
@@ -64,15 +64,15 @@ public protocol Policy: Sendable, CustomStringConvertible {
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit
 
     /// Tells the policy that the round it asked for with `.again` does not come: the call was cancelled in the wait
-    /// before it, or the call is a ``PolicyPermit``, which has no further rounds. For a policy whose slot holds on to
+    /// before it, or the call is a `PolicyPermit`, which has no further rounds. For a policy whose slot holds on to
     /// something; does nothing by default.
     /// - Parameters:
     ///   - call: The call.
     ///   - slot: What the policy remembers of this call.
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot)
 
-    /// Returns what ``enter(_:_:)`` would answer now, and changes nothing: for ``Pipeline/forecast(options:)``. By default
-    /// the policy lets the call in; one that is ``StatusReporting`` goes by its `isAllowed`.
+    /// Returns what `enter(_:_:)` would answer now, and changes nothing: for `forecast(options:)`. By default
+    /// the policy lets the call in; one that is `StatusReporting` goes by its `isAllowed`.
     /// - Parameter call: A call that does not take place. A policy that gives calls a deadline gives it to this one too.
     func forecast(_ call: inout PolicyCall) -> PolicyForecast
 }

@@ -46,7 +46,7 @@ extension Policy {
     ///
     /// - Parameter options: What the caller tells the policy about the work.
     /// - Returns: A permit, to be reported once.
-    /// - Throws: The error that the policy rejects with; ``WouldWait`` if it would make the call wait.
+    /// - Throws: The error that the policy rejects with; `WouldWait` if it would make the call wait.
     public func tryAcquire(options: RunOptions = RunOptions()) throws -> PolicyPermit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
@@ -75,7 +75,7 @@ extension Policy {
     ///
     /// - Parameter options: What the caller tells the policy about the work.
     /// - Returns: A permit, to be reported once.
-    /// - Throws: The error that the policy rejects with; ``DeadlinePassed`` if the deadline comes while it waits;
+    /// - Throws: The error that the policy rejects with; `DeadlinePassed` if the deadline comes while it waits;
     ///   `CancellationError` if the task is cancelled while it waits.
     public nonisolated(nonsending) func acquire(options: RunOptions = RunOptions()) async throws -> PolicyPermit {
         let core = PipelineCore.bare(on: timeBase)

@@ -30,7 +30,7 @@ extension ConfigurablePolicy {
     /// Takes over the settings of another policy.
     /// - Parameter other: The policy with the new settings.
     /// - Returns: This policy. nil, with nothing changed, if something stands in the way, or within
-    ///   [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a setting was invalid.
+    ///   `PolicySettings.checked(_:)` if a setting was invalid.
     public func reconfigured(like other: Self) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange, canBeReconfigured(like: other), apply(other.settings).isEmpty else { return nil }

@@ -32,7 +32,7 @@
     /// until then, and sent again by a further attempt: the caller's producer runs once. After the commit a failure is given
     /// to the caller.
     ///
-    /// A ``/Resilience/Hedge`` in the pipeline makes copies of an RPC. The copy whose response begins first, or that succeeds
+    /// A `Hedge` in the pipeline makes copies of an RPC. The copy whose response begins first, or that succeeds
     /// without one, has the RPC: the others are cancelled, and no further copy begins. Until then a copy that fails ends the
     /// RPC only if its status is not one that begins the next copy.
     ///
@@ -48,7 +48,7 @@
     /// open circuit and others are `UNAVAILABLE`. The policy's error is the `cause`.
     ///
     /// gRPC's own retries and hedges, which a service configuration can ask for, are switched off for methods whose pipeline
-    /// has a ``/Resilience/Retry`` or a ``/Resilience/Hedge``. A call that names an `executionPolicy` in its own `CallOptions` is repeated by gRPC, and not
+    /// has a ``/Resilience/Retry`` or a `Hedge`. A call that names an `executionPolicy` in its own `CallOptions` is repeated by gRPC, and not
     /// by the pipeline: each of its attempts goes through the pipeline as a call.
     ///
     /// Interceptors see a call once, and not its attempts.
@@ -110,7 +110,7 @@
         public func beginGracefulShutdown() { base.beginGracefulShutdown() }
 
         /// The configuration of the transport that carries the RPCs, without a retry or hedging policy if the method's
-        /// pipeline has a ``/Resilience/Retry`` or a ``/Resilience/Hedge``.
+        /// pipeline has a ``/Resilience/Retry`` or a `Hedge`.
         /// - Parameter descriptor: The method.
         /// - Returns: The configuration; nil if the transport has none.
         public func config(forMethod descriptor: MethodDescriptor) -> MethodConfig? {

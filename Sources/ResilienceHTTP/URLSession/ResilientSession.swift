@@ -25,7 +25,7 @@
     ///   throws ``/Resilience/TimedOut``. So the pipeline can use ``/Resilience/ClientTimeout``, which costs some 40 ns,
     ///   where ``/Resilience/Timeout`` costs a child task. The request's `timeoutInterval` becomes no longer than that.
     ///
-    /// - **What may have copies.** A ``/Resilience/Hedge`` in the pipeline copies what may be sent twice.
+    /// - **What may have copies.** A `Hedge` in the pipeline copies what may be sent twice.
     ///
     /// A request that is cancelled throws `CancellationError`. It can be cancelled at any moment, on Linux too: see
     /// `URLSession.response(to:uploading:until:)`.
@@ -112,7 +112,7 @@
             /// Sends a request, and returns its answer as soon as the head of it has come.
             ///
             /// The call ends with the head: policies neither see nor end what comes after it, and a bulkhead's permit
-            /// is free again. So a ``/Resilience/Hedge`` makes no copies of it. To keep a permit for as long as the body takes, use `Pipeline.acquire(options:)`.
+            /// is free again. So a `Hedge` makes no copies of it. To keep a permit for as long as the body takes, use `Pipeline.acquire(options:)`.
             /// - Parameters:
             ///   - request: The request, of HTTP.
             ///   - options: What the caller tells the policies about this call, such as a deadline.

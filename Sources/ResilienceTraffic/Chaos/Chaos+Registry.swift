@@ -13,7 +13,7 @@ extension Chaos: RegistryEntry {
     /// time (``Settings/until``). A script that is the same goes on where it is.
     /// - Parameter other: The policy with the new settings.
     /// - Returns: This policy. nil, with nothing changed, within
-    ///   [PolicySettings.checked(_:)](<doc:/Resilience/PolicySettings/checked(_:)>) if a setting was invalid.
+    ///   `PolicySettings.checked(_:)` if a setting was invalid.
     public func reconfigured(like other: Chaos) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange else { return nil }

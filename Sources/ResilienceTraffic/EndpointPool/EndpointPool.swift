@@ -13,7 +13,7 @@ public import Resilience
 /// }
 /// ```
 ///
-/// - Each attempt of a ``/Resilience/Retry``, and each copy of a ``/Resilience/Hedge``, goes to an endpoint that this call has not tried, as long as
+/// - Each attempt of a ``/Resilience/Retry``, and each copy of a ``Hedge``, goes to an endpoint that this call has not tried, as long as
 ///   there is another one.
 /// - An endpoint that fails five times in a row, or much more often than the others, is ejected: it gets no calls for a while.
 /// - If too few endpoints are left, all are used.

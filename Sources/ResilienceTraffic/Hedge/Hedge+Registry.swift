@@ -24,7 +24,7 @@ extension Hedge: ConfigurablePolicy {
     /// new delay is no percentile.
     /// - Parameter other: The hedge with the new settings.
     /// - Returns: This hedge. nil, with nothing changed, if the budget has another time base, or within
-    ///   [PolicySettings.checked(_:)](<doc:/Resilience/PolicySettings/checked(_:)>) if a setting was invalid.
+    ///   `PolicySettings.checked(_:)` if a setting was invalid.
     public func reconfigured(like other: Hedge) -> Self? {
         guard other !== self else { return self }
         guard SettingChecks.mayChange, canBeReconfigured(like: other) else { return nil }
