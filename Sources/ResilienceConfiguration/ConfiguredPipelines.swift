@@ -326,7 +326,9 @@
                 let inTheWay =
                     dropped.isEmpty
                     ? []
-                    : SettingChange.inTheWay(from: old.applied, to: tree, of: Settings.self, at: path(to: name)) {
+                    : SettingChange.inTheWay(
+                        from: old.applied, to: tree, of: Settings.self, at: path(to: name), on: timeBase
+                    ) {
                         $0.adapted(to: $1).dropped.isEmpty
                     }
                 // The pipeline until now is released after the lock: it may hold user code.
@@ -355,7 +357,8 @@
                     .registryApplied(
                         outdated: outdated.sorted(),
                         inTheWay: outdated.isEmpty
-                            ? [] : tree.changes(from: old.applied, of: Settings.self, at: path, for: outdated)),
+                            ? []
+                            : tree.changes(from: old.applied, of: Settings.self, at: path, for: outdated, on: timeBase)),
                     about: name)
             } catch {
                 send(.rejected(error.problems), about: name)

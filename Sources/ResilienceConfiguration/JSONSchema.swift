@@ -41,6 +41,8 @@
         let isOfFile: Bool
         let describe: (_ group: String, _ setting: String) -> String?
         var definitions: [String: SettingValue] = [:]
+        /// The names of the definitions. Groups of others may have the same subject.
+        var names: [ObjectIdentifier: String] = [:]
 
         /// The schema of a whole file, with all that it refers to.
         func schema(_ root: SettingValue) -> SettingValue {
@@ -50,12 +52,20 @@
         }
 
         mutating func reference(to group: any SettingsGroup.Type) -> SettingValue {
-            if definitions[group.subject] == nil {
-                // Rules contain rules.
-                definitions[group.subject] = .null
-                definitions[group.subject] = definition(of: group)
-            }
-            return .group(["$ref": .text("#/$defs/\(group.subject)")])
+            let name = names[ObjectIdentifier(group)] ?? addDefinition(of: group)
+            return .group(["$ref": .text("#/$defs/\(name)")])
+        }
+
+        private mutating func addDefinition(of group: any SettingsGroup.Type) -> String {
+            let subject = String(
+                group.subject.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".") ? $0 : "_" })
+            var name = subject
+            for number in 2... where definitions[name] != nil { name = "\(subject)\(number)" }
+            names[ObjectIdentifier(group)] = name
+            // Rules contain rules.
+            definitions[name] = .null
+            definitions[name] = definition(of: group)
+            return name
         }
 
         /// What an override of a registry may have: single settings of each policy.

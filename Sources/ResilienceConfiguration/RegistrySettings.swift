@@ -41,7 +41,8 @@
 
         /// The settings that these keys can't take over while they run.
         func changes(
-            from old: RegistryTree, of kind: any PipelineSettings.Type, at path: [String], for keys: [String]
+            from old: RegistryTree, of kind: any PipelineSettings.Type, at path: [String], for keys: [String],
+            on timeBase: any TimeBase
         ) -> [SettingChange] {
             var found: [SettingChange] = []
             var hasStandard = false
@@ -52,7 +53,9 @@
                 if own == nil, hasStandard { continue }
                 hasStandard = hasStandard || own == nil
                 let place = path + (own.map { ["overrides", $0] } ?? ["default"])
-                found += SettingChange.inTheWay(from: before.settings, to: after.settings, of: kind, at: place) {
+                found += SettingChange.inTheWay(
+                    from: before.settings, to: after.settings, of: kind, at: place, on: timeBase
+                ) {
                     $0.canBeReconfigured(like: $1)
                 }
             }

@@ -33,17 +33,20 @@
         ///   - new: The new ones.
         ///   - kind: What settings they are.
         ///   - path: Where they stand.
+        ///   - timeBase: The clock of the pipelines.
         ///   - goesOn: Whether the first of two pipelines can go on with the settings of the second.
         static func inTheWay(
             from old: SettingTree?, to new: SettingTree?, of kind: any PipelineSettings.Type, at path: [String],
-            where goesOn: (Pipeline, Pipeline) -> Bool
+            on timeBase: any TimeBase, where goesOn: (Pipeline, Pipeline) -> Bool
         ) -> [SettingChange] {
             guard case .group(let old) = old, case .group(let new) = new else { return [] }
             let (before, after) = (kind.policies(of: old), kind.policies(of: new))
             var found: [SettingChange] = []
             for policy in (before + after.filter { !before.contains($0) }) {
                 func goes(_ one: SettingTree?, _ other: SettingTree?) -> Bool {
-                    guard let one = kind.pipeline(policy, one), let other = kind.pipeline(policy, other) else {
+                    guard let one = kind.pipeline(policy, one, timeBase),
+                        let other = kind.pipeline(policy, other, timeBase)
+                    else {
                         return false
                     }
                     return goesOn(one, other)
@@ -92,11 +95,15 @@
             (try? Self(.group(members), at: []))?.policies ?? []
         }
 
-        /// A pipeline of one policy, or of none; nil if it can't be made of these settings.
-        fileprivate static func pipeline(_ policy: String, _ settings: SettingTree?) -> Pipeline? {
-            guard let settings else { return Pipeline("", settings: Self()) }
+        /// A pipeline of one policy, or of none; nil if it can't be made of these settings: a mixture of old and new ones
+        /// may be invalid.
+        fileprivate static func pipeline(
+            _ policy: String, _ settings: SettingTree?, _ timeBase: any TimeBase
+        ) -> Pipeline? {
+            guard let settings else { return Pipeline("", settings: Self(), timeBase: timeBase) }
             let tree = SettingTree.group([policy: settings, "policies": .texts([policy])])
-            return (try? Self(tree, at: [])).map { Pipeline("", settings: $0) }
+            guard let own = try? Self(tree, at: []) else { return nil }
+            return try? PolicySettings.checked { Pipeline("", settings: own, timeBase: timeBase) }
         }
     }
 

@@ -46,8 +46,14 @@
 
         /// Whether something is given of a group that is looked for only in one of which something is given.
         private func isBegun(_ field: SettingFacts, at path: [String]) -> Bool {
+            guard let group = field.type.group else { return false }
             let first = if case .list = field.type { path + ["0"] } else { path }
-            return text(at: path) != nil || text(at: first + ["kind"]) != nil
+            return text(at: path) != nil || isBegun(group, at: first)
+        }
+
+        /// Whether something but groups is given of a group.
+        private func isBegun(_ group: any SettingsGroup.Type, at path: [String]) -> Bool {
+            group.facts.contains { text(at: path + [$0.name]) != nil }
         }
 
         private func value(
@@ -75,9 +81,11 @@
             {
                 groups.append(next)
             }
-            // What comes after a gap must not be left out in silence: the element that is missing is an empty one.
+            // What comes after a gap must not be left out in silence: the element that is missing can't be read.
             let others = groups.isEmpty ? 0..<0 : groups.count..<max(groups.count, Self.mostElements)
-            if others.contains(where: { text(at: path + ["\($0)", "kind"]) != nil }) { groups.append(.group([:])) }
+            if others.contains(where: { isBegun(group, at: path + ["\($0)"]) }) {
+                groups.append(group.field(named: "kind") == nil ? .unreadable("missing") : .group([:]))
+            }
             return groups.isEmpty ? nil : .list(groups)
         }
 

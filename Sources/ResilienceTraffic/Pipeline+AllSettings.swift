@@ -4,7 +4,7 @@ extension Pipeline {
     /// The settings of a pipeline with all policies of this package, which can be read from a file or a server.
     ///
     /// The order is fixed, outermost first: the timeout of the whole call, retry, hedge, adaptive throttle, circuit breaker,
-    /// throttle, bulkhead, the timeout of each attempt, chaos. The pipeline has each policy that has settings.
+    /// throttle, bulkhead, adaptive bulkhead, the timeout of each attempt, chaos. The pipeline has each policy that has settings.
     public struct AllSettings: PipelineSettings {
         /// The limit of the whole call; nil for none.
         public var timeout: Timeout.Settings?
@@ -20,6 +20,8 @@ extension Pipeline {
         public var throttle: Throttle.Settings?
         /// The settings of the bulkhead; nil for none.
         public var bulkhead: Bulkhead.Settings?
+        /// The settings of the bulkhead that finds its limit; nil for none.
+        public var adaptiveBulkhead: AdaptiveBulkhead.Settings?
         /// The limit of each attempt; nil for none.
         public var attemptTimeout: Timeout.Settings?
         /// The settings of chaos; nil for none.
@@ -35,6 +37,7 @@ extension Pipeline {
             timeout: Timeout.Settings? = nil, retry: Retry.Settings? = nil, hedge: Hedge.Settings? = nil,
             adaptiveThrottle: AdaptiveThrottle.Settings? = nil, circuitBreaker: CircuitBreaker.Settings? = nil,
             throttle: Throttle.Settings? = nil, bulkhead: Bulkhead.Settings? = nil,
+            adaptiveBulkhead: AdaptiveBulkhead.Settings? = nil,
             attemptTimeout: Timeout.Settings? = nil, chaos: Chaos.Settings? = nil, isIdempotent: Bool? = nil
         ) {
             self.timeout = timeout
@@ -44,6 +47,7 @@ extension Pipeline {
             self.circuitBreaker = circuitBreaker
             self.throttle = throttle
             self.bulkhead = bulkhead
+            self.adaptiveBulkhead = adaptiveBulkhead
             self.attemptTimeout = attemptTimeout
             self.chaos = chaos
             self.isIdempotent = isIdempotent
@@ -52,6 +56,7 @@ extension Pipeline {
         public static let places: [PolicyPlace<AllSettings>] = [
             .timeout(\.timeout), .retry(\.retry), .hedge(\.hedge), .adaptiveThrottle(\.adaptiveThrottle),
             .circuitBreaker(\.circuitBreaker), .throttle(\.throttle), .bulkhead(\.bulkhead),
+            .adaptiveBulkhead(\.adaptiveBulkhead),
             .attemptTimeout(\.attemptTimeout), .chaos(\.chaos),
         ]
         public static let schema = SettingsSchema("Pipeline", places: places)
@@ -70,6 +75,14 @@ extension PolicyPlace {
     public static func adaptiveThrottle(_ path: Path<AdaptiveThrottle.Settings>) -> PolicyPlace {
         PolicyPlace("adaptiveThrottle", path, standard: AdaptiveThrottle.Settings()) {
             AdaptiveThrottle($0, settings: $1, timeBase: $2)
+        }
+    }
+
+    /// The place of a bulkhead that finds its limit.
+    /// - Parameter path: Where its settings are.
+    public static func adaptiveBulkhead(_ path: Path<AdaptiveBulkhead.Settings>) -> PolicyPlace {
+        PolicyPlace("adaptiveBulkhead", path, standard: AdaptiveBulkhead.Settings()) {
+            AdaptiveBulkhead($0, settings: $1, timeBase: $2)
         }
     }
 

@@ -51,10 +51,14 @@
                 },
                 "bulkhead": {
                     "limit": 16, "queue": 64, "order": "byPriority", "maxWaitSeconds": 2, "predictsWait": true,
-                    "adaptiveLimit": {
-                        "kind": "vegas", "lowest": 2, "highest": 90, "leastQueue": 0.1, "mostQueue": 0.2,
+                    "shedding": {"targetSeconds": 0.02, "intervalSeconds": 1}
+                },
+                "adaptiveBulkhead": {
+                    "limit": {
+                        "kind": "vegas", "initial": 16, "lowest": 2, "highest": 90, "leastQueue": 0.1, "mostQueue": 0.2,
                         "windowSeconds": 0.5, "slowAfterSeconds": 3, "verdicts": ["throttled", "transient"]
                     },
+                    "queue": 64, "order": "byPriority", "maxWaitSeconds": 2, "predictsWait": true,
                     "shedding": {"targetSeconds": 0.02, "intervalSeconds": 1}
                 },
                 "attemptTimeout": {"limitSeconds": 0.2},

@@ -171,7 +171,7 @@
                 ),
                 (
                     ["policies": .init(.stringArray(["bulkhed"]), isSecret: false)],
-                    #"Pipeline: P.policies.0 is "bulkhed", and must be one of timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos"#
+                    #"Pipeline: P.policies.0 is "bulkhed", and must be one of timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, adaptiveBulkhead, attemptTimeout, chaos"#
                 ),
                 (
                     ["policies": .init(.stringArray(["throttle"]), isSecret: false)],

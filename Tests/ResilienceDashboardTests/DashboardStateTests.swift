@@ -263,7 +263,8 @@
             #expect(bulkhead(1, 0, isShedding: true).hasPrefix("overloaded, shedding, degraded, in use 1 of 4"))
             let known = AdaptiveLimitStatus(
                 range: 1...9, latency: .microseconds(1_500), baseline: .milliseconds(1), isSearching: false)
-            let adaptive = BulkheadStatus(limit: 4, inUse: 0, queueLimit: 0, queued: 0, adaptive: known)
+            let adaptive = AdaptiveBulkheadStatus(
+                bulkhead: BulkheadStatus(limit: 4, inUse: 0, queueLimit: 0, queued: 0), adaptive: known)
             #expect(
                 text(facts(adaptive))
                     == "free, up, in use 0 of 4, calls take 1.5 seconds, without a queue 1 seconds")

@@ -62,7 +62,7 @@ extension Calls {
             },
             Calls("hedge, without copies", through: Pipeline { Hedge() }),
             Calls("bulkhead, free", through: Pipeline { Bulkhead(limit: 10) }),
-            Calls("bulkhead, adaptive", through: Pipeline { Bulkhead(adaptiveLimit: .gradient()) }),
+            Calls("bulkhead, adaptive", through: Pipeline { AdaptiveBulkhead() }),
             Calls("fallback, not needed", through: Pipeline { breaker }.withFallback(to: 0)),
             Calls(
                 "fallback to the last good, not needed",

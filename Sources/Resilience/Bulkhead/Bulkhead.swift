@@ -14,9 +14,7 @@ public final class Bulkhead: Policy, StatusReporting {
     public var timeBase: (any TimeBase)? { base }
     /// The observers that are told what this bulkhead does, in whichever pipeline it is.
     public var observers: PolicyObservers { lazyObservers.made }
-    private let lazyObservers: LazyObservers
-    /// How the bulkhead finds its limit; nil if that is fixed.
-    public var adaptiveLimit: AdaptiveLimit? { adapter?.settings }
+    package let lazyObservers: LazyObservers
     /// The settings that the bulkhead was made with, or has taken over since. Limits that were set by hand are in the status.
     public var settings: Settings { ask { $0.made } }
 
@@ -25,8 +23,6 @@ public final class Bulkhead: Policy, StatusReporting {
         var machine: BulkheadStateMachine
         /// The settings that the bulkhead was made with, or has taken over since.
         var made: Settings
-        /// Whether an adaptive limit was set by hand.
-        var isSetByHand = false
         /// The waiters of parked calls, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
         var toldShedding = false
@@ -43,15 +39,9 @@ public final class Bulkhead: Policy, StatusReporting {
         }
     }
 
-    /// What an adaptive limit has learned is no setting.
     func hasLimitsAsMade(_ state: State) -> Bool {
-        !state.isSetByHand
-            && (adapter != nil || state.machine.limit == state.made.limit)
-            && state.machine.queueLimit == state.made.queue
+        state.machine.limit == state.made.limit && state.machine.queueLimit == state.made.queue
     }
-
-    /// Whether an adaptive limit has learned nothing that would be lost.
-    var knowsNoLimit: Bool { adapter.map { $0.permits == $0.settings.initial } ?? true }
 
     private let base: any TimeBase
     // What never changes.
@@ -61,9 +51,6 @@ public final class Bulkhead: Policy, StatusReporting {
     private let shedding: LoadShedding?
     private let freePermits: FreePermits
     private let state: Locked<State>
-    /// Nil if the limit is fixed.
-    private let adapter: LimitAdapter?
-    private let isAdaptive: Bool
     /// Divides a limit among processes; nil if this process has its own.
     private let supply: (any PermitSupply)?
 
@@ -90,32 +77,6 @@ public final class Bulkhead: Policy, StatusReporting {
     ) {
         let settings = Settings(
             limit: limit, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait, shedding: shedding)
-        self.init(name, settings: settings, timeBase: timeBase, observers: observers)
-    }
-
-    /// Creates a bulkhead that finds its limit by itself, with all permits free.
-    ///
-    /// Each call is measured, which costs two readings of the clock and a lock.
-    /// - Parameters:
-    ///   - name: The name in events and errors.
-    ///   - adaptiveLimit: How it finds out how many calls may run at the same time.
-    ///   - queue: How many calls may wait; 0 or more. While the limit is lower to measure the baseline, more calls wait
-    ///     or are rejected.
-    ///   - order: Which waiting call is next, and which is rejected when the queue is full.
-    ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
-    ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`;
-    ///     see ``init(_:limit:queue:order:maxWait:predictsWait:shedding:timeBase:observers:)``.
-    ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
-    ///   - timeBase: The time base for waits and latencies; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
-    public convenience init(
-        _ name: String = "bulkhead", adaptiveLimit: AdaptiveLimit, queue: Int = 0, order: Order = .firstInFirstOut,
-        maxWait: Duration? = nil, predictsWait: Bool = true, shedding: LoadShedding? = nil,
-        timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
-    ) {
-        let settings = Settings(
-            adaptiveLimit: adaptiveLimit, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait,
-            shedding: shedding)
         self.init(name, settings: settings, timeBase: timeBase, observers: observers)
     }
 
@@ -155,8 +116,6 @@ public final class Bulkhead: Policy, StatusReporting {
         maxWait = settings.maxWait ?? .infinite
         predictsWait = settings.predictsWait
         shedding = settings.shedding
-        adapter = settings.adaptiveLimit.map { LimitAdapter($0) }
-        isAdaptive = adapter != nil
         self.supply = supply
         base = timeBase
         let machine = BulkheadStateMachine(
@@ -175,41 +134,15 @@ public final class Bulkhead: Policy, StatusReporting {
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if BulkheadSlot.isOutside(slot), freePermits.take() {
             BulkheadSlot.inside.write(to: &slot)
-            if isAdaptive { write(waited: false, &call, &slot) }
             return .proceed
         }
         return enterOrWait(&call, &slot)
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
-        if !BulkheadSlot.isInside(slot) || !freePermits.giveBack() { exitSlowly(&call, slot, outcome) }
+        if !BulkheadSlot.isInside(slot) || !freePermits.giveBack() { leave(&call, slot) }
         BulkheadSlot.outside.write(to: &slot)
         return .pass
-    }
-
-    @inline(never) private func exitSlowly(
-        _ call: inout PolicyCall, _ slot: PolicySlot, _ outcome: PolicyOutcome
-    ) {
-        if let adapter, case .measured(let since) = BulkheadSlot(slot) {
-            adapt(adapter, &call, since, outcome)
-            if freePermits.giveBack() { return }
-        }
-        leave(&call, slot)
-    }
-
-    /// Writes that the call has its permit, and since when, if that will be asked.
-    @inline(never) private func write(waited: Bool, _ call: inout PolicyCall, _ slot: inout PolicySlot) {
-        let isMeasured = isAdaptive || waited && predictsWait
-        (isMeasured ? BulkheadSlot.measured(since: call.now) : .inside).write(to: &slot)
-    }
-
-    private func adapt(
-        _ adapter: LimitAdapter, _ call: inout PolicyCall, _ since: MonotonicInstant, _ outcome: PolicyOutcome
-    ) {
-        let inUse = freePermits.free.map { adapter.permits - $0 } ?? self.inUse
-        guard adapter.ended(&call, since: since, outcome, inUse: inUse) else { return }
-        let (old, new) = setLimit { adapter.permits }
-        if old != new { call.emit(Event.limitAdapted(from: old, to: new), from: name, to: lazyObservers.known) }
     }
 
     /// Asks the machine while it knows all permits: the free ones are collected before, and laid out again afterwards
@@ -259,7 +192,7 @@ public final class Bulkhead: Policy, StatusReporting {
         if answer != .enter { supply?.isWanted(isUrgent: true) }
         switch answer {
         case .enter:
-            write(waited: false, &call, &slot)
+            BulkheadSlot.inside.write(to: &slot)
             return .proceed
         case .queue(let ticket, _):
             BulkheadSlot.queued(ticket: ticket).write(to: &slot)
@@ -306,7 +239,7 @@ public final class Bulkhead: Policy, StatusReporting {
             BulkheadSlot.outside.write(to: &slot)
             return reject(rejection, estimate, &call)
         }
-        write(waited: true, &call, &slot)
+        (predictsWait ? BulkheadSlot.measured(since: call.now) : .inside).write(to: &slot)
         return .proceed
     }
 
@@ -344,23 +277,16 @@ public final class Bulkhead: Policy, StatusReporting {
     ///
     /// New permits go to waiting calls at once. If the limit is lowered, calls inside finish, and no call gets in until
     /// fewer calls are inside than the new limit.
-    ///
-    /// An ``AdaptiveLimit`` goes on from there, or from the nearest limit within its bounds.
     /// - Parameter limit: How many calls may run at the same time; 1 or more.
     public func setLimit(_ limit: Int) {
         guard Settings(limit: limit).allowed() != nil else { return }
-        let now = base.now
-        if isAdaptive { ask { $0.isSetByHand = true } }
-        let (old, new) = setLimit { [adapter] in
-            guard let adapter else { return limit }
-            adapter.set(to: limit, at: now)
-            return adapter.permits
-        }
+        let (old, new) = setLimit { limit }
         if old != new { tell(.limitChanged(from: old, to: new)) }
     }
 
-    /// - Parameter limit: Is asked inside the lock: of two changes of an adaptive limit, the later one stays.
-    private func setLimit(_ limit: () -> Int) -> (old: Int, new: Int) {
+    /// Changes the limit, and tells nobody.
+    /// - Parameter limit: Is asked inside the lock: of two changes that are found out, the later one stays.
+    package func setLimit(_ limit: () -> Int) -> (old: Int, new: Int) {
         let (old, new, next, change) = ask { state in
             let (old, new) = (state.machine.limit, limit())
             let next = state.machine.setLimit(new).compactMap { state.waiters.removeValue(forKey: $0) }
@@ -393,7 +319,7 @@ public final class Bulkhead: Policy, StatusReporting {
         if old != queue { tell(.queueChanged(from: old, to: queue)) }
     }
 
-    private func tell(_ event: Event) {
+    package func tell(_ event: Event) {
         lazyObservers.send(event, from: name, at: base.now)
     }
 
@@ -417,21 +343,23 @@ public final class Bulkhead: Policy, StatusReporting {
             let machine = state.machine
             return BulkheadStatus(
                 limit: machine.limit, inUse: machine.inUse, queueLimit: machine.queueLimit, queued: machine.queued,
-                estimatedWait: machine.estimatedWait.map { .nanoseconds($0) }, adaptive: adapter?.status,
-                isShedding: machine.isShedding)
+                estimatedWait: machine.estimatedWait.map { .nanoseconds($0) }, isShedding: machine.isShedding)
         }
     }
 
     /// The number of calls inside now.
     package var inUse: Int { ask { $0.machine.inUse } }
+    /// The number of calls inside a moment ago, without a lock if permits are free.
+    /// - Parameter limit: The limit then.
+    package func inUse(of limit: Int) -> Int { freePermits.free.map { limit - $0 } ?? inUse }
+    /// Whether a call has its permit.
+    package func isInside(_ slot: PolicySlot) -> Bool { slot.first == 1 || slot.first == 2 }
     /// The number of calls in the queue now.
     package var queued: Int { ask { $0.machine.queued } }
 
-    /// Whether no call is inside, and so none waits, and the limits are those that the bulkhead was made with, and an
-    /// adaptive limit is the initial one: evicting it would lose nothing.
-    public var isAtRest: Bool {
-        knowsNoLimit && ask { $0.machine.inUse == 0 && hasLimitsAsMade($0) }
-    }
+    /// Whether no call is inside, and so none waits, and the limits are those that the bulkhead was made with: evicting it
+    /// would lose nothing.
+    public var isAtRest: Bool { ask { $0.machine.inUse == 0 && hasLimitsAsMade($0) } }
 
     public var description: String {
         let (limit, queue) = ask { ($0.machine.limit, $0.machine.queueLimit) }
@@ -442,9 +370,8 @@ public final class Bulkhead: Policy, StatusReporting {
             case .byPriority: ", by priority"
             }
         let wait = maxWait == .infinite ? "" : " for at most \(maxWait.text)"
-        let bounds = adapter.map { ", adapted within \($0.settings.range.lowerBound)–\($0.settings.range.upperBound)" }
         let shedding = shedding.map { ", shed after \($0.target.text) if it is busy for \($0.interval.text)" }
-        return "\(name): \(limit) at a time\(bounds ?? ""), \(queue) queued\(wait)\(turn)\(shedding ?? "")"
+        return "\(name): \(limit) at a time, \(queue) queued\(wait)\(turn)\(shedding ?? "")"
     }
 }
 

@@ -7,8 +7,6 @@ extension Bulkhead {
         case rejected(BulkheadFull.Reason)
         /// ``Bulkhead/setLimit(_:)`` has changed how many calls may run at the same time.
         case limitChanged(from: Int, to: Int)
-        /// The ``AdaptiveLimit`` has changed how many calls may run at the same time.
-        case limitAdapted(from: Int, to: Int)
         /// ``Bulkhead/setQueue(_:)`` has changed how many calls may wait.
         case queueChanged(from: Int, to: Int)
         /// Calls have been waiting without a break for the interval of the ``LoadShedding``: it begins to reject them.
@@ -21,7 +19,6 @@ extension Bulkhead {
             case .queued: "queued"
             case .rejected: "rejected"
             case .limitChanged: "limitChanged"
-            case .limitAdapted: "limitAdapted"
             case .queueChanged: "queueChanged"
             case .sheddingBegan: "sheddingBegan"
             case .sheddingEnded: "sheddingEnded"
@@ -30,7 +27,7 @@ extension Bulkhead {
 
         public var severity: PolicyEventSeverity {
             switch self {
-            case .queued, .rejected, .limitAdapted: .debug
+            case .queued, .rejected: .debug
             case .limitChanged, .queueChanged, .sheddingBegan, .sheddingEnded: .notice
             }
         }
@@ -39,7 +36,7 @@ extension Bulkhead {
             switch self {
             case .queued, .sheddingBegan, .sheddingEnded: [:]
             case .rejected(let reason): ["reason": "\(reason)"]
-            case .limitChanged(_, let limit), .limitAdapted(_, let limit), .queueChanged(_, let limit): ["limit": limit]
+            case .limitChanged(_, let limit), .queueChanged(_, let limit): ["limit": limit]
             }
         }
 
@@ -52,7 +49,6 @@ extension Bulkhead {
             case .rejected(.displaced): "lost its place in the queue, rejecting call"
             case .rejected(.shed): "overloaded, rejecting call"
             case .limitChanged(let old, let new): "limit \(old) → \(new)"
-            case .limitAdapted(let old, let new): "limit adapted \(old) → \(new)"
             case .queueChanged(let old, let new): "queue \(old) → \(new)"
             case .sheddingBegan: "overloaded, newest call first"
             case .sheddingEnded: "overload ended"

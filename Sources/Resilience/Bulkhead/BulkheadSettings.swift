@@ -8,23 +8,10 @@ extension Bulkhead {
     /// let bulkhead = Bulkhead("search", settings: settings)
     /// ```
     ///
-    /// A limit that adapts is one of
-    ///
-    /// ```
-    /// {"kind": "gradient", "lowest": 1, "highest": 200, "tolerance": 0.1}
-    /// {"kind": "vegas", "leastQueue": 0.03, "mostQueue": 0.08}
-    /// {"kind": "aimd", "increase": 1, "decrease": 0.9}
-    /// ```
-    ///
-    /// each with `windowSeconds`, `slowAfterSeconds` and `verdicts`, too; or `{"kind": "fixed"}`, which is the same as none.
-    /// A limit with an algorithm of your own can't be encoded.
-    ///
     /// See <doc:BulkheadGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
     public struct Settings: SettingsGroup {
-        /// How many calls may run at the same time; 1 or more. With an ``adaptiveLimit``, as long as nothing is known.
+        /// How many calls may run at the same time; 1 or more.
         public var limit: Int
-        /// How the bulkhead finds its limit by itself; nil if the limit is fixed.
-        public var adaptiveLimit: AdaptiveLimit?
         /// How many calls may wait; 0 or more.
         public var queue: Int
         /// Which waiting call is next, and which is rejected when the queue is full.
@@ -36,7 +23,7 @@ extension Bulkhead {
         /// How waiting calls are rejected under overload; nil if they are not.
         public var shedding: LoadShedding?
 
-        /// Creates settings with a fixed limit.
+        /// Creates settings.
         public init(
             limit: Int, queue: Int = 0, order: Order = .firstInFirstOut, maxWait: Duration? = nil,
             predictsWait: Bool = true, shedding: LoadShedding? = nil
@@ -49,43 +36,15 @@ extension Bulkhead {
             self.shedding = shedding
         }
 
-        /// Creates settings of a bulkhead that finds its limit by itself.
-        public init(
-            adaptiveLimit: AdaptiveLimit, queue: Int = 0, order: Order = .firstInFirstOut, maxWait: Duration? = nil,
-            predictsWait: Bool = true, shedding: LoadShedding? = nil
-        ) {
-            self.init(
-                limit: adaptiveLimit.initial, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait,
-                shedding: shedding)
-            self.adaptiveLimit = adaptiveLimit
-        }
-
         public static let schema = SettingsSchema(
             "Bulkhead", standard: Settings(limit: 1),
             [
-                SettingField(
-                    "limit", \.limit, .atLeast(1), need: .conditional("must be given without `adaptiveLimit`"),
-                    isLive: true),
-                SettingField("adaptiveLimit", \.adaptiveLimit),
+                SettingField("limit", \.limit, .atLeast(1), need: .required, isLive: true),
                 SettingField("queue", \.queue, .atLeast(0), isLive: true),
                 SettingField("order", \.order),
                 SettingField("maxWaitSeconds", \.maxWait, .atLeast(0)),
                 SettingField("predictsWait", \.predictsWait),
                 SettingField("shedding", \.shedding),
-            ]
-        ) { settings, given in
-            guard given.areSound("limit", "adaptiveLimit") else { return }
-            guard let adaptive = settings.adaptiveLimit else {
-                if !given.has("limit") { given.noteMissing("limit") }
-                return
-            }
-            if !given.has("limit") {
-                settings.limit = adaptive.initial
-            } else if adaptive.range.contains(settings.limit) {
-                settings.adaptiveLimit?.initial = settings.limit
-            } else {
-                given.note("limit", "\(settings.limit)", "must lie in \(adaptive.range), as adaptiveLimit says")
-            }
-        }
+            ])
     }
 }

@@ -11,8 +11,6 @@ public struct BulkheadStatus: PolicyStatusDetail {
     /// How long one more call at the end of the queue would wait; nil if there are no recent service times, for example
     /// because no call had to wait.
     public let estimatedWait: Duration?
-    /// What an ``AdaptiveLimit`` has learned; nil if the limit is fixed.
-    public let adaptive: AdaptiveLimitStatus?
     /// Whether the bulkhead is overloaded, and rejects waiting calls by its ``LoadShedding``.
     public let isShedding: Bool
 
@@ -23,18 +21,16 @@ public struct BulkheadStatus: PolicyStatusDetail {
     ///   - queueLimit: How many calls may wait.
     ///   - queued: The number of calls in the queue.
     ///   - estimatedWait: How long one more call at the end of the queue would wait; nil if unknown.
-    ///   - adaptive: What an adaptive limit has learned; nil if the limit is fixed.
     ///   - isShedding: Whether waiting calls are rejected because of an overload.
     public init(
         limit: Int, inUse: Int, queueLimit: Int, queued: Int, estimatedWait: Duration? = nil,
-        adaptive: AdaptiveLimitStatus? = nil, isShedding: Bool = false
+        isShedding: Bool = false
     ) {
         self.limit = limit
         self.inUse = inUse
         self.queueLimit = queueLimit
         self.queued = queued
         self.estimatedWait = estimatedWait
-        self.adaptive = adaptive
         self.isShedding = isShedding
     }
 
@@ -57,17 +53,11 @@ public struct BulkheadStatus: PolicyStatusDetail {
             StatusReading("permits_limit", "Calls that a bulkhead lets in at the same time.", limit),
             .queueLength(queued, of: queueLimit, hasQueue: queueLimit > 0),
             StatusReading("shedding", "Whether a bulkhead is overloaded and rejects waiting calls.", isShedding),
-            StatusReading(
-                "adaptive_limit_latency_seconds", "How long the latest calls took.", title: "calls take",
-                adaptive?.latency),
-            StatusReading(
-                "adaptive_limit_baseline_seconds", "How long a call takes that finds no queue.",
-                title: "without a queue", adaptive?.baseline),
         ]
     }
 
     private enum CodingKeys: String, CodingKey {
-        case limit, inUse, queueLimit, queued, adaptive, isShedding
+        case limit, inUse, queueLimit, queued, isShedding
         case estimatedWait = "estimatedWaitSeconds"
     }
 
@@ -78,7 +68,6 @@ public struct BulkheadStatus: PolicyStatusDetail {
         queueLimit = try container.decode(unlimited: Int.self, forKey: .queueLimit)
         queued = try container.decode(Int.self, forKey: .queued)
         estimatedWait = try container.decodeIfPresent(Duration.self, forKey: .estimatedWait)
-        adaptive = try container.decodeIfPresent(AdaptiveLimitStatus.self, forKey: .adaptive)
         isShedding = try container.decode(Bool.self, forKey: .isShedding)
     }
 
@@ -89,7 +78,6 @@ public struct BulkheadStatus: PolicyStatusDetail {
         try container.encode(unlimited: queueLimit, forKey: .queueLimit)
         try container.encode(queued, forKey: .queued)
         try container.encodeIfPresent(estimatedWait, forKey: .estimatedWait)
-        try container.encodeIfPresent(adaptive, forKey: .adaptive)
         try container.encode(isShedding, forKey: .isShedding)
     }
 }

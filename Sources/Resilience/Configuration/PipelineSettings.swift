@@ -22,7 +22,7 @@
 /// In a file, `policies` is a list of the names of the policies. If it is given, the pipeline has exactly those that it
 /// lists: one that has settings and is not listed is left out, and one that is listed and has no settings has its defaults, if
 /// there are any. One of the names must be given, so that a misspelt one does not leave calls unguarded; for a pipeline
-/// without policies, give an empty list.
+/// without policies, give an empty list. Besides these names and `isIdempotent` there are no settings.
 ///
 /// `Docs/WritingAPolicy.md` has such a policy. See <doc:ConfigurationGuide> for files.
 public protocol PipelineSettings: SettingsGroup {

@@ -1,5 +1,6 @@
 /// The place of a policy in the ``PipelineSettings`` of a pipeline: its name in a file, its settings, and how it is made.
 public struct PolicyPlace<Settings: Sendable>: Sendable {
+    let path: any PartialKeyPath<Settings> & Sendable
     let field: SettingField<Settings>
     /// Whether there is such a policy.
     let isTaken: @Sendable (Settings) -> Bool
@@ -13,16 +14,18 @@ public struct PolicyPlace<Settings: Sendable>: Sendable {
     /// Describes a place.
     /// - Parameters:
     ///   - name: The policy's name, in a file and in events.
-    ///   - path: Where its settings are.
+    ///   - path: Where its settings are. No two places have the same.
     ///   - standard: Its settings if a file lists the policy and gives none; nil if it must give some.
     ///   - make: Makes the policy, of its name, its settings and the pipeline's time base.
     public init<Own: SettingsGroup>(
         _ name: String, _ path: any WritableKeyPath<Settings, Own?> & Sendable, standard: Own? = nil,
         @PipelineBuilder make: @escaping @Sendable (String, Own, any TimeBase) -> [Pipeline.Element]
     ) {
+        self.path = path
         field = SettingField(name, path)
         isTaken = { $0[keyPath: path] != nil }
         leave = { $0[keyPath: path] = nil }
+        let standard = standard?.valid()
         take = { settings in
             settings[keyPath: path] = standard
             return standard != nil
@@ -39,7 +42,12 @@ extension SettingsSchema where Settings: PipelineSettings {
     public init(_ subject: String, places: [PolicyPlace<Settings>]) {
         let names = places.map(\.name)
         precondition(
-            Set(names + ["policies", "isIdempotent"]).count == names.count + 2, "\(subject) has a name twice: \(names)")
+            Set(names + ["policies", "isIdempotent"]).count == names.count + 2
+                && Set(places.map { $0.path as PartialKeyPath<Settings> }).count == names.count,
+            "\(subject) has a name or a path twice: \(names)")
+        precondition(
+            !places.contains { $0.isTaken(Settings()) },
+            "\(subject): \(Settings.self)() must have no policies; a place has the defaults of its policy")
         self.init(
             subject, standard: Settings(),
             places.map(\.field) + [

@@ -22,7 +22,7 @@ public protocol ConfigurablePolicy: AnyObject, Policy, RegistryEntry {
 
 extension ConfigurablePolicy {
     public func inTheWay(of settings: Settings) -> [String] {
-        Settings.schema.differences(self.settings.settled, settings.settled, exceptLive: true)
+        self.settings.differences(from: settings)
     }
 
     public func canBeReconfigured(like other: Self) -> Bool { inTheWay(of: other.settings).isEmpty }

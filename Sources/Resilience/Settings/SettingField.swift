@@ -9,7 +9,7 @@ public struct SettingField<Settings>: Sendable {
     /// Describes a setting.
     /// - Parameters:
     ///   - name: Its name in a file. That of a duration ends with "Seconds".
-    ///   - path: Where it is in the settings.
+    ///   - path: Where it is in the settings. If it may be nil, nil is its default: nil is not written.
     ///   - range: What it may be.
     ///   - need: Whether it must be given. What is left out has the value that the schema's settings have.
     ///   - isLive: Whether what runs can take over another value.

@@ -55,10 +55,10 @@ extension SettingRange {
     /// - Returns: What a value must be; nil if it is.
     func requirement(brokenBy value: Double, of type: SettingType) -> String? {
         func range(_ least: Double, _ most: Double) -> String {
-            let areWhole = least == least.rounded() && most == most.rounded()
-            return areWhole ? "\(Int(least))...\(Int(most))" : "\(least)...\(most)"
+            guard let least = Int(exactly: least), let most = Int(exactly: most) else { return "\(least)...\(most)" }
+            return "\(least)...\(most)"
         }
-        func short(_ number: Double) -> String { number == number.rounded() ? "\(Int(number))" : "\(number)" }
+        func short(_ number: Double) -> String { Int(exactly: number).map { "\($0)" } ?? "\(number)" }
         let finite = if case .number = type { true } else { false }
         let isTime = if case .seconds = type { true } else { false }
         let (isMet, requirement): (Bool, String) =

@@ -366,6 +366,15 @@ extension SettingsGroup {
         return areValid && SettingChecks.mayChange ? settings : nil
     }
 
+    /// Returns the names of the settings in which these differ from others, but for those that what runs can take over.
+    /// - Parameter other: The others.
+    public func differences(from other: Self) -> [String] {
+        let (one, other) = (settled, other.settled)
+        // Of settings of several kinds none is live.
+        guard Self.schema.variants.isEmpty else { return one == other ? [] : ["kind"] }
+        return Self.schema.differences(one, other, exceptLive: true)
+    }
+
     /// These settings as a policy has them, with durations in nanoseconds; as they are if they are invalid.
     var settled: Self {
         let (settings, check) = looked()

@@ -270,8 +270,9 @@ import Testing
         }.report()
         let statuses: [any PolicyStatusDetail] = [
             HedgeStatus(delay: nil, samples: 0, hedgesLeft: .max), gate.status, held.status,
-            BulkheadStatus(
-                limit: .max, inUse: 0, queueLimit: .max, queued: 0, adaptive: AdaptiveLimitStatus(range: 1...Int.max)),
+            AdaptiveBulkheadStatus(
+                bulkhead: BulkheadStatus(limit: .max, inUse: 0, queueLimit: .max, queued: 0),
+                adaptive: AdaptiveLimitStatus(range: 1...Int.max)),
         ]
         let reports =
             [report]

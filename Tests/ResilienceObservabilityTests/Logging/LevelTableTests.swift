@@ -41,7 +41,7 @@
             ("chaos", Chaos.Event.cancelled(after: .zero)), ("chaos", Chaos.Event.limitReached(1)),
             ("chaos", Chaos.Event.turnedOff(.timeIsOver)), ("chaos", Chaos.Event.turnedOn(for: .zero)),
             ("bulkhead", Bulkhead.Event.queued), ("bulkhead", Bulkhead.Event.rejected(.full)),
-            ("bulkhead", Bulkhead.Event.limitAdapted(from: 1, to: 2)),
+            ("bulkhead", AdaptiveBulkhead.Event.limitAdapted(from: 1, to: 2)),
             ("bulkhead", Bulkhead.Event.limitChanged(from: 1, to: 2)),
             ("bulkhead", Bulkhead.Event.queueChanged(from: 1, to: 2)),
             ("bulkhead", Bulkhead.Event.sheddingBegan), ("bulkhead", Bulkhead.Event.sheddingEnded),

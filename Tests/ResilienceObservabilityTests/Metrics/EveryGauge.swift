@@ -12,10 +12,9 @@ enum EveryGauge {
         let details: [any PolicyStatusDetail] = [
             CircuitBreakerStatus(state: .open, failureCount: 5, callCount: 9, timeRemaining: .seconds(3)),
             ThrottleStatus(available: 3), AdaptiveThrottleStatus(calls: 9, accepted: 3, rejection: 0.5),
-            BulkheadStatus(
-                limit: 4, inUse: 2, queueLimit: 9, queued: 1,
-                adaptive: AdaptiveLimitStatus(range: 1...9, latency: .seconds(1), baseline: .seconds(1)),
-                isShedding: true),
+            AdaptiveBulkheadStatus(
+                bulkhead: BulkheadStatus(limit: 4, inUse: 2, queueLimit: 9, queued: 1, isShedding: true),
+                adaptive: AdaptiveLimitStatus(range: 1...9, latency: .seconds(1), baseline: .seconds(1))),
             HedgeStatus(delay: .seconds(1), samples: 100, hedgesLeft: 3), ChaosStatus(isOn: true),
             EndpointPoolStatus(endpoints: [EndpointStatus(endpoint: "10.0.0.1")]),
         ]

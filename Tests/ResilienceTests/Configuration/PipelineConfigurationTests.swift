@@ -94,7 +94,7 @@ import Testing
             ("{}", "Pipeline: policies is missing, and must be given if no policy has settings"),
             (
                 #"{"bulkhed": {"limit": 1}, "policies": []}"#,
-                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, attemptTimeout, chaos, policies, isIdempotent"
+                "Pipeline: bulkhed is given, and is no setting: there are timeout, retry, hedge, adaptiveThrottle, circuitBreaker, throttle, bulkhead, adaptiveBulkhead, attemptTimeout, chaos, policies, isIdempotent"
             ),
             (
                 #"{"policies": ["throttle"]}"#,

@@ -39,14 +39,4 @@ import Testing
             shedding: LoadShedding())
         #expect(api.settings.shedding == LoadShedding() && api.settings.order == .byPriority)
     }
-
-    @Test("a bulkhead finds its limit, and can be asked for it")
-    func adaptive() async throws {
-        let catalog = Bulkhead(
-            "catalog", adaptiveLimit: .gradient(in: 2...500), queue: 32,
-            maxWait: .seconds(1))
-        let page = try await catalog.run { try await client.report() }
-        print(catalog.status.limit, catalog.status.adaptive?.baseline ?? .zero)
-        #expect(page == "report" && catalog.status.limit == 20)
-    }
 }

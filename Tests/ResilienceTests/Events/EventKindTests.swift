@@ -61,11 +61,11 @@ import Testing
             [
                 (Bulkhead.Event.queued, "queued"), (Bulkhead.Event.rejected(.full), "rejected"),
                 (Bulkhead.Event.limitChanged(from: 1, to: 2), "limitChanged"),
-                (Bulkhead.Event.limitAdapted(from: 1, to: 2), "limitAdapted"),
                 (Bulkhead.Event.queueChanged(from: 1, to: 2), "queueChanged"),
                 (Bulkhead.Event.sheddingBegan, "sheddingBegan"), (Bulkhead.Event.sheddingEnded, "sheddingEnded"),
             ]
         ),
+        ("AdaptiveBulkhead", [(AdaptiveBulkhead.Event.limitAdapted(from: 1, to: 2), "limitAdapted")]),
         (
             "Timeout",
             [(Timeout.Event.timedOut(.zero), "timedOut"), (Timeout.Event.endedLate(by: .zero), "endedLate")]

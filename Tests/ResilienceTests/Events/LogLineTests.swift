@@ -42,7 +42,6 @@ import Testing
         (.rejected(.shed), "overloaded, rejecting call"),
         (.sheddingBegan, "overloaded, newest call first"),
         (.sheddingEnded, "overload ended"),
-        (.limitAdapted(from: 8, to: 12), "limit adapted 8 → 12"),
         (.limitChanged(from: 8, to: 12), "limit 8 → 12"),
         (.queueChanged(from: 32, to: 64), "queue 32 → 64"),
     ]
@@ -122,6 +121,7 @@ import Testing
         (FallbackEvent.failed(.transient, error: "empty"), "transient, and no substitute: empty"),
         (SingleFlightEvent.began, "no flight to join, beginning one"),
         (SingleFlightEvent.joined(waiting: 3), "joined a flight, 3 waiting"),
+        (AdaptiveBulkhead.Event.limitAdapted(from: 8, to: 12), "limit adapted 8 → 12"),
         (SingleFlightEvent.abandoned(after: .seconds(2)), "nobody waits any more after 2 s, cancelling"),
         (SingleFlightEvent.endedLate(by: .seconds(1)), "abandoned operation ended, 1 s after its last call"),
         (CacheEvent.hit, "fresh value"), (CacheEvent.hitStale, "stale value"),

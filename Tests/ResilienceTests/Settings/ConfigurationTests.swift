@@ -60,24 +60,6 @@ import Testing
         #expect(holding.canBeReconfigured(like: Throttle(limit: .perSecond(3), holdOnThrottled: true)))
     }
 
-    @Test("an adaptive limit that a file gives only a kind has the defaults of that kind")
-    func adaptiveDefaults() throws {
-        let kinds: [(String, AdaptiveLimit?)] = [
-            ("gradient", .gradient()), ("vegas", .vegas()), ("aimd", .aimd()), ("fixed", nil),
-        ]
-        for (kind, limit) in kinds {
-            let json = #"{"limit": 20, "adaptiveLimit": {"kind": "\#(kind)"}, "shedding": {}}"#
-            let configuration: Bulkhead.Settings = try decoded(json)
-            #expect(configuration.adaptiveLimit == limit && configuration.limit == 20)
-            #expect(configuration.shedding == LoadShedding())
-            #expect(Bulkhead(settings: configuration).adaptiveLimit == limit)
-        }
-        #expect(try decoded(#"{"adaptiveLimit": {"kind": "vegas"}}"#, as: Bulkhead.Settings.self).limit == 20)
-        let narrow: Bulkhead.Settings = try decoded(
-            #"{"adaptiveLimit": {"kind": "vegas", "lowest": 30, "highest": 40}}"#)
-        #expect(narrow.limit == 30)
-    }
-
     @Test("nothing but a freshness given is a cache's default")
     func cacheDefaults() throws {
         let minute = CacheLifetime(freshFor: .seconds(60))
@@ -130,93 +112,14 @@ import Testing
             ])
     }
 
-    @Test("a bulkhead with a limit that adapts, and with shedding, as a file says it, and as it is written")
-    func adaptive() throws {
-        let cases: [(String, Bulkhead.Settings)] = [
-            (
-                #"""
-                {"limit": 7, "queue": 9, "order": "byPriority", "maxWaitSeconds": 2,
-                 "adaptiveLimit": {"kind": "gradient", "lowest": 2, "highest": 90, "tolerance": 0.05,
-                  "windowSeconds": 0.5, "slowAfterSeconds": 3, "verdicts": ["throttled", "transient"]},
-                 "shedding": {"targetSeconds": 0.02, "intervalSeconds": 1}}
-                """#,
-                Bulkhead.Settings(
-                    adaptiveLimit: .gradient(
-                        initial: 7, in: 2...90, tolerance: 0.05, window: .milliseconds(500), slowAfter: .seconds(3),
-                        on: [.throttled, .transient]), queue: 9, order: .byPriority, maxWait: .seconds(2),
-                    shedding: LoadShedding(target: .milliseconds(20), interval: .seconds(1)))
-            ),
-            (
-                #"{"limit": 7, "adaptiveLimit": {"kind": "vegas", "leastQueue": 0.1, "mostQueue": 0.2}}"#,
-                Bulkhead.Settings(adaptiveLimit: .vegas(initial: 7, queue: 0.1...0.2))
-            ),
-            (
-                #"{"limit": 7, "adaptiveLimit": {"kind": "aimd", "increase": 2, "decrease": 0.5}}"#,
-                Bulkhead.Settings(adaptiveLimit: .aimd(initial: 7, increase: 2, decrease: 0.5))
-            ),
-        ]
-        for (json, expected) in cases {
-            let read: Bulkhead.Settings = try decoded(json)
-            #expect(read == expected)
-            let written = try JSONEncoder().encode(expected)
-            #expect(try JSONDecoder().decode(Bulkhead.Settings.self, from: written) == expected)
-            let made = Bulkhead(settings: read)
-            #expect(made.adaptiveLimit == expected.adaptiveLimit && made.settings == expected)
-            #expect(made.status.limit == 7)
-        }
-    }
-
-    @Test(
-        "of a limit that adapts, all that is invalid is named",
-        arguments: [
-            (
-                #"{"limit": 0, "adaptiveLimit": {"kind": "gradient"}}"#,
-                ["Bulkhead: limit is 0, and must be at least 1"]
-            ),
-            (
-                #"{"adaptiveLimit": {"kind": "gradient", "lowest": 0, "tolerance": 11, "windowSeconds": 0}}"#,
-                [
-                    "AdaptiveLimit: adaptiveLimit.lowest is 0, and must lie in 1...1000000000",
-                    "AdaptiveLimit: adaptiveLimit.windowSeconds is 0 s, and must be above zero",
-                    "AdaptiveLimit: adaptiveLimit.tolerance is 11.0, and must lie in 0.01...10.0",
-                ]
-            ),
-            (
-                #"{"limit": 1, "adaptiveLimit": {"kind": "vegas", "lowest": 9, "highest": 8, "mostQueue": 0.02}}"#,
-                [
-                    "AdaptiveLimit: adaptiveLimit.mostQueue is 0.02, and must be 0.03 or more, as the lower bound is",
-                    "AdaptiveLimit: adaptiveLimit.highest is 8, and must be 9 or more, as the lower bound is",
-                ]
-            ),
-            (
-                #"{"adaptiveLimit": {"kind": "vegas", "tolerance": 1}}"#,
-                [
-                    "AdaptiveLimit: adaptiveLimit.tolerance is given, and is no setting: there are kind, lowest, highest, windowSeconds, slowAfterSeconds, verdicts, leastQueue, mostQueue"
-                ]
-            ),
-            (#"{"adaptiveLimit": {"kind": "fixed"}}"#, ["Bulkhead: limit is missing, and must be given"]),
-            (
-                #"{"limit": 1, "shedding": {"targetSeconds": -1, "intervalSeconds": 0}}"#,
-                [
-                    "LoadShedding: shedding.targetSeconds is -1 s, and must not be negative",
-                    "LoadShedding: shedding.intervalSeconds is 0 s, and must be above zero",
-                ]
-            ),
-        ])
-    func invalidAdaptive(json: String, expected: [String]) {
-        #expect(problems { _ = try decoded(json, as: Bulkhead.Settings.self) } == expected)
-    }
-
-    @Test("a limit by an algorithm of one's own can be a setting, and can't be written")
-    func customLimit() throws {
-        struct Doubling: LimitAlgorithm {
-            func limit(after window: LimitWindow) -> Double { window.limit * 2 }
-            func limitAfterOverload(_ limit: Double) -> Double { limit / 2 }
-        }
-        let configuration = Bulkhead.Settings(adaptiveLimit: .custom(Doubling()))
-        #expect(Bulkhead(settings: configuration).adaptiveLimit == .custom(Doubling()))
-        #expect(throws: EncodingError.self) { try JSONEncoder().encode(configuration) }
-        #expect(found(in: Bulkhead.Settings(adaptiveLimit: .vegas(initial: 0))).count == 1)
+    @Test("of load shedding, all that is invalid is named")
+    func invalidShedding() {
+        let json = #"{"limit": 1, "shedding": {"targetSeconds": -1, "intervalSeconds": 0}}"#
+        #expect(
+            problems { _ = try decoded(json, as: Bulkhead.Settings.self) } == [
+                "LoadShedding: shedding.targetSeconds is -1 s, and must not be negative",
+                "LoadShedding: shedding.intervalSeconds is 0 s, and must be above zero",
+            ])
     }
 
     @Test("a retry as a file says it")
@@ -567,7 +470,7 @@ import Testing
     func root() {
         #expect(
             problems { _ = try decoded(#"{"limit": 0, "quue": 1}"#, as: Bulkhead.Settings.self) } == [
-                "Bulkhead: quue is given, and is no setting: there are limit, adaptiveLimit, queue, order, maxWaitSeconds, predictsWait, shedding",
+                "Bulkhead: quue is given, and is no setting: there are limit, queue, order, maxWaitSeconds, predictsWait, shedding",
                 "Bulkhead: limit is 0, and must be at least 1",
             ])
         #expect(
@@ -668,7 +571,7 @@ import Testing
             ])
         #expect(
             problems { _ = try decoded(#"{"limits": 3}"#, as: Bulkhead.Settings.self) } == [
-                "Bulkhead: limits is given, and is no setting: there are limit, adaptiveLimit, queue, order, maxWaitSeconds, predictsWait, shedding",
+                "Bulkhead: limits is given, and is no setting: there are limit, queue, order, maxWaitSeconds, predictsWait, shedding",
                 "Bulkhead: limit is missing, and must be given",
             ])
         #expect(

@@ -50,14 +50,23 @@ import Testing
         Row(
             name: "Bulkhead",
             json: """
-                {"limit": 7, "adaptiveLimit": {"kind": "vegas", "highest": 50}, "queue": 9, "order": "byPriority",
+                {"limit": 7, "queue": 9, "order": "byPriority",
                 "maxWaitSeconds": 3, "predictsWait": false, "shedding": {}}
-                """
+                """, required: ["limit"]
         ) { json in
             let bulkhead = Bulkhead(settings: try read(json))
             let status = bulkhead.status
-            return
-                "\(status.limit) \(status.queueLimit) \(bulkhead.adaptiveLimit as Any) \(bulkhead.settings)"
+            return "\(status.limit) \(status.queueLimit) \(bulkhead.settings)"
+        },
+        Row(
+            name: "AdaptiveBulkhead",
+            json: """
+                {"limit": {"kind": "vegas", "highest": 50}, "queue": 9, "order": "byPriority", "maxWaitSeconds": 3,
+                "predictsWait": false, "shedding": {}}
+                """
+        ) { json in
+            let bulkhead = AdaptiveBulkhead(settings: try read(json))
+            return "\(bulkhead.status) \(bulkhead.settings)"
         },
         Row(
             name: "Throttle",

@@ -19,14 +19,6 @@ import Testing
         #expect(pool.slowStart?.from == 1)
     }
 
-    @Test("an adaptive limit that is to be none is told to be wrong where there must be one")
-    func noAdaptiveLimit() throws {
-        let error = #expect(throws: InvalidSettings.self) {
-            try JSONDecoder().decode(AdaptiveLimit.self, from: Data(#"{"kind": "fixed"}"#.utf8))
-        }
-        #expect(error?.description == "AdaptiveLimit: value is given, and must not be of a kind that means none")
-    }
-
     @Test("a backoff of holds that are off is not in the way")
     func backoffOfNoHolds() throws {
         let throttle = Throttle(limit: .perSecond(1))
@@ -50,13 +42,5 @@ import Testing
             throttle.apply(adaptive)
             #expect(throttle.settings.window == wait.inNanoseconds)
         }
-    }
-
-    @Test("of an adaptive limit whose bounds are wrong, nothing is said of what it begins with")
-    func wrongBounds() {
-        let error = #expect(throws: InvalidSettings.self) {
-            try PolicySettings.checked { Bulkhead(adaptiveLimit: .gradient(initial: 0, in: 0...0)) }
-        }
-        #expect(error?.problems.map(\.parameter) == ["lowest", "highest"])
     }
 }

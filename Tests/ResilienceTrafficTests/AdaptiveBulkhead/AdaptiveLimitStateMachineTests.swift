@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 /// A machine with calls that come one window at a time, all alike.
 private struct Windows {

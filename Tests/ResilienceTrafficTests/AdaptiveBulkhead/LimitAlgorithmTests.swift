@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 @Suite struct LimitAlgorithmTests {
     private func window(_ limit: Double, _ latency: Double, isBusy: Bool = true) -> LimitWindow {

@@ -1,3 +1,5 @@
+import Resilience
+
 /// What an ``AdaptiveLimit`` has learned until one moment.
 public struct AdaptiveLimitStatus: Sendable, Hashable, Codable {
     /// The lowest limit.

@@ -1,3 +1,5 @@
+import Resilience
+
 /// Measures windows of calls, and has an algorithm say what the limit is after each.
 ///
 /// All times and latencies are in nanoseconds. Every input is O(1).

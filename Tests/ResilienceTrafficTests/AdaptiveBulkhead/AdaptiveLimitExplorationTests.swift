@@ -3,6 +3,7 @@ import TestSupport
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 /// An adaptive limit, of which not much can be said at once: its bounds, and what must not change it.
 private struct BoundedLimit: ExplorableMachine {

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 /// How long calls take without a queue.
 enum ServiceTimes: String, Sendable, CaseIterable {

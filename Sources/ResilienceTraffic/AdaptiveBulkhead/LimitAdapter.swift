@@ -1,4 +1,6 @@
-/// The limit of an adaptive ``Bulkhead``, learned from the calls that leave it.
+import Resilience
+
+/// The limit of an ``AdaptiveBulkhead``, learned from the calls that leave it.
 ///
 /// Its lock is taken inside that of the bulkhead's state, or alone.
 final class LimitAdapter: Sendable {

@@ -3,13 +3,14 @@ import TestSupport
 import Testing
 
 @testable import Resilience
+@testable import ResilienceTraffic
 
 /// Real tasks on all cores.
 @Suite(.timeLimit(.minutes(20))) struct AdaptiveBulkheadStressTests {
     @Test("however many calls come and go on many threads, no permit is lost or made, and none waits for nothing")
     func concurrent() async throws {
-        let bulkhead = Bulkhead(
-            adaptiveLimit: .custom(Restless(), initial: 8, in: 1...16, window: .nanoseconds(1)), queue: 10_000)
+        let bulkhead = AdaptiveBulkhead(
+            limit: .custom(Restless(), initial: 8, in: 1...16, window: .nanoseconds(1)), queue: 10_000)
         let most = Box((inside: 0, most: 0))
         try await withThrowingTaskGroup { group in
             for _ in 0..<10_000 {
@@ -25,12 +26,14 @@ import Testing
             }
             try await group.waitForAll()
         }
-        #expect(bulkhead.inUse == 0 && bulkhead.queued == 0 && most.withLock { $0.most } <= 16)
-        try holdAll(bulkhead, left: bulkhead.status.limit)
+        #expect(
+            bulkhead.status.bulkhead.inUse == 0 && bulkhead.status.bulkhead.queued == 0
+                && most.withLock { $0.most } <= 16)
+        try holdAll(bulkhead, left: bulkhead.status.bulkhead.limit)
     }
 
     /// Takes as many permits as there are to be, one after another, and one too many.
-    private func holdAll(_ bulkhead: Bulkhead, left: Int) throws {
+    private func holdAll(_ bulkhead: AdaptiveBulkhead, left: Int) throws {
         guard left > 0 else {
             #expect(throws: WouldWait.self) { _ = try bulkhead.tryAcquire() }
             return

@@ -1,8 +1,6 @@
-/// How a ``Bulkhead`` finds out by itself how many calls may run at the same time.
-///
-/// ```swift
-/// let bulkhead = Bulkhead("search", adaptiveLimit: .gradient(), queue: 64, maxWait: .seconds(1))
-/// ```
+public import Resilience
+
+/// How an ``AdaptiveBulkhead`` finds out how many calls may run at the same time.
 ///
 /// The limit changes with each window of calls, and at once when the other side asks for fewer. It does not change while
 /// no call ends. It is not raised while fewer than half of the permits are in use.
@@ -21,7 +19,7 @@
 /// first at the beginning, later at most every minute, and for at most a twentieth of the time. After a change of the
 /// service the limit falls at first, and if that made calls no faster, their latency is the new baseline.
 ///
-/// See <doc:BulkheadGuide>.
+/// See <doc:AdaptiveBulkheadGuide>.
 public struct AdaptiveLimit: Sendable {
     /// The limit as long as nothing is known.
     public internal(set) var initial: Int
@@ -128,10 +126,11 @@ public struct AdaptiveLimit: Sendable {
     }
 }
 
-/// Without the limit that it begins with, which a file gives in the bulkhead's settings.
 extension AdaptiveLimit: SettingsGroup {
+    static var standard: AdaptiveLimit { made(GradientLimit(tolerance: 0.1)) }
+
     public static let schema = SettingsSchema(
-        "AdaptiveLimit", standard: made(GradientLimit(tolerance: 0.1)),
+        "AdaptiveLimit", standard: standard,
         kinds: [
             kind("gradient", GradientLimit(tolerance: 0.1)) {
                 [SettingField("tolerance", \.own.tolerance, .within(0.01, 10))]
@@ -150,8 +149,7 @@ extension AdaptiveLimit: SettingsGroup {
                     SettingField("decrease", \.own.decrease, .between(0, 1)),
                 ]
             },
-            SettingVariant.none("fixed"),
-            .code(standard: Kind(limit: made(GradientLimit(tolerance: 0.1)), own: false), common()) {
+            .code(standard: Kind(limit: standard, own: false), common()) {
                 $0.limit
             } finish: {
                 check(&$0.limit, &$1)
@@ -169,6 +167,8 @@ extension AdaptiveLimit: SettingsGroup {
     private static func common<Own>() -> [SettingField<Kind<Own>>] {
         let bounds = SettingRange.within(1, 1e9)
         return [
+            SettingField(
+                "initial", \.limit.initial, need: .conditional("20, or the nearest within the bounds")),
             SettingField("lowest", \.limit.lowest, bounds), SettingField("highest", \.limit.highest, bounds),
             SettingField("windowSeconds", \.limit.window, .above(0)),
             SettingField("slowAfterSeconds", \.limit.slowAfter, .above(0)),
@@ -180,7 +180,7 @@ extension AdaptiveLimit: SettingsGroup {
         given.noteDisorder("lowest", limit.lowest, "highest", limit.highest)
         if !given.has("initial") || !given.areSound("lowest", "highest") {
             limit.initial = 20.limited(to: limit.range)
-        } else if !limit.range.contains(limit.initial) {
+        } else if given.areSound("initial"), !limit.range.contains(limit.initial) {
             given.note("initial", "\(limit.initial)", "must lie in \(limit.range)")
         }
     }
