@@ -160,7 +160,8 @@ let package = Package(
                 .product("HTTPTypes", of: "swift-http-types", if: "Dashboard"),
                 .product("NIOCore", of: "swift-nio", if: "Dashboard"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Dashboard"),
-            ]),
+            ],
+            resources: [.embedInCode("Page")]),
         .target(
             name: "ResilienceFleet",
             dependencies: ["Resilience", .target(name: "CHiredisSystem", condition: .when(traits: ["Redis"]))]),
