@@ -164,7 +164,11 @@ let package = Package(
             resources: [.embedInCode("Page")]),
         .target(
             name: "ResilienceFleet",
-            dependencies: ["Resilience", .target(name: "CHiredisSystem", condition: .when(traits: ["Redis"]))]),
+            dependencies: ["Resilience", .target(name: "CHiredisSystem", condition: .when(traits: ["Redis"]))],
+            resources: [
+                .embedInCode("Budget/budget.lua"), .embedInCode("Bulkhead/bulkhead.lua"),
+                .embedInCode("CircuitBreaker/breaker.lua"), .embedInCode("Throttle/throttle.lua"),
+            ]),
         .systemLibrary(
             name: "CHiredisSystem", pkgConfig: hiredis,
             providers: [.apt(["libhiredis-dev"]), .yum(["hiredis-devel"]), .brew(["hiredis"])]),
