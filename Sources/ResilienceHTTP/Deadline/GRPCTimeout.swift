@@ -21,7 +21,7 @@ enum GRPCTimeout {
     static func nanoseconds(_ value: FieldCursor) -> Int64? {
         var cursor = value
         var digits = 0
-        while let byte = cursor.next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+        while let byte = cursor.next, byte.isDigit {
             digits += 1
             guard digits <= 8, cursor.take() != nil else { return nil }
         }
