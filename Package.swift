@@ -160,10 +160,15 @@ let package = Package(
                 .product("HTTPTypes", of: "swift-http-types", if: "Dashboard"),
                 .product("NIOCore", of: "swift-nio", if: "Dashboard"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "Dashboard"),
-            ]),
+            ],
+            resources: [.embedInCode("Page")]),
         .target(
             name: "ResilienceFleet",
-            dependencies: ["Resilience", .target(name: "CHiredisSystem", condition: .when(traits: ["Redis"]))]),
+            dependencies: ["Resilience", .target(name: "CHiredisSystem", condition: .when(traits: ["Redis"]))],
+            resources: [
+                .embedInCode("Budget/budget.lua"), .embedInCode("Bulkhead/bulkhead.lua"),
+                .embedInCode("CircuitBreaker/breaker.lua"), .embedInCode("Throttle/throttle.lua"),
+            ]),
         .systemLibrary(
             name: "CHiredisSystem", pkgConfig: hiredis,
             providers: [.apt(["libhiredis-dev"]), .yum(["hiredis-devel"]), .brew(["hiredis"])]),

@@ -64,8 +64,11 @@
             let (settings, timeBase) = (client.settings, client.pipeline.timeBase)
             var request = request
             if let makeBody { request.body = try makeBody() }
-            try settings.deadlineField?.write(attempt, on: timeBase, to: &request)
-            settings.originFields?.write(attempt, options, to: &request)
+            let fields = attempt.fields(settings.deadlineField, settings.originFields, options, on: timeBase) {
+                request.headers.first(name: $0)
+            }
+            guard let fields else { throw HTTPClientError.deadlineExceeded }
+            for (name, value) in fields { request.headers.replaceOrAdd(name: name, value: value) }
             try settings.prepare?(&request, attempt)
             let response: HTTPClientResponse
             do {

@@ -25,17 +25,8 @@
         /// the client, and their attempts time out meanwhile.
         case tooNarrow(connections: Int, bulkhead: Int)
 
-        public var kind: String {
-            switch self {
-            case .tooNarrow: "tooNarrow"
-            }
-        }
-
-        public var severity: PolicyEventSeverity {
-            switch self {
-            case .tooNarrow: .warning
-            }
-        }
+        public var kind: String { "tooNarrow" }
+        public var severity: PolicyEventSeverity { .warning }
 
         public var fields: EventFields {
             switch self {

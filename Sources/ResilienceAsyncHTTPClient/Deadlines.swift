@@ -1,25 +1,11 @@
 #if AsyncHTTPClient
-    import AsyncHTTPClient
     import NIOCore
-    import NIOHTTP1
     import Resilience
-    import ResilienceHTTP
 
     extension TimeBase {
         /// The instant of a deadline of NIO. The two clocks are compared by what is left.
         func instant(_ deadline: NIODeadline) -> MonotonicInstant {
             deadline == .distantFuture ? .distantFuture : now + Duration.nanoseconds((deadline - .now()).nanoseconds)
-        }
-    }
-
-    extension DeadlineField {
-        /// Tells the server how long an attempt may take, unless the request names a shorter time itself.
-        func write(_ attempt: CallAttempt, on timeBase: any TimeBase, to request: inout HTTPClientRequest) throws {
-            guard attempt.deadline != .distantFuture else { return }
-            let left = attempt.remaining(on: timeBase)
-            guard let value = value(for: left, over: request.headers.first(name: name)) else { return }
-            if value == "0" { throw HTTPClientError.deadlineExceeded }
-            request.headers.replaceOrAdd(name: name, value: value)
         }
     }
 

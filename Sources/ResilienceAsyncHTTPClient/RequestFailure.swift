@@ -101,51 +101,37 @@
 
         /// All `HTTPClientError`s but `internalStateFailure`, whose text differs. Their codes are private, and three of
         /// them are deprecated; a test compares this table with the library's source.
-        static let byShortDescription: [String: RequestFailure] = [
-            "Get connection from pool timeout": .noFreeConnection,
+        ///
+        /// An invalid response of a proxy is that to the CONNECT, and no success: mostly, it can't reach the server.
+        static let byShortDescription: [String: RequestFailure] = Dictionary(
+            uniqueKeysWithValues: shortDescriptions.flatMap { failure, texts in texts.map { ($0, failure) } })
 
-            "Connect timeout": .notSent,
-            "HTTP proxy handshake timeout": .notSent,
-            // The proxy answered the CONNECT, and not with a success: mostly, it can't reach the server.
-            "Invalid proxy response": .notSent,
-            "SOCKS handshake timeout": .notSent,
-            "TLS handshake timeout": .notSent,
-
-            "Cancelled": .mayHaveBeenSent,
-            "Deadline exceeded": .mayHaveBeenSent,
-            "HTTP end received after head with 1xx": .mayHaveBeenSent,
-            "Read timeout": .mayHaveBeenSent,
-            "Remote connection closed": .mayHaveBeenSent,
-            "Request stream cancelled": .mayHaveBeenSent,
-            "Write timeout": .mayHaveBeenSent,
-
-            "Already shutdown": .permanent,
-            "Body length mismatch": .permanent,
-            "Chunked specified multiple times": .permanent,
-            "Content length missing": .permanent,
-            "Empty host": .permanent,
-            "Empty scheme": .permanent,
-            "Identity coding incorrectly present": .permanent,
-            "Incompatible headers": .permanent,
-            "Invalid header field names": .permanent,
-            "Invalid header field values": .permanent,
-            "Invalid local address": .permanent,
-            "Invalid URL": .permanent,
-            "Missing socket path": .permanent,
-            "Proxy authentication required": .permanent,
-            "Redirect cycle detected": .permanent,
-            "Redirect limit reached": .permanent,
-            "Server offered unsupported application protocol": .permanent,
-            "The DNS overrides specified in the configuration are not valid. Please specify in the format hostname1:ip1,hostname2:ip2":
-                .permanent,
-            "The global singleton HTTP client cannot be shut down": .permanent,
-            "The HTTP version specified in the configuration is not a valid value": .permanent,
-            "The proxy configuration is not valid": .permanent,
-            "The redirect mode specified in the configuration is not a valid value": .permanent,
-            "Trace request with body": .permanent,
-            "Unclean shutdown": .permanent,
-            "Unsupported scheme": .permanent,
-            "Write after request sent": .permanent,
+        private static let shortDescriptions: [RequestFailure: [String]] = [
+            .noFreeConnection: [
+                "Get connection from pool timeout"
+            ],
+            .notSent: [
+                "Connect timeout", "HTTP proxy handshake timeout", "Invalid proxy response",
+                "SOCKS handshake timeout", "TLS handshake timeout",
+            ],
+            .mayHaveBeenSent: [
+                "Cancelled", "Deadline exceeded", "HTTP end received after head with 1xx", "Read timeout",
+                "Remote connection closed", "Request stream cancelled", "Write timeout",
+            ],
+            .permanent: [
+                "Already shutdown", "Body length mismatch", "Chunked specified multiple times",
+                "Content length missing", "Empty host", "Empty scheme", "Identity coding incorrectly present",
+                "Incompatible headers", "Invalid header field names", "Invalid header field values",
+                "Invalid local address", "Invalid URL", "Missing socket path", "Proxy authentication required",
+                "Redirect cycle detected", "Redirect limit reached",
+                "Server offered unsupported application protocol",
+                "The DNS overrides specified in the configuration are not valid. Please specify in the format hostname1:ip1,hostname2:ip2",
+                "The global singleton HTTP client cannot be shut down",
+                "The HTTP version specified in the configuration is not a valid value",
+                "The proxy configuration is not valid",
+                "The redirect mode specified in the configuration is not a valid value", "Trace request with body",
+                "Unclean shutdown", "Unsupported scheme", "Write after request sent",
+            ],
         ]
     }
 #endif

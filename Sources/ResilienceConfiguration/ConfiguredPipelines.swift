@@ -152,7 +152,7 @@
             var problems: [InvalidSetting] = []
             for name in names {
                 do {
-                    _ = try add(name)
+                    _ = try self[name]
                 } catch {
                     problems += error.problems
                 }
@@ -170,22 +170,27 @@
         public subscript(name: String) -> Pipeline {
             get throws(InvalidSettings) {
                 if let there = state.withLock({ $0.pipelines[name]?.pipeline }) { return there }
-                return try add(name)
+                return try kept(\.pipelines, name) { () throws(InvalidSettings) in
+                    let tree = lookup.group(Settings.self, at: path(to: name))
+                    return ConfiguredPipeline(try make(name, tree), tree)
+                }.pipeline
             }
         }
 
-        private func add(_ name: String) throws(InvalidSettings) -> Pipeline {
+        /// Returns what there is of a name. It is made if there is nothing, and anew if the configuration has changed
+        /// meanwhile.
+        private func kept<Value: Sendable>(
+            _ place: WritableKeyPath<State, [String: Value]>, _ name: String,
+            _ make: () throws(InvalidSettings) -> Value
+        ) throws(InvalidSettings) -> Value {
             while true {
-                let reloads = state.withLock { $0.reloads }
-                let tree = read(name)
-                let made = ConfiguredPipeline(try make(name, tree), tree)
-                let added: Pipeline? = state.withLock { state in
-                    if let other = state.pipelines[name] { return other.pipeline }
-                    guard state.reloads == reloads else { return nil }
-                    state.pipelines[name] = made
-                    return made.pipeline
+                let (reloads, there) = state.withLock { ($0.reloads, $0[keyPath: place][name]) }
+                if let there { return there }
+                let made = try make()
+                state.withLock { state in
+                    guard state.reloads == reloads, state[keyPath: place][name] == nil else { return }
+                    state[keyPath: place][name] = made
                 }
-                if let added { return added }
             }
         }
 
@@ -211,24 +216,17 @@
         public func registry(
             _ name: String, capacity: Int = 10_000, evictingAfter: Duration = .seconds(600)
         ) throws(InvalidSettings) -> PipelineRegistry<String> {
-            while true {
-                let (reloads, there) = state.withLock { ($0.reloads, $0.registries[name]?.registry) }
-                if let there { return there }
-                let tree = readRegistry(name)
-                let settings = try valid(tree, at: path(toRegistry: name))
+            try kept(\.registries, name) { () throws(InvalidSettings) in
+                let path = path(toRegistry: name)
+                let tree = RegistryTree(lookup, of: Settings.self, at: path)
+                let settings = try valid(tree, at: path)
                 let registry = try checked {
                     PipelineRegistry<String>(
                         capacity: capacity, evictingAfter: evictingAfter, timeBase: timeBase,
                         make: makeEntry(of: name, settings))
                 }
-                let added: PipelineRegistry<String>? = state.withLock { state in
-                    if let other = state.registries[name] { return other.registry }
-                    guard state.reloads == reloads else { return nil }
-                    state.registries[name] = ConfiguredRegistry(registry, tree)
-                    return registry
-                }
-                if let added { return added }
-            }
+                return ConfiguredRegistry(registry, tree)
+            }.registry
         }
 
         // MARK: Following the configuration
@@ -284,7 +282,7 @@
         /// Tells of names in the file that nothing reads, if they are others than before.
         private func tellUnknown() {
             guard let file else { return }
-            let lookup = SettingLookup(snapshot: reader.snapshot())
+            let lookup = lookup
             let unknown = UnknownSetting.all(among: file.file.keys, of: Settings.self, at: path) { registry in
                 lookup.names(at: path(toRegistry: registry) + ["overrideNames"])?.texts ?? []
             }
@@ -304,22 +302,22 @@
             repeat {
                 if let file { _ = hasChanged(file.file) }
                 tellUnknown()
-                let snapshot = reader.snapshot()
+                let lookup = lookup
                 let (pipelines, registries) = state.withLock { state in
                     state.reloads += 1
                     return (state.pipelines, state.registries)
                 }
                 for (name, pipeline) in pipelines.sorted(by: { $0.key < $1.key }) {
-                    reload(pipeline, name, snapshot)
+                    reload(pipeline, name, lookup)
                 }
                 for (name, registry) in registries.sorted(by: { $0.key < $1.key }) {
-                    reload(registry, name, snapshot)
+                    reload(registry, name, lookup)
                 }
             } while state.withLock({ $0.turn.goesOn() })
         }
 
-        private func reload(_ old: ConfiguredPipeline, _ name: String, _ snapshot: ConfigSnapshotReader) {
-            let tree = SettingLookup(snapshot: snapshot).group(Settings.self, at: path(to: name))
+        private func reload(_ old: ConfiguredPipeline, _ name: String, _ lookup: SettingLookup) {
+            let tree = lookup.group(Settings.self, at: path(to: name))
             guard tree != old.seen else { return }
             do {
                 let (pipeline, dropped) = old.pipeline.adapted(to: try make(name, tree))
@@ -343,9 +341,9 @@
             }
         }
 
-        private func reload(_ old: ConfiguredRegistry, _ name: String, _ snapshot: ConfigSnapshotReader) {
+        private func reload(_ old: ConfiguredRegistry, _ name: String, _ lookup: SettingLookup) {
             let path = path(toRegistry: name)
-            let tree = RegistryTree(SettingLookup(snapshot: snapshot), of: Settings.self, at: path)
+            let tree = RegistryTree(lookup, of: Settings.self, at: path)
             guard tree != old.seen else { return }
             // Whether it is good or not, it need not be read again.
             state.withLock { $0.registries[name]?.seen = tree }
@@ -390,13 +388,8 @@
         private func path(to name: String) -> [String] { path + ["pipelines", name] }
         private func path(toRegistry name: String) -> [String] { path + ["registries", name] }
 
-        private func read(_ name: String) -> SettingTree? {
-            SettingLookup(snapshot: reader.snapshot()).group(Settings.self, at: path(to: name))
-        }
-
-        private func readRegistry(_ name: String) -> RegistryTree {
-            RegistryTree(SettingLookup(snapshot: reader.snapshot()), of: Settings.self, at: path(toRegistry: name))
-        }
+        /// The configuration as it is now.
+        private var lookup: SettingLookup { SettingLookup(snapshot: reader.snapshot()) }
 
         private func make(_ name: String, _ tree: SettingTree?) throws(InvalidSettings) -> Pipeline {
             let configuration = try Settings(tree, at: path(to: name))

@@ -6,8 +6,8 @@
     /// changes of circuits, as they are told, and every few seconds how many calls have ended.
     final class DashboardHub: Sendable {
         private struct State {
-            var audience: Audience
             var readers: [Int: AsyncStream<DashboardState>.Continuation] = [:]
+            var lastID = 0
             var sampler: Task<Void, Never>?
             /// What the sampler waits with.
             var waiter: PolicyWaiter?
@@ -46,10 +46,7 @@
             self.configuration = configuration.checked
             self.timeBase = timeBase
             start = timeBase.now
-            state = Locked(
-                State(
-                    audience: Audience(limit: self.configuration.maxClients),
-                    rates: CallRates(history: 0.adding(self.configuration.history))))
+            state = Locked(State(rates: CallRates(history: 0.adding(self.configuration.history))))
             var tasks = monitor.watch { [weak self] component, change in self?.note(change, of: component) }
             if counter != nil {
                 countCalls()
@@ -68,7 +65,7 @@
         /// Milliseconds since the dashboard was mounted.
         var now: Int { 0.adding(start.duration(to: timeBase.now)) }
 
-        var clientCount: Int { state.withLock { $0.audience.count } }
+        var clientCount: Int { state.withLock { $0.readers.count } }
 
         /// Whether states are read.
         var isSampling: Bool { state.withLock { $0.sampler != nil } }
@@ -98,10 +95,11 @@
             let (states, continuation) = AsyncStream.makeStream(
                 of: DashboardState.self, bufferingPolicy: .bufferingNewest(1))
             let id: Int? = state.withLock { state in
-                guard case .joined(let id, let isFirst) = state.audience.join() else { return nil }
-                state.readers[id] = continuation
-                if isFirst { state.sampler = Task { await self.sample() } }
-                return id
+                guard state.readers.count < configuration.maxClients else { return nil }
+                state.lastID += 1
+                state.readers[state.lastID] = continuation
+                if state.readers.count == 1 { state.sampler = Task { await self.sample() } }
+                return state.lastID
             }
             guard let id else { return nil }
             poke()
@@ -111,9 +109,7 @@
         private func leave(_ id: Int) {
             let (reader, sampler, remaining) = state.withLock { state in
                 let reader = state.readers.removeValue(forKey: id)
-                let isLast = state.audience.leave(id)
-                defer { if isLast { state.sampler = nil } }
-                return (reader, isLast ? state.sampler : nil, state.audience.count)
+                return (reader, state.readers.isEmpty ? state.sampler.take() : nil, state.readers.count)
             }
             guard let reader else { return }
             reader.finish()

@@ -91,12 +91,17 @@ struct FieldCursor {
     }
 
     private mutating func nextDigit() -> Int64? {
-        guard let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+        guard let byte = rest.first, byte.isDigit else { return nil }
         rest.removeFirst()
         return Int64(byte - UInt8(ascii: "0"))
     }
 }
 
+/// ASCII's characters.
 extension UInt8 {
+    var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+    var isLowerCase: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
+    var isUpperCase: Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
+    var isLetter: Bool { isLowerCase || isUpperCase }
     fileprivate var isOptionalWhitespace: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
 }

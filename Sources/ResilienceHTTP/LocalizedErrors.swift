@@ -10,39 +10,21 @@
 
     // An app shows an error's `localizedDescription`, which is its `errorDescription`.
 
-    extension CircuitOpen: LocalizedError {
+    extension LocalizedError where Self: PolicyError {
+        /// The description, also of an error of your own.
         public var errorDescription: String? { description }
     }
+
+    extension CircuitOpen: LocalizedError {}
+    extension ThrottleExceeded: LocalizedError {}
+    extension BulkheadFull: LocalizedError {}
+    extension WouldWait: LocalizedError {}
+    extension DeadlinePassed: LocalizedError {}
+    extension TimedOut: LocalizedError {}
+    extension RetriesExhausted: LocalizedError {}
+    extension CancelledWhileWaiting: LocalizedError {}
 
     extension InjectedFault: LocalizedError {
-        public var errorDescription: String? { description }
-    }
-
-    extension ThrottleExceeded: LocalizedError {
-        public var errorDescription: String? { description }
-    }
-
-    extension BulkheadFull: LocalizedError {
-        public var errorDescription: String? { description }
-    }
-
-    extension WouldWait: LocalizedError {
-        public var errorDescription: String? { description }
-    }
-
-    extension DeadlinePassed: LocalizedError {
-        public var errorDescription: String? { description }
-    }
-
-    extension TimedOut: LocalizedError {
-        public var errorDescription: String? { description }
-    }
-
-    extension RetriesExhausted: LocalizedError {
-        public var errorDescription: String? { description }
-    }
-
-    extension CancelledWhileWaiting: LocalizedError {
         public var errorDescription: String? { description }
     }
 

@@ -192,8 +192,5 @@ struct StructuredDictionary {
 }
 
 extension UInt8 {
-    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-    fileprivate var isLowerCase: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
-    fileprivate var isLetter: Bool { isLowerCase || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
     fileprivate var isTokenStart: Bool { isLetter || self == UInt8(ascii: "*") }
 }

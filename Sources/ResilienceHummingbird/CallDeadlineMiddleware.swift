@@ -88,11 +88,7 @@
         /// The time of a request was over before its handler began. It had asked for this time, or been given it.
         case passedBeforeHandler(asked: Duration)
 
-        public var kind: String {
-            switch self {
-            case .passedBeforeHandler: "passedBeforeHandler"
-            }
-        }
+        public var kind: String { "passedBeforeHandler" }
 
         public var fields: EventFields {
             switch self {

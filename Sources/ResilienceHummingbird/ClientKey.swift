@@ -98,15 +98,4 @@
             return UInt(bitPattern: hasher.finalize())
         }
     }
-
-    extension HTTPFields {
-        /// The fields that tell what a client has left.
-        init(_ quota: ServerQuota) {
-            self.init()
-            for (name, value) in RateLimitFields.fields(for: [quota]) {
-                // Never nil: the names are ours.
-                if let name = HTTPField.Name(name) { self[name] = value }
-            }
-        }
-    }
 #endif

@@ -97,7 +97,7 @@
                 throw FailedRequest(failure, answer: change(failure, answer))
             }
             guard tellsQuota, let quota = throttle.quota else { return try await next(request, context) }
-            let fields = HTTPFields(quota)
+            let fields = HTTPFields(ours: RateLimitFields.fields(for: [quota]))
             do {
                 var response = try await next(request, context)
                 response.headers.append(contentsOf: fields)

@@ -12,15 +12,16 @@
                 times, nobody pausing for anybody else. Then through the toolkit. Each run has a real HTTP server on \
                 loopback of its own. Ends with a table of both.
 
-                Exit status: 0 everything delivered by the toolkit; 1 something was not, and is kept in the database; \
-                64 wrong options; 65 a bad line in the input; 130 interrupted.
+                Exit status: 0 everything delivered by the toolkit; 1 something was not; 64 wrong options.
                 """)
 
-        @Option(parsing: .unconditional, help: "How many mutations to make up, 0 to 1000000. (default: 1000)")
-        var mutations: Int?
+        private static let largest = 1_000_000
 
-        @Option(parsing: .unconditional, help: "Requests a second that the server admits, 1 to 1000000. (default: 25)")
-        var rate: Int?
+        @Option(parsing: .unconditional, help: "How many mutations there are, 0 to 1000000.")
+        var mutations = 1000
+
+        @Option(parsing: .unconditional, help: "Requests a second that the server admits, 1 to 1000000.")
+        var rate = 25
 
         @Option(
             parsing: .unconditional,
@@ -28,32 +29,8 @@
         var burst: Int?
 
         @Option(
-            help: ArgumentHelp(
-                "Mutations to drain instead of made-up ones: JSON Lines, each with id, entity, kind and payload.",
-                valueName: "file"))
-        var input: String?
-
-        @Option(
-            help: ArgumentHelp(
-                "Drain against this server instead of our own, through the toolkit unless \"--only naive\" asks for a storm. A mutation is one POST of its payload, with an Idempotency-Key; any 2xx acknowledges it.",
-                valueName: "address"))
-        var url: String?
-
-        @Option(
-            help: ArgumentHelp(
-                "Keep the queue in this file. If it has mutations, pending or dead, they are drained and no others added.",
-                valueName: "file"))
-        var database: String?
-
-        @Option(parsing: .unconditional, help: "What the made-up mutations are made from.")
-        var seed: UInt64 = 1
-
-        @Option(
             parsing: .unconditional, help: "What the waits of the naive run are multiplied by, above 0 and up to 100.")
-        var timeScale: Double = 1
-
-        @Option(help: "Run only one of the two. The naive one works on a copy and leaves the database as it is.")
-        var only: Plan.Run?
+        var timeScale = 1.0
 
         @Option(
             help: ArgumentHelp(
@@ -64,37 +41,32 @@
         @Flag(help: "Print the result as one JSON object; everything else goes to standard error.")
         var json = false
 
-        func validate() throws { _ = try plan }
+        func validate() throws {
+            try check(mutations, "--mutations", 0...Self.largest)
+            try check(rate, "--rate", 1...Self.largest)
+            if let burst { try check(burst, "--burst", 1...Self.largest) }
+            guard timeScale > 0, timeScale <= 100 else {
+                throw ValidationError("--time-scale is \(timeScale), and must be above 0 and at most 100.")
+            }
+            if picture == "" { throw ValidationError("--picture is empty, and must be a file.") }
+        }
+
+        private func check(_ value: Int, _ name: String, _ range: ClosedRange<Int>) throws {
+            guard !range.contains(value) else { return }
+            throw ValidationError("\(name) is \(value), and must be \(range.lowerBound) to \(range.upperBound).")
+        }
 
         func run() async throws {
-            let plan = try plan
-            let console = Console(standardError: json)
-            do {
-                let report = try await cancelledByInterrupts {
-                    try await Storm(plan: plan, console: console).run()
-                }
-                if json {
-                    Console.result(try report.result.json)
-                } else {
-                    let table = Table(report: report.result)
-                    Console.result("\n\(table)\n\n\(table.conclusion)")
-                }
-                if let picture {
-                    do {
-                        try Picture.write(report.result, to: picture)
-                    } catch {
-                        throw Storm.Failure("cannot write \(picture): \(error.localizedDescription)")
-                    }
-                }
-                if let remark = report.remark { throw Storm.Failure(remark) }
-            } catch let failure as Storm.Failure {
-                Console.complain("retry-storm: \(failure.message)")
-                throw ExitCode(failure.exitCode)
-            }
+            let storm = Storm(
+                mutations: mutations, rate: rate, burst: burst ?? rate, timeScale: timeScale,
+                console: Console(standardError: json))
+            let report = try await storm.run()
+            let table = Table(report: report)
+            print(json ? try report.json : "\n\(table)\n\n\(table.conclusion)")
+            if let picture { try Picture.write(report, to: picture) }
+            if report.toolkit.lost > 0 { throw ExitCode.failure }
         }
     }
-
-    extension Plan.Run: ExpressibleByArgument {}
 #else
     import Foundation
 

@@ -67,22 +67,6 @@
         }
     }
 
-    @Suite struct AudienceTests {
-        @Test("sampling begins with the first and ends with the last")
-        func firstAndLast() {
-            var audience = Audience(limit: 2)
-            #expect(audience.join() == .joined(id: 1, isFirst: true))
-            #expect(audience.join() == .joined(id: 2, isFirst: false))
-            #expect(audience.join() == .full)
-            #expect(!audience.leave(1) && audience.count == 1)
-            #expect(!audience.leave(1) && !audience.leave(9))
-            #expect(audience.leave(2) && audience.count == 0)
-            let isLastAgain = audience.leave(2)
-            #expect(!isLastAgain)
-            #expect(audience.join() == .joined(id: 3, isFirst: true))
-        }
-    }
-
     @Suite struct DashboardGateTests {
         private let gate: DashboardGate = {
             var generator = SplitMix64(seed: 7)

@@ -35,12 +35,5 @@
                 }
             }
         }
-
-        func end<Bytes>(_: Bytes.Type) -> Exchange<Bytes>.End {
-            switch self {
-            case .status(let status, let metadata): .status(status, metadata)
-            case .lost(let error), .notOpened(let error): .failed(error)
-            }
-        }
     }
 #endif

@@ -58,12 +58,12 @@
         // MARK: The attempts
 
         func run() async {
-            let end: Exchange<Bytes>.End
+            let end: AttemptEnd
             do {
-                end = try await lastEnd.end(Bytes.self)
+                end = try await lastEnd
             } catch {
                 let failure = RPCError(policyFailure: error) ?? (error as? RPCError)
-                end = .failed(failure ?? RPCError(code: .unknown, message: "The RPC failed.", cause: error))
+                end = .lost(failure ?? RPCError(code: .unknown, message: "The RPC failed.", cause: error))
             }
             exchange.change { $0.finish(end) }
         }

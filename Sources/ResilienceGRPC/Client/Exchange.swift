@@ -4,12 +4,6 @@
 
     /// One RPC between its caller and its attempts: what the caller wrote, and what it can read.
     struct Exchange<Bytes: GRPCContiguousBytes & Sendable>: Sendable {
-        /// How the response ends.
-        enum End: Sendable {
-            case status(Status, Metadata)
-            case failed(RPCError)
-        }
-
         /// What the caller reads next.
         enum Reading: Sendable {
             case part(RPCResponsePart<Bytes>)
@@ -28,7 +22,8 @@
         private var open: Set<Int> = []
         /// The part that waits for the caller: one at a time, so that a slow reader slows the server down.
         private var waiting: RPCResponsePart<Bytes>?
-        private var end: End?
+        /// How the response ends.
+        private var end: AttemptEnd?
         private var isEndRead = false
         /// Whether the caller wants nothing more.
         private var isAbandoned = false
@@ -45,7 +40,7 @@
             guard context == nil else { return nil }
             return switch end {
             case nil: nil
-            case .failed(let error): error
+            case .lost(let error), .notOpened(let error): error
             case .status(let status, let metadata):
                 RPCError(status: status, metadata: metadata)
                     ?? RPCError(code: .internalError, message: "There was no stream.")
@@ -63,7 +58,7 @@
             isEndRead = true
             return switch end {
             case .status(let status, let metadata): .part(.status(status, metadata))
-            case .failed(let error): .failed(error)
+            case .lost(let error), .notOpened(let error): .failed(error)
             }
         }
 
@@ -129,6 +124,6 @@
             return true
         }
 
-        mutating func finish(_ end: End) { self.end = self.end ?? end }
+        mutating func finish(_ end: AttemptEnd) { self.end = self.end ?? end }
     }
 #endif

@@ -153,12 +153,5 @@ extension String {
 
 extension UInt8 {
     /// Whether the byte may be part of a token (RFC 9110 §5.6.2).
-    fileprivate var isTokenPart: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(self)
-        }
-    }
+    fileprivate var isTokenPart: Bool { isLetter || isDigit || "!#$%&'*+-.^_`|~".utf8.contains(self) }
 }

@@ -1,8 +1,9 @@
 import Resilience
 
 /// The value of gRPC's `grpc-timeout` (gRPC over HTTP/2, "Timeout"): at most 8 digits, and the letter of a unit.
-enum GRPCTimeout {
-    private static let units: [(letter: String, nanoseconds: Int64)] = [
+package enum GRPCTimeout {
+    /// The finest first.
+    package static let units: [(letter: String, nanoseconds: Int64)] = [
         ("n", 1), ("u", 1_000), ("m", 1_000_000), ("S", 1_000_000_000), ("M", 60_000_000_000), ("H", 3_600_000_000_000),
     ]
     private static let most: Int64 = 99_999_999
@@ -21,7 +22,7 @@ enum GRPCTimeout {
     static func nanoseconds(_ value: FieldCursor) -> Int64? {
         var cursor = value
         var digits = 0
-        while let byte = cursor.next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+        while let byte = cursor.next, byte.isDigit {
             digits += 1
             guard digits <= 8, cursor.take() != nil else { return nil }
         }

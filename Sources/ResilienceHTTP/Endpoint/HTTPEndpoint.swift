@@ -66,7 +66,7 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
 
     /// The port that digits name; nil for any other text.
     private static func port(_ digits: Substring.UTF8View) -> Int? {
-        guard digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+        guard digits.allSatisfy(\.isDigit) else { return nil }
         return UInt16(String(decoding: digits, as: UTF8.self)).map { Int($0) }
     }
 
@@ -101,32 +101,14 @@ extension HTTPEndpoint {
 
 extension UInt8 {
     fileprivate init?(hexadecimal digits: Substring.UTF8View) {
-        let values = digits.compactMap(\.hexadecimalDigit)
+        let values = digits.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
         guard values.count == 2 else { return nil }
-        self = values[0] << 4 | values[1]
+        self = UInt8(values[0] << 4 | values[1])
     }
 
-    private var hexadecimalDigit: UInt8? {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
+    fileprivate var isUnreserved: Bool { isLetter || isDigit || "-._~".utf8.contains(self) }
 
-    fileprivate var isUnreserved: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-._~".utf8.contains(self)
-        }
-    }
-
-    fileprivate var lowerCase: UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
-    }
+    fileprivate var lowerCase: UInt8 { isUpperCase ? self | 0x20 : self }
 
     fileprivate var percentEncoded: [UInt8] {
         let digits = Array("0123456789ABCDEF".utf8)

@@ -59,11 +59,6 @@ public struct OriginFields: Sendable, Hashable {
         return values
     }
 
-    /// The fields of an attempt of a call, with what travels with the task.
-    package func values(of attempt: CallAttempt, _ options: RunOptions) -> [(name: String, value: String)] {
-        values(priority: options.effectivePriority, attempt: CallOrigin.told(attempt.number))
-    }
-
     /// Returns what a request says of itself. What can't be read counts as missing.
     /// - Parameters:
     ///   - highest: The highest priority that a request gets, also one that asks for none. nil, the default, for any.
@@ -88,5 +83,24 @@ public struct OriginFields: Sendable, Hashable {
 
     private static func urgency(_ priority: CallPriority) -> Int {
         min(7, max(0, 3 - Int((Double(priority.rawValue) / 32).rounded())))
+    }
+}
+
+extension CallAttempt {
+    /// The fields that tell a server of this attempt, in place of what the request says; nil if there is no time left.
+    ///
+    /// A shorter time that the request names itself stays, and so does its own priority or number.
+    /// - Parameter header: Returns the value of a field of the request.
+    package func fields(
+        _ deadlineField: DeadlineField?, _ originFields: OriginFields?, _ options: RunOptions,
+        on timeBase: any TimeBase, header: (String) -> String?
+    ) -> [(name: String, value: String)]? {
+        let origin = originFields?.values(
+            priority: options.effectivePriority, attempt: CallOrigin.told(number))
+        let fields = origin?.filter { header($0.name) == nil } ?? []
+        guard let deadlineField, deadline != .distantFuture,
+            let value = deadlineField.value(for: remaining(on: timeBase), over: header(deadlineField.name))
+        else { return fields }
+        return value == "0" ? nil : fields + [(deadlineField.name, value)]
     }
 }

@@ -4,19 +4,20 @@
 
     extension FailureResponse {
         /// The fields of the response, for servers that use swift-http-types.
-        public var httpFields: HTTPFields {
-            var all = HTTPFields()
-            for (name, value) in fields {
-                // Never nil: the names are ours.
-                if let name = HTTPField.Name(name) { all[name] = value }
-            }
-            return all
-        }
+        public var httpFields: HTTPFields { HTTPFields(ours: fields) }
 
         /// The status, for servers that use swift-http-types. A status below 100 or above 599 counts as 500.
         public var httpStatus: HTTPResponse.Status {
             (100...599).contains(status)
                 ? HTTPResponse.Status(code: status, reasonPhrase: phrase ?? "") : .internalServerError
+        }
+    }
+
+    extension HTTPFields {
+        /// Fields of ours, whose names are valid.
+        package init(ours fields: [(name: String, value: String)]) {
+            self.init()
+            for (name, value) in fields { if let name = HTTPField.Name(name) { self[name] = value } }
         }
     }
 

@@ -47,7 +47,7 @@
         let dialect: RateLimitDialect
         let notesQuotas: Bool
         private let deadlineField: DeadlineField?
-        let originFields: OriginFields?
+        private let originFields: OriginFields?
         let remark: Remark?
         let reauthorize: Reauthorize?
         /// The pipeline for requests that may be sent twice. Errors say by themselves what they mean for the others.
@@ -151,19 +151,20 @@
                 options: call.options, judging: { call.judge($0.1, $0.0) }, answer)
         }
 
-        /// The request with the attempt's deadline in it.
-        func limited(_ request: URLRequest, by attempt: CallAttempt) throws -> URLRequest {
-            guard attempt.deadline != .distantFuture else { return request }
-            let remaining = attempt.remaining(on: pipeline.timeBase)
+        /// The request as an attempt sends it: it ends by the attempt's deadline, and tells the server of the attempt.
+        func limited(
+            _ request: URLRequest, by attempt: CallAttempt, _ options: RunOptions = RunOptions()
+        ) throws -> URLRequest {
             var request = request
-            request.limitSilence(to: remaining, session.configuration.timeoutIntervalForRequest)
-            // Whoever made the request may have named a shorter time.
-            guard let deadlineField,
-                let value = deadlineField.value(
-                    for: remaining, over: request.value(forHTTPHeaderField: deadlineField.name))
-            else { return request }
-            if value == "0" { throw URLError(.timedOut) }
-            request.setValue(value, forHTTPHeaderField: deadlineField.name)
+            let fields = attempt.fields(deadlineField, originFields, options, on: pipeline.timeBase) {
+                request.value(forHTTPHeaderField: $0)
+            }
+            guard let fields else { throw URLError(.timedOut) }
+            for (name, value) in fields { request.setValue(value, forHTTPHeaderField: name) }
+            if attempt.deadline != .distantFuture {
+                request.limitSilence(
+                    to: attempt.remaining(on: pipeline.timeBase), session.configuration.timeoutIntervalForRequest)
+            }
             return request
         }
     }

@@ -83,20 +83,9 @@
             _ send: nonisolated(nonsending) (URLRequest, CallAttempt) async throws -> (Body, URLResponse),
             to request: URLRequest, _ attempt: CallAttempt
         ) async throws -> (Body, HTTPURLResponse) {
-            let (body, response) = try await send(session.limited(told(request, attempt), by: attempt), attempt)
+            let (body, response) = try await send(session.limited(request, by: attempt, options), attempt)
             guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
             return (body, response)
-        }
-
-        /// The request with the call's priority and the number of the attempt in it. What it names itself stays.
-        private func told(_ request: URLRequest, _ attempt: CallAttempt) -> URLRequest {
-            guard let originFields = session.originFields else { return request }
-            var request = request
-            for (name, value) in originFields.values(of: attempt, options)
-            where request.value(forHTTPHeaderField: name) == nil {
-                request.setValue(value, forHTTPHeaderField: name)
-            }
-            return request
         }
     }
 

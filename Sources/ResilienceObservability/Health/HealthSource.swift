@@ -28,36 +28,33 @@ public struct HealthSource: Sendable {
     let isRegistry: Bool
     /// What is read from outside, and whether it is required; nil for other sources.
     let stored: (probe: StatusProbe, isRequired: Bool)?
-    /// Hands over the components of anything else, whose ids are those within the source.
-    let visit: @Sendable (_ visitor: (HealthComponent) -> Void) -> Void
     let watch: @Sendable (_ told: @escaping @Sendable (Change) -> Void) -> [Task<Void, Never>]
-    /// Returns the policies at a place of the components of this name.
-    let policies: @Sendable (_ name: String, _ place: Int) -> [any StatusReporting]
+    /// Hands over what anything else consists of, each with its key in a registry.
+    private let subjects: @Sendable (_ visitor: (_ key: String?, Subject, _ isRequired: Bool) -> Void) -> Void
 
     /// Creates a source of a pipeline's policies.
     /// - Parameters:
     ///   - pipeline: The pipeline.
     ///   - isRequired: Whether the service can't do its work without it. false by default.
-    public init(_ pipeline: Pipeline, isRequired: Bool = false) {
-        self.init(
-            visit: { $0(pipeline.component(isRequired: isRequired)) },
-            watch: { told in
-                pipeline.reporting.enumerated().flatMap { place, policy in
-                    (policy as? CircuitBreaker).map { [Self.follow($0, place, told)] } ?? []
-                }
-            },
-            policies: { _, place in pipeline.policy(at: place).map { [$0] } ?? [] })
-    }
+    public init(_ pipeline: Pipeline, isRequired: Bool = false) { self.init(isRequired) { Subject(pipeline) } }
 
     /// Creates a source of one policy, a cache or a single flight.
     /// - Parameters:
     ///   - policy: The policy.
     ///   - isRequired: Whether the service can't do its work without it. false by default.
-    public init(_ policy: some StatusReporting, isRequired: Bool = false) {
-        self.init(
-            visit: { $0(policy.component(isRequired: isRequired)) },
-            watch: { told in (policy as? CircuitBreaker).map { [Self.follow($0, 0, told)] } ?? [] },
-            policies: { _, place in place == 0 ? [policy] : [] })
+    public init(_ policy: some StatusReporting, isRequired: Bool = false) { self.init(isRequired) { Subject(policy) } }
+
+    private init(_ isRequired: Bool, _ subject: @escaping @Sendable () -> Subject) {
+        (group, isRegistry, stored) = (nil, false, nil)
+        subjects = { visitor in visitor(nil, subject(), isRequired) }
+        watch = { told in
+            subject().breakers.map { place, breaker in
+                let transitions = breaker.transitions()
+                return Task {
+                    for await transition in transitions { told(Change(transition, place, at: breaker.presentTime)) }
+                }
+            }
+        }
     }
 
     /// Creates a source of a queue.
@@ -67,21 +64,9 @@ public struct HealthSource: Sendable {
     ///   - queue: The queue.
     ///   - isRequired: Whether the service can't do its work without it. false by default.
     public init(_ queue: some StoredStatusReporting, isRequired: Bool = false) {
-        self.init(stored: (StatusProbe(queue), isRequired))
-    }
-
-    private init(
-        stored: (probe: StatusProbe, isRequired: Bool)? = nil,
-        visit: @escaping @Sendable (_ visitor: (HealthComponent) -> Void) -> Void = { _ in },
-        watch: @escaping @Sendable (_ told: @escaping @Sendable (Change) -> Void) -> [Task<Void, Never>] = { _ in [] },
-        policies: @escaping @Sendable (_ name: String, _ place: Int) -> [any StatusReporting] = { _, _ in [] }
-    ) {
-        group = nil
-        isRegistry = false
-        self.stored = stored
-        self.visit = visit
-        self.watch = watch
-        self.policies = policies
+        (group, isRegistry, stored) = (nil, false, (StatusProbe(queue), isRequired))
+        subjects = { _ in }
+        watch = { _ in [] }
     }
 
     /// Creates a source of a registry of pipelines. Each key is a component.
@@ -93,16 +78,7 @@ public struct HealthSource: Sendable {
         _ registry: PolicyRegistry<Key, Pipeline>, name: String? = nil,
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
     ) {
-        self.init(
-            registry: registry, name, isRequired, component: { $0.component(isRequired: $1) }, now: \.timeBase.now,
-            policy: { $0.policy(at: $1) },
-            place: { pipeline, transition in
-                // A registry's changes don't say which breaker of a pipeline has changed. Its own status does.
-                let places = pipeline.reporting.enumerated()
-                    .compactMap { place, policy in (policy as? CircuitBreaker).map { (place, $0) } }
-                return
-                    (places.first { places.count == 1 || $0.1.status.since == transition.time } ?? places.first)?.0
-            })
+        self.init(registry, name, isRequired) { Subject($0) }
     }
 
     /// Creates a source of a registry of policies. Each key is a component.
@@ -114,26 +90,16 @@ public struct HealthSource: Sendable {
         _ registry: PolicyRegistry<Key, Value>, name: String? = nil,
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
     ) {
-        self.init(
-            registry: registry, name, isRequired, component: { $0.component(isRequired: $1) }, now: \.presentTime,
-            policy: { value, place in place == 0 ? value : nil },
-            place: { value, _ in value is CircuitBreaker ? 0 : nil })
+        self.init(registry, name, isRequired) { Subject($0) }
     }
 
     private init<Key, Value>(
-        registry: PolicyRegistry<Key, Value>, _ name: String?, _ isRequired: @escaping @Sendable (Key) -> Bool,
-        component: @escaping @Sendable (Value, _ isRequired: Bool) -> HealthComponent,
-        now: @escaping @Sendable (Value) -> MonotonicInstant,
-        policy: @escaping @Sendable (Value, Int) -> (any StatusReporting)?,
-        place: @escaping @Sendable (Value, CircuitTransition) -> Int?
+        _ registry: PolicyRegistry<Key, Value>, _ name: String?, _ isRequired: @escaping @Sendable (Key) -> Bool,
+        _ subject: @escaping @Sendable (Value) -> Subject
     ) {
-        group = name.map(bounded)
-        isRegistry = true
-        stored = nil
-        visit = { [group] visitor in
-            for (key, value) in registry.values {
-                visitor(component(value, isRequired(key)).named("\(key)", in: group))
-            }
+        (group, isRegistry, stored) = (name.map(bounded), true, nil)
+        subjects = { visitor in
+            for (key, value) in registry.values { visitor("\(key)", subject(value), isRequired(key)) }
         }
         watch = { told in
             let changes = registry.transitions()
@@ -141,51 +107,73 @@ public struct HealthSource: Sendable {
                 // A change counts as a use of its key. It is rare, and an open circuit is never evicted anyway.
                 Task {
                     for await change in changes {
-                        guard let value = registry.existing(change.key), let place = place(value, change.transition)
-                        else { continue }
-                        let age = max(.zero, change.transition.time.duration(to: now(value)))
-                        told(
-                            Change(name: "\(change.key)", policy: place, transition: change.transition, age: age))
+                        guard let subject = registry.existing(change.key).map(subject) else { continue }
+                        // A registry's changes don't say which breaker of a pipeline has changed. Its own status does.
+                        let (breakers, transition) = (subject.breakers, change.transition)
+                        let changed = breakers.first {
+                            breakers.count == 1 || $0.breaker.status.since == transition.time
+                        }
+                        guard let place = (changed ?? breakers.first)?.place else { continue }
+                        told(Change(transition, place, at: subject.now(), of: "\(change.key)"))
                     }
                 }
             ]
         }
-        policies = { name, place in
-            registry.values.filter { bounded("\($0.key)") == name }.values.compactMap { policy($0, place) }
+    }
+
+    /// Hands over the components, whose ids are those within the source.
+    func visit(_ visitor: (HealthComponent) -> Void) {
+        subjects { key, subject, isRequired in
+            let component = subject.component(isRequired: isRequired)
+            visitor(key.map { component.named($0, in: group) } ?? component)
         }
     }
 
-    private static func follow(
-        _ breaker: CircuitBreaker, _ place: Int, _ told: @escaping @Sendable (Change) -> Void
-    ) -> Task<Void, Never> {
-        let transitions = breaker.transitions()
-        return Task {
-            for await transition in transitions {
-                let age = max(.zero, transition.time.duration(to: breaker.presentTime))
-                told(Change(name: nil, policy: place, transition: transition, age: age))
-            }
+    /// Returns the policies at a place of the components of this name.
+    func policies(_ name: String, _ place: Int) -> [any StatusReporting] {
+        var found: [any StatusReporting] = []
+        subjects { key, subject, _ in
+            guard key.map(bounded) ?? "" == name, subject.policies.indices.contains(place) else { return }
+            found.append(subject.policies[place])
         }
+        return found
     }
 }
 
-extension StatusReporting {
-    fileprivate func component(isRequired: Bool) -> HealthComponent {
-        let told = hasStatus ? [PolicyHealth(PolicyStatus(policy: name, detail: status), at: presentTime)] : []
-        return HealthComponent(id: "", name: name, isRequired: isRequired, policies: told)
+extension HealthSource.Change {
+    fileprivate init(_ transition: CircuitTransition, _ policy: Int, at now: MonotonicInstant, of name: String? = nil) {
+        self.init(
+            name: name, policy: policy, transition: transition, age: max(.zero, transition.time.duration(to: now)))
     }
 }
 
-extension Pipeline {
-    fileprivate func component(isRequired: Bool) -> HealthComponent {
-        let (statuses, now) = (statuses, timeBase.now)
+/// What a component consists of: the policies of a pipeline, or one policy.
+private struct Subject {
+    let name: String
+    var pipeline: String?
+    /// Those that tell their status.
+    let policies: [any StatusReporting]
+    let now: () -> MonotonicInstant
+
+    init(_ pipeline: Pipeline) {
+        (name, self.pipeline, policies) = (pipeline.name, pipeline.name, pipeline.reporting)
+        now = { pipeline.timeBase.now }
+    }
+
+    init(_ policy: some StatusReporting) {
+        (name, policies) = (policy.name, policy.hasStatus ? [policy] : [])
+        now = { policy.presentTime }
+    }
+
+    var breakers: [(place: Int, breaker: CircuitBreaker)] {
+        policies.enumerated().compactMap { place, policy in (policy as? CircuitBreaker).map { (place, $0) } }
+    }
+
+    func component(isRequired: Bool) -> HealthComponent {
+        let statuses = policies.map { PolicyStatus(policy: $0.name, detail: $0.status) }
+        let now = now()
         return HealthComponent(
-            id: "", name: name, pipeline: name, isRequired: isRequired,
+            id: "", name: name, pipeline: pipeline, isRequired: isRequired,
             policies: statuses.map { PolicyHealth($0, at: now) })
-    }
-
-    /// - Parameter place: A place among the policies that tell their status.
-    fileprivate func policy(at place: Int) -> (any StatusReporting)? {
-        let policies = reporting
-        return policies.indices.contains(place) ? policies[place] : nil
     }
 }

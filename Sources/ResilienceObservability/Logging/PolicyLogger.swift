@@ -38,6 +38,8 @@
             let rejecter: String?
         }
 
+        private typealias Summary = LogFlood<Key, PolicyEvent>.Summary
+
         private let logger: Logger
         private let levels: Levels
         private let timeBase: any TimeBase
@@ -103,9 +105,11 @@
 
         /// Writes the summaries of what was left out so far, for example before the process ends. Otherwise each comes
         /// when its window is over.
-        public func flush() {
+        public func flush() { tell { $0.tellAll(at: $1) } }
+
+        private func tell(_ take: (inout LogFlood<Key, PolicyEvent>, MonotonicInstant) -> [Summary]) {
             let now = timeBase.now
-            for summary in flood.withLock({ $0.tellAll(at: now) }) { write(summary) }
+            for summary in flood.withLock({ take(&$0, now) }) { write(summary) }
         }
 
         /// A storm's end is told although no further event comes. The line is written by a task: an alarm must not
@@ -114,13 +118,8 @@
             let executor = timeBase.taskExecutor
             _ = timeBase.schedule(at: instant) { [weak self] in
                 guard let self else { return }
-                Task.detached(executorPreference: executor) { self.writeEnded() }
+                Task.detached(executorPreference: executor) { self.tell { $0.end(at: $1) } }
             }
-        }
-
-        private func writeEnded() {
-            let now = timeBase.now
-            for summary in flood.withLock({ $0.end(at: now) }) { write(summary) }
         }
 
         private func write(_ event: PolicyEvent, _ level: Logger.Level) {
@@ -128,7 +127,7 @@
                 level: level, "\(event.description.onOneLine)", metadata: .resilience(event), source: "Resilience")
         }
 
-        private func write(_ summary: LogFlood<Key, PolicyEvent>.Summary) {
+        private func write(_ summary: Summary) {
             let span = summary.since.duration(to: summary.until)
             let rest = "\(summary.count) more in \(span.text)"
             var metadata: Logger.Metadata

@@ -38,25 +38,16 @@
             func timer(_ metric: Metric) -> Timer {
                 Timer(label: metric.name, dimensions: dimensions(metric), factory: factory)
             }
+            let metric = Metric.callAttempts
             switch key.family {
             case .call:
                 self.counter = counter(.calls)
                 self.timer = timer(.callDuration)
-                let metric = Metric.callAttempts
                 recorder = Recorder(
                     label: metric.name, dimensions: dimensions(metric), aggregate: true, factory: factory)
-            case .attempt:
-                self.counter = counter(.attempts)
-                self.timer = timer(.attemptDuration)
-                recorder = nil
-            case .wait:
-                self.counter = nil
-                self.timer = timer(.waitDuration)
-                recorder = nil
-            case .event:
-                self.counter = counter(.events)
-                self.timer = nil
-                recorder = nil
+            case .attempt: (self.counter, self.timer, recorder) = (counter(.attempts), timer(.attemptDuration), nil)
+            case .wait: (self.counter, self.timer, recorder) = (nil, timer(.waitDuration), nil)
+            case .event: (self.counter, self.timer, recorder) = (counter(.events), nil, nil)
             }
         }
     }

@@ -43,14 +43,15 @@
 
     extension Span {
         /// Notes how what the span covers ended.
-        func note(_ ending: CallEnding, _ more: (inout SpanAttributes) -> Void) {
+        /// - Parameter failure: What the policies say that failed, unless the ending itself says it.
+        func note(_ ending: CallEnding, _ failure: FailureDetail?, _ more: (inout SpanAttributes) -> Void) {
             guard isRecording else { return }
             var attributes = self.attributes
             more(&attributes)
             attributes["resilience.outcome"] = ending.outcome
             if let verdict = ending.verdict { attributes["resilience.verdict"] = verdict }
             if let type = ending.errorType { attributes["error.type"] = type }
-            if ending.isError, let failure = ending.failure ?? ending.error.map({ FailureDetail(of: $0) }) {
+            if ending.isError, let failure = ending.failure ?? failure ?? ending.error.map({ FailureDetail(of: $0) }) {
                 attributes.set(failure.fields)
             }
             self.attributes = attributes

@@ -19,25 +19,11 @@
             if tracer is NoOpTracer { return try await inside(deadline) }
             let name = (call.pipeline ?? "call").onOneLine
             let trace = CallTrace(tracer.startSpan(name, ofKind: .internal), by: tracer)
-            let span = trace.span
-            defer { span.end() }
-            var context = span.context
+            var context = trace.span.context
             context[CallTraceKey.self] = trace
-            func note(_ ending: CallEnding, _ call: borrowing PolicyCall) {
-                var ending = ending
-                ending.failure = ending.failure ?? call.failure
-                span.note(ending) { attributes in
-                    attributes["resilience.pipeline"] = name
-                    attributes["resilience.attempts"] = trace.attempts
-                }
-            }
-            do {
-                let verdict = try await ServiceContext.$current.withValue(context) { try await inside(deadline) }
-                note(CallEnding(verdict, hasBegun: trace.attempts > 0), call)
-                return verdict
-            } catch {
-                note(CallEnding(error, of: &call, verdict(error), hasBegun: trace.attempts > 0), call)
-                throw error
+            return try await trace.span.run(in: context, &call, verdict, hasBegun: { trace.attempts > 0 }, inside) {
+                $0["resilience.pipeline"] = name
+                $0["resilience.attempts"] = trace.attempts
             }
         }
     }
@@ -60,21 +46,29 @@
             trace.attemptBegins()
             let number = call.attempt
             let span: any Span = trace.tracer.startSpan("\((call.pipeline ?? "call").onOneLine) attempt", ofKind: kind)
-            defer { span.end() }
-            func note(_ ending: CallEnding, _ call: borrowing PolicyCall) {
-                var ending = ending
-                ending.failure = ending.failure ?? call.failure
-                span.note(ending) { attributes in
-                    attributes["resilience.attempt"] = number
-                    if number > 1 { attributes["http.request.resend_count"] = number - 1 }
-                }
+            return try await span.run(in: span.context, &call, verdict, hasBegun: { true }, inside) {
+                $0["resilience.attempt"] = number
+                if number > 1 { $0["http.request.resend_count"] = number - 1 }
             }
+        }
+    }
+
+    extension Span {
+        /// Runs what the span covers, and notes how it ended.
+        fileprivate nonisolated(nonsending) func run(
+            in context: ServiceContext, _ call: inout PolicyCall, _ verdict: (any Error) -> Verdict,
+            hasBegun: () -> Bool,
+            _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict,
+            _ attributes: (inout SpanAttributes) -> Void
+        ) async throws -> Verdict {
+            defer { end() }
+            let deadline = call.deadline
             do {
-                let verdict = try await ServiceContext.$current.withValue(span.context) { try await inside(deadline) }
-                note(CallEnding(verdict, hasBegun: true), call)
+                let verdict = try await ServiceContext.$current.withValue(context) { try await inside(deadline) }
+                note(CallEnding(verdict, hasBegun: hasBegun()), call.failure, attributes)
                 return verdict
             } catch {
-                note(CallEnding(error, of: &call, verdict(error), hasBegun: true), call)
+                note(CallEnding(error, of: &call, verdict(error), hasBegun: hasBegun()), call.failure, attributes)
                 throw error
             }
         }

@@ -27,7 +27,6 @@
 
         var svg: String {
             let runs = [("As the app did it", report.naive), ("Through the toolkit", report.toolkit)]
-                .compactMap { name, result in result.map { (name, $0) } }
             let most = runs.flatMap(\.1.perSecond).map(\.total).max() ?? 0
             let seconds = runs.map(\.1.perSecond.count).max() ?? 0
             let panels = runs.enumerated().map { index, run in
@@ -46,8 +45,8 @@
         }
 
         private func title(_ runs: [RunResult]) -> String {
-            "Requests in each second while \(Table.grouped(report.mutations)) mutations are drained: "
-                + runs.map { "\(Table.grouped($0.requests)) requests, \(Table.grouped($0.lost)) mutations lost" }
+            "Requests in each second while \(report.mutations.grouped) mutations are drained: "
+                + runs.map { "\($0.requests.grouped) requests, \($0.lost.grouped) mutations lost" }
                 .joined(separator: "; ")
         }
 
@@ -68,8 +67,8 @@
                 ].compactMap(\.self)
             }
             let figures =
-                "\(Table.grouped(run.requests)) requests, \(Table.grouped(run.delivered)) delivered, "
-                + "\(Table.grouped(run.lost)) lost"
+                "\(run.requests.grouped) requests, \(run.delivered.grouped) delivered, "
+                + "\(run.lost.grouped) lost"
             let ticks = stride(from: 0, through: seconds, by: max(5, seconds / 10)).map {
                 "<text x=\"\(number(Double(Self.left) + Double($0) * step))\" y=\"\(base + 16)\" "
                     + "font-size=\"11\">\($0) s</text>"
@@ -91,6 +90,6 @@
             """
         }
 
-        private func number(_ value: Double) -> String { Table.fixed(value, 1) }
+        private func number(_ value: Double) -> String { value.fixed(1) }
     }
 #endif
