@@ -4,10 +4,7 @@ extension RetryBudget {
     ///
     /// For ``throttling(maxTokens:ratio:)``, whose retries cost nothing, it is how many more failures it takes until
     /// no retry is allowed.
-    public var retriesLeft: Int {
-        let now = timeBase?.now ?? .distantPast
-        return machine.withLock { $0.retriesLeft(at: now) }
-    }
+    public var retriesLeft: Int { ask { $0.retriesLeft(at: $1) } }
 }
 
 extension TokenBudget {

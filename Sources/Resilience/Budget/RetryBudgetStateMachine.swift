@@ -8,7 +8,7 @@ package enum Withdrawal: UInt8, Sendable, Hashable {
 }
 
 /// Decides whether one more retry is allowed: a pure value, called under the lock of a ``RetryBudget``.
-protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
+package protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
     /// An attempt succeeded.
     /// - Parameter last: What was paid for it; ``Withdrawal/none`` for the first attempt of a call.
     mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant)
@@ -40,18 +40,18 @@ protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
 }
 
 extension RetryBudgetStateMachine {
-    func isAtRest(at now: MonotonicInstant) -> Bool { isFull }
+    package func isAtRest(at now: MonotonicInstant) -> Bool { isFull }
 }
 
 /// What retries cost, in tokens.
-protocol TokenPrices {
+package protocol TokenPrices {
     var cost: Int { get }
     /// Of a retry after a 429.
     var throttledCost: Int { get }
 }
 
 extension TokenPrices {
-    func price(_ withdrawal: Withdrawal) -> Int {
+    package func price(_ withdrawal: Withdrawal) -> Int {
         switch withdrawal {
         case .none: 0
         case .throttled: throttledCost
