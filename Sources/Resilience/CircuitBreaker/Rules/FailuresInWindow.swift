@@ -1,5 +1,5 @@
 /// Opens when too many of the latest calls failed: a share of them, or a number.
-public struct FailuresInWindow: TripRule, Hashable {
+public struct FailuresInWindow: PackagedRule, Hashable {
     /// How many failures are too many.
     public enum Limit: Sendable, Hashable {
         /// This share of the calls in the window, above 0 and at most 1.
@@ -9,35 +9,20 @@ public struct FailuresInWindow: TripRule, Hashable {
     }
 
     /// How many failures are too many.
-    public let limit: Limit
+    public internal(set) var limit: Limit
     /// The calls that are looked back on.
-    public let window: CallWindow
+    public internal(set) var window = CallWindow.standard
     /// The number of calls in the window below which the circuit never opens.
-    public let minimumCalls: Int
+    public internal(set) var minimumCalls = 1
     /// The verdicts that count as failures.
-    public let failing: VerdictSet
+    public internal(set) var failing: VerdictSet = [.transient, .uncertain]
     /// The verdicts that count as calls without a failure. Calls with any other verdict are not in the window.
-    public let healthy: VerdictSet
-    var outcomes: OutcomeWindow
+    public internal(set) var healthy: VerdictSet = [.success, .permanent]
+    var outcomes = OutcomeWindow()
 
-    /// Creates a rule.
-    /// - Parameters:
-    ///   - limit: How many failures are too many.
-    ///   - window: The calls that are looked back on.
-    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
-    ///     than the window holds.
-    ///   - failing: The verdicts that count as failures.
-    ///   - healthy: The verdicts that count as calls without a failure; they have nothing in common with `failing`.
-    ///     Calls with any other verdict are not in the window.
-    public init(
-        _ limit: Limit, over window: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet
-    ) {
-        let settings = TripRuleSettings.failures(
-            limit, over: window, minimumCalls: minimumCalls, failing: failing, healthy: healthy)
-        let parts = settings.checkedParts
-        (self.limit, self.minimumCalls, self.window) = (parts.windowLimit, parts.leastCalls, parts.window)
-        (self.failing, self.healthy) = (parts.failing, parts.healthy)
-        outcomes = OutcomeWindow(self.window)
+    var bare: FailuresInWindow {
+        FailuresInWindow(
+            limit: limit, window: window, minimumCalls: minimumCalls, failing: failing, healthy: healthy)
     }
 
     public func evidence(of end: CallEnd) -> TripEvidence { end.verdict.evidence(failing: failing, healthy: healthy) }
@@ -50,7 +35,7 @@ public struct FailuresInWindow: TripRule, Hashable {
         limit.isReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls)
     }
 
-    public mutating func reset() { outcomes.reset() }
+    public mutating func reset() { outcomes = OutcomeWindow(window) }
 
     public func counts(at now: MonotonicInstant) -> TripCounts { limit.shown(outcomes.counts(at: now)) }
 
@@ -65,11 +50,30 @@ public struct FailuresInWindow: TripRule, Hashable {
     public func memory(at now: MonotonicInstant) -> [Int] { outcomes.memory(at: now) }
 
     public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool {
-        outcomes.restore(memory, takenAt: now)
+        outcomes.restore(memory, of: window, takenAt: now)
     }
 
     public var description: String {
         "opens on \(limit) of \(window) being \(failing), of at least \(minimumCalls)"
+    }
+}
+
+extension FailuresInWindow {
+    /// Creates a rule.
+    /// - Parameters:
+    ///   - limit: How many failures are too many.
+    ///   - window: The calls that are looked back on.
+    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
+    ///     than the window holds.
+    ///   - failing: The verdicts that count as failures.
+    ///   - healthy: The verdicts that count as calls without a failure; they have nothing in common with `failing`.
+    ///     Calls with any other verdict are not in the window.
+    public init(
+        _ limit: Limit, over window: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet
+    ) {
+        self = FailuresInWindow(
+            limit: limit, window: window, minimumCalls: minimumCalls, failing: failing, healthy: healthy
+        ).checked()
     }
 }
 
@@ -84,8 +88,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
     }
 
     func shown(_ counts: OutcomeWindow.Counts) -> TripCounts {
-        let limit: Int? = if case .count(let count) = self { count } else { nil }
-        return TripCounts(failureCount: counts.failures, failureLimit: limit, callCount: counts.calls)
+        TripCounts(failureCount: counts.failures, failureLimit: count, callCount: counts.calls)
     }
 
     public var description: String {
