@@ -335,24 +335,15 @@ extension Backoff {
             if case .sequence(let delays, let end) = growth {
                 (sequence, self.end) = (delays.map { .nanoseconds($0) }, end)
             }
-            switch backoff.jitter {
-            case .none: jitterKind = .none
-            case .full: jitterKind = .full
-            case .equal: jitterKind = .equal
-            case .decorrelated: jitterKind = .decorrelated
-            case .proportional(let share): (jitterKind, self.share) = (.proportional, share)
-            }
+            jitterKind = Self.jitters.first { $0.value == backoff.jitter }?.key ?? .proportional
+            if case .proportional(let share) = backoff.jitter { self.share = share }
         }
 
-        var jitter: Jitter {
-            switch jitterKind {
-            case .none: .none
-            case .full: .full
-            case .equal: .equal
-            case .decorrelated: .decorrelated
-            case .proportional: .proportional(share ?? 0)
-            }
-        }
+        private static let jitters: [JitterKind: Jitter] = [
+            .none: .none, .full: .full, .equal: .equal, .decorrelated: .decorrelated,
+        ]
+
+        var jitter: Jitter { Self.jitters[jitterKind] ?? .proportional(share ?? 0) }
 
         var constant: Backoff { Backoff(base: base, cap: base, growth: .constant, jitter: jitter) }
     }

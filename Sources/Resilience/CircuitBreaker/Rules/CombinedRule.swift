@@ -92,7 +92,7 @@ public struct CombinedRule: PackagedRule {
         MemoryKind.combined.memory(
             rules.flatMap { rule in
                 let memory = rule.memory(at: now)
-                return [[memory.count], memory].flatMap { $0 }
+                return [memory.count] + memory
             })
     }
 

@@ -27,8 +27,11 @@ public struct FailuresInWindow: PackagedRule, Hashable {
 
     public func evidence(of end: CallEnd) -> TripEvidence { end.verdict.evidence(failing: failing, healthy: healthy) }
 
-    public mutating func ended(_ end: CallEnd) {
-        if let failing = evidence(of: end).isFailing { outcomes.add(1, failing: failing, at: end.time) }
+    public mutating func ended(_ end: CallEnd) { add(1, end) }
+
+    private mutating func add(_ count: Int, _ end: CallEnd) {
+        let evidence = evidence(of: end)
+        if evidence != .inconclusive { outcomes.add(count, failing: evidence == .failing, at: end.time) }
     }
 
     public func isMet(at now: MonotonicInstant) -> Bool {
@@ -41,11 +44,7 @@ public struct FailuresInWindow: PackagedRule, Hashable {
 
     public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant { outcomes.stretchEnds(after: now) }
 
-    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) {
-        if let failing = evidence(of: CallEnd(.success, at: now)).isFailing {
-            outcomes.add(count, failing: failing, at: now)
-        }
-    }
+    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) { add(count, CallEnd(.success, at: now)) }
 
     public func memory(at now: MonotonicInstant) -> [Int] { outcomes.memory(at: now) }
 
@@ -96,23 +95,6 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
         case .ratio(let ratio): "\(ratio)"
         case .count(let count): "\(count)"
         }
-    }
-}
-
-extension TripEvidence {
-    /// nil for evidence that says nothing.
-    fileprivate var isFailing: Bool? {
-        switch self {
-        case .healthy: false
-        case .failing: true
-        case .inconclusive: nil
-        }
-    }
-}
-
-extension SettingChecks {
-    func ratio(_ value: Double, _ parameter: String) -> Double {
-        require(value > 0 && value <= 1, value, parameter, "must be above 0 and at most 1", else: 1)
     }
 }
 
