@@ -91,12 +91,19 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         ask { $0.isExhausted(at: $1) }
     }
 
+    /// How many more retries after failures other than a 429 the budget would allow now, if no call succeeded
+    /// meanwhile: for display.
+    ///
+    /// For ``throttling(maxTokens:ratio:)``, whose retries cost nothing, it is how many more failures it takes until
+    /// no retry is allowed.
+    public var retriesLeft: Int { ask { $0.retriesLeft(at: $1) } }
+
     /// Whether a new budget would allow no more.
     package var isAtRest: Bool {
         ask { $0.isAtRest(at: $1) }
     }
 
-    func ask<R: Sendable>(_ body: (any RetryBudgetStateMachine, _ now: MonotonicInstant) -> R) -> R {
+    private func ask<R: Sendable>(_ body: (any RetryBudgetStateMachine, _ now: MonotonicInstant) -> R) -> R {
         let now = timeBase?.now ?? .distantPast
         return machine.withLock { body($0, now) }
     }
