@@ -18,8 +18,7 @@ extension Throttle {
     /// - Parameter patience: How long a call waits to learn whether there are any.
     package func take(_ grant: PermitGrant, patience: Duration) {
         supplied { state, now in
-            let limit = state.limit
-            state.machine.take(grant, asLeased: LeasedPermits(of: limit, patience: patience), at: now)
+            state.machine.take(grant, asLeased: LeasedPermits(largest: state.limit.most, patience: patience), at: now)
         }
     }
 
@@ -36,17 +35,5 @@ extension Throttle {
             return state.woken()
         }
         resume(woken)
-    }
-}
-
-extension LeasedPermits {
-    init(of limit: ThrottleLimit, patience: Duration) {
-        let largest =
-            switch limit.kind {
-            case .unlimited: Int.max
-            case .rate(_, let burst): burst
-            case .window(let calls, _, _): calls
-            }
-        self.init(largest: largest, patience: patience)
     }
 }

@@ -115,7 +115,8 @@ public final class Throttle: Policy, StatusReporting {
         lazyObservers = LazyObservers(observers)
         base = timeBase
         let limit = terms.limit
-        let limiter = supply.map { Limiter(LeasedPermits(of: limit, patience: $0.patience)) } ?? Limiter(limit)
+        let limiter =
+            supply.map { Limiter(LeasedPermits(largest: limit.most, patience: $0.patience)) } ?? Limiter(limit)
         let machine = ThrottleStateMachine(limiter, ramp: terms.ramp)
         self.supply = supply?.supply
         state = Locked(State(limit: limit, made: limit, machine: machine))

@@ -133,15 +133,6 @@ extension ThrottleLimit {
         guard let slowest = rates.max(by: { $0.period / $0.calls < $1.period / $1.calls }) else { return .unlimited }
         return .rate(slowest.calls, per: slowest.period, burst: burst)
     }
-
-    /// The most that can go at once.
-    var most: Int {
-        switch kind {
-        case .unlimited: .max
-        case .rate(_, let burst): burst
-        case .window(let calls, _, _): calls
-        }
-    }
 }
 
 extension LeaseStateMachine.Ask {
