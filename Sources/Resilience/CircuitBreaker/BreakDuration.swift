@@ -58,7 +58,9 @@ public struct ConstantBreak: BreakDuration, Hashable {
 public struct GrowingBreak: BreakDuration, Hashable {
     /// How long the circuit stays open the first time.
     var base = Duration.seconds(30)
-    /// How many times as long it stays open at most, if it doubles with each trip; nil if it grows by the base.
+    /// How many times as long the circuit stays open at most.
+    ///
+    /// It doubles with each trip; nil if it grows by the base instead.
     var maxMultiplier: Int?
     /// How long the circuit stays open at most.
     var cap = Duration.seconds(300)

@@ -1,10 +1,10 @@
 /// Opens on the nth failure in a row.
 public struct ConsecutiveFailures: PackagedRule, Hashable {
-    /// The failure in a row that opens the circuit.
+    /// How many failures in a row open the circuit.
     public internal(set) var limit: Int
     /// The verdicts that count as failures.
     public internal(set) var failing: VerdictSet = [.transient, .uncertain]
-    /// The verdicts that count as successes, and reset the count; none of the failures. Others do not count.
+    /// The verdicts that count as successes; none of the failures. Others do not count.
     public internal(set) var healthy: VerdictSet = [.success, .permanent]
     /// The failures in a row so far.
     private(set) var failureCount = 0

@@ -148,7 +148,9 @@ extension FailuresInWindow.Limit {
         set { if let newValue { self = .count(newValue) } }
     }
 
-    /// Which share of failures, or slow calls, of the window opens the circuit. It changes no count.
+    /// Which share of failures, or slow calls, of the window opens the circuit.
+    ///
+    /// Of the two the count holds.
     var ratio: Double? {
         get { if case .ratio(let ratio) = self { ratio } else { nil } }
         set { if let newValue, count == nil { self = .ratio(newValue) } }
