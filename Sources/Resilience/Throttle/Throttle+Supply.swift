@@ -11,9 +11,6 @@ extension Throttle {
     /// The limit now: it may have been changed.
     package var limitToSupply: ThrottleLimit { state.withLock { $0.limit } }
 
-    /// How long after a hold calls are let in slowly.
-    package var rampToSupply: Duration { .nanoseconds(state.withLock { $0.machine.ramp }) }
-
     /// Somebody hands out permits, or says that there are none now.
     /// - Parameter patience: How long a call waits to learn whether there are any.
     package func take(_ grant: PermitGrant, patience: Duration) {

@@ -53,7 +53,7 @@ final class PermitLeaser: PermitSupply, FleetLink {
         let limits = [throttle.limitToSupply] + others
         do {
             let arguments = ask.arguments(
-                member: member, limits: limits, ramp: throttle.rampToSupply, lease: fleet.leaseTime,
+                member: member, limits: limits, ramp: throttle.settings.ramp, lease: fleet.leaseTime,
                 engineLimit: fleet.engineLimit)
             let answer = try await fleet.run(.throttle, key: key, arguments: arguments) { LeaseAnswer($0, to: ask) }
             let now = fleet.timeBase.now
