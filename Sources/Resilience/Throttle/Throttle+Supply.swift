@@ -14,23 +14,15 @@ extension Throttle {
     /// Somebody hands out permits, or says that there are none now.
     /// - Parameter patience: How long a call waits to learn whether there are any.
     package func take(_ grant: PermitGrant, patience: Duration) {
-        supplied { state, now in
+        let now = base.now
+        _ = change { state in
             state.machine.take(grant, asLeased: LeasedPermits(largest: state.limit.most, patience: patience), at: now)
         }
     }
 
     /// Nobody hands out permits: the throttle counts by itself, against this limit.
     package func standAlone(_ limit: ThrottleLimit) {
-        supplied { state, now in state.machine.standAlone(limit, at: now) }
-    }
-
-    /// Changes the machine, and resumes the calls that are to ask again.
-    func supplied(_ body: (inout State, MonotonicInstant) -> Void) {
         let now = base.now
-        let woken = state.withLock { state in
-            body(&state, now)
-            return state.woken()
-        }
-        resume(woken)
+        _ = change { $0.machine.standAlone(limit, at: now) }
     }
 }
