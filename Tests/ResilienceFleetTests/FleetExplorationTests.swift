@@ -28,7 +28,8 @@ private struct CountedPermits: ExplorableMachine {
         holdBackoff: .constant(.milliseconds(300)), maxHold: .seconds(10), earlyProbe: .zero)
     private static let limit = ThrottleLimit.perSecond(100, burst: 10)
 
-    private var throttle = ThrottleStateMachine(Limiter(LeasedPermits(of: limit, patience: .milliseconds(100))))
+    private var throttle = ThrottleStateMachine(
+        Limiter(LeasedPermits(largest: limit.most, patience: .milliseconds(100))))
     private var lease = LeaseStateMachine(lease: .milliseconds(100))
     private var now: MonotonicInstant
     private var asked: LeaseStateMachine.Ask?
@@ -110,7 +111,7 @@ private struct CountedPermits: ExplorableMachine {
         granted += count
         throttle.take(
             lease.answered(answer, to: ask, at: now),
-            asLeased: LeasedPermits(of: Self.limit, patience: .milliseconds(100)), at: now)
+            asLeased: LeasedPermits(largest: Self.limit.most, patience: .milliseconds(100)), at: now)
         notBefore = lease.next
     }
 

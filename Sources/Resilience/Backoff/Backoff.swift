@@ -53,6 +53,12 @@ public struct Backoff: SettingsGroup {
         isJittered = jitter != .none
     }
 
+    private init(_ delays: [Duration], _ end: SequenceEnd, _ jitter: Jitter) {
+        self.init(
+            base: delays.first ?? .zero, cap: delays.max() ?? .zero,
+            growth: .sequence(delays.map(\.saturatedNanoseconds), end: end), jitter: jitter)
+    }
+
     /// The same delay before each retry.
     /// - Parameters:
     ///   - delay: The delay; 0 or more. It is also the cap.
@@ -94,10 +100,7 @@ public struct Backoff: SettingsGroup {
     public static func sequence(
         _ delays: [Duration], atEnd end: SequenceEnd = .repeatLast, jitter: Jitter = .none
     ) -> Backoff {
-        Backoff(
-            base: delays.first ?? .zero, cap: delays.max() ?? .zero,
-            growth: .sequence(delays.map(\.saturatedNanoseconds), end: end), jitter: jitter
-        ).valid()
+        Backoff(delays, end, jitter).valid()
     }
 
     /// The delays that a closure returns, limited to 0…`cap`. A custom backoff is equal only to copies of itself.
@@ -278,11 +281,8 @@ extension Backoff {
                     SettingField("sequenceSeconds", \.sequence, .atLeast(0), need: .required),
                     SettingField("atEnd", \.end),
                 ]
-            ) { parts in
-                Backoff(
-                    base: parts.sequence.first ?? .zero, cap: parts.sequence.max() ?? .zero,
-                    growth: .sequence(parts.sequence.map(\.saturatedNanoseconds), end: parts.end),
-                    jitter: parts.jitter)
+            ) {
+                Backoff($0.sequence, $0.end, $0.jitter)
             } isOwn: {
                 if case .sequence = $0 { true } else { false }
             },
@@ -335,24 +335,15 @@ extension Backoff {
             if case .sequence(let delays, let end) = growth {
                 (sequence, self.end) = (delays.map { .nanoseconds($0) }, end)
             }
-            switch backoff.jitter {
-            case .none: jitterKind = .none
-            case .full: jitterKind = .full
-            case .equal: jitterKind = .equal
-            case .decorrelated: jitterKind = .decorrelated
-            case .proportional(let share): (jitterKind, self.share) = (.proportional, share)
-            }
+            jitterKind = Self.jitters.first { $0.value == backoff.jitter }?.key ?? .proportional
+            if case .proportional(let share) = backoff.jitter { self.share = share }
         }
 
-        var jitter: Jitter {
-            switch jitterKind {
-            case .none: .none
-            case .full: .full
-            case .equal: .equal
-            case .decorrelated: .decorrelated
-            case .proportional: .proportional(share ?? 0)
-            }
-        }
+        private static let jitters: [JitterKind: Jitter] = [
+            .none: .none, .full: .full, .equal: .equal, .decorrelated: .decorrelated,
+        ]
+
+        var jitter: Jitter { Self.jitters[jitterKind] ?? .proportional(share ?? 0) }
 
         var constant: Backoff { Backoff(base: base, cap: base, growth: .constant, jitter: jitter) }
     }

@@ -16,7 +16,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The time base that the budget measures with; nil for budgets that do not measure time.
     package let timeBase: (any TimeBase)?
 
-    let machine: Locked<any RetryBudgetStateMachine>
+    private let machine: Locked<any RetryBudgetStateMachine>
     /// Whether the success of a first attempt changes nothing, so that it needs no lock.
     private let isFull: Atomic<Bool>
     public let description: String
@@ -24,7 +24,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     private let supply: (any PermitSupply)?
     static let checks = SettingChecks("RetryBudget")
 
-    init(
+    package init(
         _ machine: some RetryBudgetStateMachine, timeBase: (any TimeBase)? = nil, supply: (any PermitSupply)? = nil
     ) {
         self.timeBase = timeBase
@@ -88,14 +88,24 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// Whether the budget now allows no retry after a failure other than a 429.
     public var isExhausted: Bool {
-        let now = timeBase?.now ?? .distantPast
-        return machine.withLock { $0.isExhausted(at: now) }
+        ask { $0.isExhausted(at: $1) }
     }
+
+    /// How many more retries after failures other than a 429 the budget would allow now, if no call succeeded
+    /// meanwhile: for display.
+    ///
+    /// For ``throttling(maxTokens:ratio:)``, whose retries cost nothing, it is how many more failures it takes until
+    /// no retry is allowed.
+    public var retriesLeft: Int { ask { $0.retriesLeft(at: $1) } }
 
     /// Whether a new budget would allow no more.
     package var isAtRest: Bool {
+        ask { $0.isAtRest(at: $1) }
+    }
+
+    private func ask<R: Sendable>(_ body: (any RetryBudgetStateMachine, _ now: MonotonicInstant) -> R) -> R {
         let now = timeBase?.now ?? .distantPast
-        return machine.withLock { $0.isAtRest(at: now) }
+        return machine.withLock { body($0, now) }
     }
 
     /// An attempt succeeded. Counts once, however many policies tell it.
@@ -155,7 +165,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// The clock is read only for budgets that measure time.
     private func now(call: inout PolicyCall) -> MonotonicInstant { timeBase == nil ? .distantPast : call.now }
 
-    func change<R: Sendable>(_ body: (inout any RetryBudgetStateMachine) -> R) -> R {
+    package func change<R: Sendable>(_ body: (inout any RetryBudgetStateMachine) -> R) -> R {
         machine.withLock { machine in
             defer { isFull.store(machine.isFull, ordering: .relaxed) }
             return body(&machine)

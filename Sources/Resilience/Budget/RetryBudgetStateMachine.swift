@@ -8,7 +8,7 @@ package enum Withdrawal: UInt8, Sendable, Hashable {
 }
 
 /// Decides whether one more retry is allowed: a pure value, called under the lock of a ``RetryBudget``.
-protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
+package protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
     /// An attempt succeeded.
     /// - Parameter last: What was paid for it; ``Withdrawal/none`` for the first attempt of a call.
     mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant)
@@ -40,18 +40,18 @@ protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
 }
 
 extension RetryBudgetStateMachine {
-    func isAtRest(at now: MonotonicInstant) -> Bool { isFull }
+    package func isAtRest(at now: MonotonicInstant) -> Bool { isFull }
 }
 
 /// What retries cost, in tokens.
-protocol TokenPrices {
+package protocol TokenPrices {
     var cost: Int { get }
     /// Of a retry after a 429.
     var throttledCost: Int { get }
 }
 
 extension TokenPrices {
-    func price(_ withdrawal: Withdrawal) -> Int {
+    package func price(_ withdrawal: Withdrawal) -> Int {
         switch withdrawal {
         case .none: 0
         case .throttled: throttledCost
@@ -90,6 +90,8 @@ struct TokenBudget: RetryBudgetStateMachine, TokenPrices, Hashable {
 
     func isExhausted(at now: MonotonicInstant) -> Bool { tokens < cost }
 
+    func retriesLeft(at now: MonotonicInstant) -> Int { tokens / cost }
+
     var isFull: Bool { tokens == capacity }
 
     private mutating func deposit(_ amount: Int) { tokens += min(amount, capacity - tokens) }
@@ -99,25 +101,17 @@ struct TokenBudget: RetryBudgetStateMachine, TokenPrices, Hashable {
 
 /// Retries as a share of the calls in a window, plus a reserve. Source: Finagle's `RetryBudget`.
 ///
-/// The window is a ring of ten slices; the oldest is dropped as a whole. Shares are kept in millionths, so that a share
-/// of 0.29 pays for exactly 29 retries in 100 calls.
+/// The window advances by a tenth of itself. Shares are kept in millionths, so that a share of 0.29 pays for exactly 29 retries in 100
+/// calls.
 struct RatioBudget: RetryBudgetStateMachine, Hashable {
-    static let slices = 10
     static let whole: Int64 = 1_000_000
-
-    struct Slice: Hashable {
-        var calls: Int64 = 0
-        var retries: Int64 = 0
-    }
 
     /// Retries per call, in millionths.
     let share: Int64
     let reserve: Int64
-    private let sliceLength: UInt64
-    private var ring = [Slice](repeating: Slice(), count: slices)
-    private(set) var total = Slice()
-    /// The number of the latest slice, counted from the earliest instant there is.
-    private var latest: UInt64 = 0
+    private let window: Int64
+    /// The calls of the window, and as their failures the retries.
+    private var latest: LatestTime
 
     /// - Parameters:
     ///   - share: Retries per call.
@@ -126,7 +120,8 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     init(share: Double, reserve: Int64, window: Int64) {
         self.share = Int64(saturating: share * Double(Self.whole))
         self.reserve = reserve
-        sliceLength = UInt64(window) / UInt64(Self.slices)
+        self.window = window
+        latest = LatestTime(window, buckets: 10)
     }
 
     mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant) { ended(after: last, at: now) }
@@ -137,62 +132,42 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
 
     /// Only first attempts count. If retries counted too, they would pay for further retries.
     private mutating func ended(after last: Withdrawal, at now: MonotonicInstant) {
-        guard last == .none else { return }
-        let slot = slot(at: now)
-        ring[slot].calls += 1
-        total.calls += 1
+        if last == .none { latest.add(OutcomeCounts(calls: 1), at: now) }
     }
 
     mutating func withdraw(_ withdrawal: Withdrawal, at now: MonotonicInstant) -> Bool {
-        let slot = slot(at: now)
-        guard hasRoom else { return false }
-        ring[slot].retries += 1
-        total.retries += 1
-        return true
+        let isGranted = !isExhausted(at: now)
+        latest.add(OutcomeCounts(failures: isGranted ? 1 : 0), at: now)
+        return isGranted
     }
 
     /// Nothing is given back: the retry leaves the count with its window, soon enough.
     mutating func giveBack(_ withdrawal: Withdrawal) {}
 
     func isExhausted(at now: MonotonicInstant) -> Bool {
-        var later = self
-        _ = later.slot(at: now)
-        return !later.hasRoom
-    }
-
-    private var hasRoom: Bool {
-        let paidFor = total.calls.saturatingMultiplied(by: share)
+        let (calls, retries) = counts(at: now)
+        let paidFor = calls.saturatingMultiplied(by: share)
         let allowed = paidFor.saturatingAdding(reserve.saturatingMultiplied(by: Self.whole))
-        return allowed >= (total.retries + 1).saturatingMultiplied(by: Self.whole)
+        return allowed < (retries + 1).saturatingMultiplied(by: Self.whole)
     }
 
-    /// The ring index of the current slice. Slices that have left the window are emptied. A reading earlier than the
-    /// latest counts as the latest.
-    mutating func slot(at now: MonotonicInstant) -> Int {
-        let sinceTheStart = UInt64(bitPattern: now.nanoseconds) ^ 1 << 63
-        let number = sinceTheStart / sliceLength
-        guard number > latest else { return Int(latest % UInt64(Self.slices)) }
-        for age in 0..<min(number - latest, UInt64(Self.slices)) {
-            let slot = Int((number - age) % UInt64(Self.slices))
-            total.calls -= ring[slot].calls
-            total.retries -= ring[slot].retries
-            ring[slot] = Slice()
-        }
-        latest = number
-        return Int(number % UInt64(Self.slices))
+    func retriesLeft(at now: MonotonicInstant) -> Int {
+        let (calls, retries) = counts(at: now)
+        let allowed = calls.saturatingMultiplied(by: share) / Self.whole
+        return Int(clamping: max(0, allowed.saturatingAdding(reserve).saturatingSubtracting(retries)))
+    }
+
+    private func counts(at now: MonotonicInstant) -> (calls: Int64, retries: Int64) {
+        let counts = latest.counts(at: now)
+        return (Int64(counts.calls), Int64(counts.failures))
     }
 
     var isFull: Bool { false }
 
-    func isAtRest(at now: MonotonicInstant) -> Bool {
-        var later = self
-        _ = later.slot(at: now)
-        return later.total.retries == 0
-    }
+    func isAtRest(at now: MonotonicInstant) -> Bool { latest.counts(at: now).failures == 0 }
 
     var description: String {
-        let window = Duration.nanoseconds(sliceLength * UInt64(Self.slices))
-        return "\(Double(share) / Double(Self.whole)) of the calls and \(reserve) besides, in \(window.text)"
+        "\(Double(share) / Double(Self.whole)) of the calls and \(reserve) besides, in \(Duration.nanoseconds(window).text)"
     }
 }
 
@@ -225,6 +200,11 @@ struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
     mutating func giveBack(_ withdrawal: Withdrawal) {}
 
     func isExhausted(at now: MonotonicInstant) -> Bool { tokens <= maxTokens / 2 }
+
+    func retriesLeft(at now: MonotonicInstant) -> Int {
+        // Each failure takes a whole token; retries end at half of the tokens.
+        max(0, (tokens - maxTokens / 2 + Self.whole - 1) / Self.whole)
+    }
 
     var isFull: Bool { tokens == maxTokens }
 

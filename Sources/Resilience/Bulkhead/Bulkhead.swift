@@ -90,26 +90,17 @@ public final class Bulkhead: Policy, StatusReporting {
         _ name: String = "bulkhead", settings: Settings, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
     ) {
-        let settings = settings.valid()
-        self.init(name, settings, limit: settings.limit, supply: nil, timeBase, observers)
+        self.init(name, settings: settings, supply: nil, timeBase: timeBase, observers: observers)
     }
 
-    /// Creates a bulkhead without permits, which somebody else is to bring.
-    package convenience init(
-        _ name: String, supply: any PermitSupply, queue: Int, order: Order, maxWait: Duration?, predictsWait: Bool,
-        shedding: LoadShedding?, timeBase: any TimeBase, observers: PolicyObservers?
+    /// Creates a bulkhead.
+    /// - Parameter supply: Brings the permits, of which there are none at first; nil if the bulkhead has its own.
+    package init(
+        _ name: String, settings: Settings, supply: (any PermitSupply)?, timeBase: any TimeBase,
+        observers: PolicyObservers?
     ) {
-        var settings = Settings(
-            limit: 1, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait, shedding: shedding
-        ).valid()
-        settings.limit = 0
-        self.init(name, settings, limit: 0, supply: supply, timeBase, observers)
-    }
-
-    private init(
-        _ name: String, _ settings: Settings, limit: Int, supply: (any PermitSupply)?, _ timeBase: any TimeBase,
-        _ observers: PolicyObservers?
-    ) {
+        var settings = settings.valid()
+        if supply != nil { settings.limit = 0 }
         self.name = name
         lazyObservers = LazyObservers(observers)
         order = settings.order
@@ -119,9 +110,9 @@ public final class Bulkhead: Policy, StatusReporting {
         self.supply = supply
         base = timeBase
         let machine = BulkheadStateMachine(
-            limit: limit, queueLimit: settings.queue, order: settings.order, shedding: settings.shedding)
+            limit: settings.limit, queueLimit: settings.queue, order: settings.order, shedding: settings.shedding)
         state = Locked(State(machine: machine, made: settings))
-        freePermits = FreePermits(limit)
+        freePermits = FreePermits(settings.limit)
     }
 
     /// What the bulkhead does to calls. It can't nest in itself: a call that holds a permit would wait for another one,

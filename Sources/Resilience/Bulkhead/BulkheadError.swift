@@ -1,5 +1,5 @@
 /// A bulkhead rejected the call; it did not run.
-public struct BulkheadFull: Rejection, Hashable {
+public struct BulkheadFull: Rejection, Hashable, FailureDescribing {
     /// Why the call was rejected.
     public enum Reason: String, Sendable, Hashable {
         /// All permits are in use, and the queue is full.
@@ -35,8 +35,6 @@ public struct BulkheadFull: Rejection, Hashable {
     }
 
     public var description: String { "Too many calls at the same time (\(policy)). \(retryAdvice)" }
-}
 
-extension BulkheadFull: FailureDescribing {
     public var failureDetail: FailureDetail { FailureDetail("BulkheadFull", code: reason.rawValue, policy: policy) }
 }

@@ -12,7 +12,7 @@ enum BulkheadSlot {
             switch slot.first {
             case 0: .outside
             case 1: .inside
-            case 2: .measured(since: MonotonicInstant(nanoseconds: Int64(bitPattern: slot.second)))
+            case 2: .measured(since: MonotonicInstant(word: slot.second))
             default: .queued(ticket: slot.second)
             }
     }
@@ -26,7 +26,7 @@ enum BulkheadSlot {
         switch self {
         case .outside: slot.first = 0
         case .inside: slot.first = 1
-        case .measured(let since): (slot.first, slot.second) = (2, UInt64(bitPattern: since.nanoseconds))
+        case .measured(let since): (slot.first, slot.second) = (2, since.word)
         case .queued(let ticket): (slot.first, slot.second) = (3, ticket)
         }
     }

@@ -56,28 +56,8 @@ public struct BulkheadStatus: PolicyStatusDetail {
         ]
     }
 
-    private enum CodingKeys: String, CodingKey {
+    private enum CodingKeys: String, UnlimitedCodingKey {
         case limit, inUse, queueLimit, queued, isShedding
         case estimatedWait = "estimatedWaitSeconds"
-    }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        limit = try container.decode(unlimited: Int.self, forKey: .limit)
-        inUse = try container.decode(Int.self, forKey: .inUse)
-        queueLimit = try container.decode(unlimited: Int.self, forKey: .queueLimit)
-        queued = try container.decode(Int.self, forKey: .queued)
-        estimatedWait = try container.decodeIfPresent(Duration.self, forKey: .estimatedWait)
-        isShedding = try container.decode(Bool.self, forKey: .isShedding)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(unlimited: limit, forKey: .limit)
-        try container.encode(inUse, forKey: .inUse)
-        try container.encode(unlimited: queueLimit, forKey: .queueLimit)
-        try container.encode(queued, forKey: .queued)
-        try container.encodeIfPresent(estimatedWait, forKey: .estimatedWait)
-        try container.encode(isShedding, forKey: .isShedding)
     }
 }

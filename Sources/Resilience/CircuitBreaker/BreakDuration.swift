@@ -43,7 +43,8 @@ public struct CircuitTrip: Sendable, Hashable {
 
 /// A break of the same length after every trip.
 public struct ConstantBreak: BreakDuration, Hashable {
-    let length: Duration
+    /// How long the circuit stays open.
+    var length: Duration
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration { length }
     public var longest: Duration? { length }
@@ -55,92 +56,84 @@ public struct ConstantBreak: BreakDuration, Hashable {
 /// base × min(`maxMultiplier`, 2^trips), or base × (trips + 1), never above `cap`: 30, 60, 120, 240, 300 s with the
 /// defaults of `exponential`. The linear form is that of Envoy's outlier detection.
 public struct GrowingBreak: BreakDuration, Hashable {
-    enum Growth: Hashable {
-        /// By the base with each trip.
-        case linear
-        /// It doubles with each trip, up to this multiple of the base.
-        case exponential(maxMultiplier: Int)
-    }
-
-    let base: Duration
-    let growth: Growth
-    let cap: Duration
+    /// How long the circuit stays open the first time.
+    var base = Duration.seconds(30)
+    /// How many times as long the circuit stays open at most.
+    ///
+    /// It doubles with each trip; nil if it grows by the base instead.
+    var maxMultiplier: Int?
+    /// How long the circuit stays open at most.
+    var cap = Duration.seconds(300)
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
-        let multiplier: Int64 =
-            switch growth {
-            case .linear: Int64(max(0, trip.earlier)).saturatingAdding(1)
-            case .exponential(let limit):
-                min(Int64(limit), trip.earlier < 63 ? Int64(1) << Int64(max(0, trip.earlier)) : .max)
-            }
-        return duration(multipliedBy: multiplier)
+        let earlier = Int64(max(0, trip.earlier))
+        guard let maxMultiplier else { return duration(multipliedBy: earlier.saturatingAdding(1)) }
+        return duration(multipliedBy: min(Int64(maxMultiplier), earlier < 63 ? 1 << earlier : .max))
     }
 
     private func duration(multipliedBy multiplier: Int64) -> Duration {
         min(cap, .nanoseconds(base.saturatedNanoseconds.saturatingMultiplied(by: multiplier)))
     }
 
-    public var longest: Duration? {
-        switch growth {
-        case .linear: cap
-        case .exponential(let limit): duration(multipliedBy: Int64(limit))
-        }
-    }
+    public var longest: Duration? { maxMultiplier.map { duration(multipliedBy: Int64($0)) } ?? cap }
 
     public var description: String {
-        switch growth {
-        case .linear: "for \(base.text) × n up to \(cap.text)"
-        case .exponential: "for \(base.text) × 2ⁿ up to \((longest ?? cap).text)"
-        }
+        maxMultiplier == nil
+            ? "for \(base.text) × n up to \(cap.text)" : "for \(base.text) × 2ⁿ up to \((longest ?? cap).text)"
     }
 }
 
 /// A break as long as the failure that opened the circuit asks for, if it asks for more than zero.
 public struct RetryAfterBreak: BreakDuration {
-    let otherwise: any BreakDuration
-    let cap: Duration
+    /// The break if the other side names no wait.
+    var otherwise: BreakSettings
+    /// How long a break the other side can ask for at most.
+    var cap = Duration.seconds(3600)
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
         guard let asked = trip.verdict?.namedWait else {
-            return otherwise.duration(of: trip, using: generator)
+            return otherwise.duration.duration(of: trip, using: generator)
         }
         return min(asked, cap)
     }
 
-    public var longest: Duration? { otherwise.longest.map { max($0, cap) } }
+    public var longest: Duration? { otherwise.duration.longest.map { max($0, cap) } }
 
     public var description: String { "for as long as asked, up to \(cap.text), else \(otherwise)" }
 }
 
 /// Another break ± a share of it, so that clients do not all come back at once.
 public struct JitteredBreak: BreakDuration {
-    let length: any BreakDuration
-    let share: Double
+    /// The break that chance changes.
+    var plain: BreakSettings
+    /// Up to which share of itself the break is made longer or shorter, by chance.
+    var share = 0.2
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
-        let plain = max(0, length.duration(of: trip, using: generator).saturatedNanoseconds)
+        let plain = max(0, plain.duration.duration(of: trip, using: generator).saturatedNanoseconds)
         let spread = min(plain, Int64(saturating: Double(plain) * share))
         var generator = generator
         return .nanoseconds(Int64.random(in: plain - spread...plain.saturatingAdding(spread), using: &generator))
     }
 
     public var longest: Duration? {
-        length.longest.map { longest in
+        plain.duration.longest.map { longest in
             let plain = max(0, longest.saturatedNanoseconds)
             return .nanoseconds(plain.saturatingAdding(min(plain, Int64(saturating: Double(plain) * share))))
         }
     }
 
-    public var description: String { "\(length) ± \(share)" }
+    public var description: String { "\(plain) ± \(share)" }
 }
 
 extension BreakDuration {
     /// Returns this break with jitter: ± up to a share of it.
     /// - Parameter share: The largest change, 0…1. The cap of a growing break applies before the jitter.
     public func jittered(by share: Double = 0.2) -> JitteredBreak {
-        let checked = BreakSettings.jittered(BreakSettings(ConstantBreak.standard), share: share).valid().duration
-        // Of the same kind.
-        return JitteredBreak(length: self, share: (checked as! JitteredBreak).share)
+        var jittered = JitteredBreak(plain: BreakSettings(ConstantBreak.standard), share: share).checked()
+        // Perhaps a break of another module, which no file can have.
+        jittered.plain = BreakSettings(self)
+        return jittered
     }
 }
 
@@ -150,10 +143,7 @@ extension BreakDuration where Self == ConstantBreak {
 
     /// A break of the same length after every trip.
     /// - Parameter length: 0 or more.
-    public static func constant(_ length: Duration) -> Self {
-        // Of the same kind.
-        BreakSettings.constant(ConstantBreak(length: length)).valid().duration as! ConstantBreak
-    }
+    public static func constant(_ length: Duration) -> Self { ConstantBreak(length: length).checked() }
 
     /// A break of whole seconds.
     /// - Parameter seconds: 0 or more.
@@ -180,7 +170,7 @@ extension BreakDuration where Self == GrowingBreak {
     public static func exponential(
         from base: Duration = .seconds(30), maxMultiplier: Int = 10, cap: Duration = .seconds(300)
     ) -> Self {
-        growing(from: base, .exponential(maxMultiplier: maxMultiplier), cap: cap)
+        GrowingBreak(base: base, maxMultiplier: maxMultiplier, cap: cap).checked()
     }
 
     /// A break that grows by `base` with every trip in a row.
@@ -188,12 +178,7 @@ extension BreakDuration where Self == GrowingBreak {
     ///   - base: The first break; 0 or more.
     ///   - cap: The longest break; 0 or more.
     public static func linear(from base: Duration = .seconds(30), cap: Duration = .seconds(300)) -> Self {
-        growing(from: base, .linear, cap: cap)
-    }
-
-    private static func growing(from base: Duration, _ growth: GrowingBreak.Growth, cap: Duration) -> Self {
-        // Of the same kind.
-        BreakSettings.growing(GrowingBreak(base: base, growth: growth, cap: cap)).valid().duration as! GrowingBreak
+        GrowingBreak(base: base, cap: cap).checked()
     }
 }
 
@@ -205,9 +190,8 @@ extension BreakDuration where Self == RetryAfterBreak {
     public static func retryAfter(
         otherwise: some BreakDuration = .exponential(), cap: Duration = .seconds(3600)
     ) -> Self {
-        let checked = BreakSettings.retryAfter(otherwise: BreakSettings(ConstantBreak.standard), cap: cap).valid()
-            .duration
-        // Of the same kind.
-        return RetryAfterBreak(otherwise: otherwise, cap: (checked as! RetryAfterBreak).cap)
+        var asked = RetryAfterBreak(otherwise: BreakSettings(ConstantBreak.standard), cap: cap).checked()
+        asked.otherwise = BreakSettings(otherwise)
+        return asked
     }
 }

@@ -269,11 +269,11 @@ struct Circuit: Sendable {
         var status = machine.status(at: now)
         switch mode {
         case .automatic:
-            if checksHealth, machine.wantsProbe(at: now) { status = status.with(mode, isAllowed: false) }
-        case .isolated: status = CircuitBreakerStatus(state: .open, failureCount: status.failureCount, mode: mode)
-        case .disabled, .observing: status = status.with(mode, isAllowed: true)
+            if checksHealth, machine.wantsProbe(at: now) { status.isAllowed = false }
+        case .isolated: status = CircuitBreakerStatus(state: .open, failureCount: status.failureCount)
+        case .disabled, .observing: status.isAllowed = true
         }
-        (status.since, status.lastClosed) = (since, lastClosed)
+        (status.mode, status.since, status.lastClosed) = (mode, since, lastClosed)
         return status
     }
 
@@ -331,13 +331,5 @@ extension CircuitStateMachine {
         var other = other
         guard let memory = memory(at: now), other.restore(memory, takenAt: now) else { return nil }
         return other
-    }
-}
-
-extension CircuitBreakerStatus {
-    fileprivate func with(_ mode: CircuitBreaker.Mode, isAllowed: Bool) -> CircuitBreakerStatus {
-        CircuitBreakerStatus(
-            state: state, failureCount: failureCount, failureLimit: failureLimit, callCount: callCount,
-            timeRemaining: timeRemaining, isAllowed: isAllowed, mode: mode)
     }
 }

@@ -31,22 +31,25 @@ extension CircuitBreaker {
     func settle(_ mode: Mode, tells: Bool) { setMode(mode, tells: tells) { $0.settle(mode, at: $1) } }
 
     private func setMode(_ mode: Mode, tells: Bool, _ set: (inout Circuit, MonotonicInstant) -> Bool) {
-        let now = ownCore.timeBase.now
-        let isNew = change(at: now, afterTime: true) { state in
-            state.extras?.rejection = nil
-            return set(&state.circuit, now)
-        }
-        guard isNew else { return }
+        guard changeByHand({ set(&$0.circuit, $1) }) else { return }
         resumeParked()
-        plan(at: now)
+        plan()
         if tells { tell(.modeChanged(mode)) }
+    }
+
+    /// Changes the circuit without a call. The last rejection no longer holds.
+    func changeByHand<R: Sendable>(_ body: (inout State, MonotonicInstant) -> R) -> R {
+        let now = ownCore.timeBase.now
+        return change(at: now, afterTime: true) { state in
+            state.extras?.rejection = nil
+            return body(&state, now)
+        }
     }
 
     /// Closes the circuit, with nothing counted. The mode stays. Calls in flight no longer count.
     /// - Parameter keepingGrowth: Whether the next break is as long as it would be without this reset.
     public func reset(keepingGrowth: Bool) {
-        let now = ownCore.timeBase.now
-        let transition = change(at: now, afterTime: true) { $0.circuit.reset(keepingGrowth: keepingGrowth, at: now) }
+        let transition = changeByHand { $0.circuit.reset(keepingGrowth: keepingGrowth, at: $1) }
         if transition != nil { tell(.reset) }
     }
 
@@ -69,11 +72,8 @@ extension CircuitBreaker {
     public func trip(for length: Duration) -> Bool { trip(length: length) }
 
     private func trip(length: Duration?) -> Bool {
-        let now = ownCore.timeBase.now
-        let (isDone, remaining) = change(at: now, afterTime: true) { state in
-            let (isDone, _) = state.circuit.trip(for: length, at: now)
-            state.extras?.rejection = nil
-            return (isDone, state.circuit.status(at: now).timeRemaining)
+        let (isDone, remaining) = changeByHand { state, now in
+            (state.circuit.trip(for: length, at: now).isDone, state.circuit.status(at: now).timeRemaining)
         }
         guard isDone else { return false }
         tell(.tripped(for: remaining))
@@ -90,16 +90,11 @@ extension CircuitBreaker {
     ///   circuit is of a kind whose breaks can't be ended by hand.
     @discardableResult
     public func endBreak() -> Bool {
-        let now = ownCore.timeBase.now
-        let (isDone, state) = change(at: now, afterTime: true) { state in
-            let (isDone, _) = state.circuit.endBreak(at: now)
-            if isDone { state.extras?.rejection = nil }
-            return (isDone, state.circuit.state)
-        }
+        let (isDone, state) = changeByHand { ($0.circuit.endBreak(at: $1).isDone, $0.circuit.state) }
         guard isDone else { return false }
         // Also of a circuit that was half-open, whose state is the same.
         resumeParked()
-        plan(at: now)
+        plan()
         tell(.breakEndedByHand(state))
         return true
     }
@@ -118,12 +113,7 @@ extension CircuitBreaker {
     }
 
     func reconfigure(machine: any CircuitStateMachine) -> Bool {
-        guard SettingChecks.mayChange else { return false }
-        let now = ownCore.timeBase.now
-        return change(at: now, afterTime: true) { state in
-            state.extras?.rejection = nil
-            return state.circuit.replace(with: machine, at: now)
-        }
+        SettingChecks.mayChange && changeByHand { $0.circuit.replace(with: machine, at: $1) }
     }
 
     /// Replaces all settings with those of a circuit with three states. See ``reconfigure(circuit:)``.

@@ -7,11 +7,7 @@ extension CircuitBreaker {
     package func tellMachine<Machine: CircuitStateMachine, R: Sendable>(
         _ type: Machine.Type, _ body: (inout Machine, MonotonicInstant) -> R
     ) -> R? {
-        let now = ownCore.timeBase.now
-        let (told, status) = change(at: now, afterTime: true) { state in
-            state.extras?.rejection = nil
-            return (state.circuit.tell(at: now, body), state.circuit.status(at: now))
-        }
+        let (told, status) = changeByHand { ($0.circuit.tell(at: $1, body), $0.circuit.status(at: $1)) }
         if let transition = told.transition { tell(Event(transition, status)) }
         return told.result
     }

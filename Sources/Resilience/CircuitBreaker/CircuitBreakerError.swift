@@ -1,5 +1,5 @@
 /// A circuit breaker rejected the call; the endpoint was not reached.
-public struct CircuitOpen: Rejection, Hashable {
+public struct CircuitOpen: Rejection, Hashable, FailureDescribing {
     /// Why the call was rejected.
     public enum Reason: String, Sendable, Hashable {
         /// The endpoint failed too often, and the break is not over.
@@ -66,8 +66,6 @@ public struct CircuitOpen: Rejection, Hashable {
         hasher.combine(policy)
         hasher.combine(reason)
     }
-}
 
-extension CircuitOpen: FailureDescribing {
     public var failureDetail: FailureDetail { FailureDetail("CircuitOpen", code: reason.rawValue, policy: policy) }
 }

@@ -93,12 +93,9 @@ extension CircuitBreaker {
 
         /// A closed circuit with these settings but the mode, for ``CircuitBreaker/reconfigure(circuit:)`` for example.
         public var circuit: ThreeStateCircuit {
-            func circuit(_ rule: some TripRule, _ openFor: some BreakDuration) -> ThreeStateCircuit {
-                ThreeStateCircuit(
-                    tripping: rule, openFor: openFor, probes: probes, closing: closing, probeLease: probeLease,
-                    excess: excess, ramp: ramp)
-            }
-            return circuit(rule, openFor)
+            ThreeStateCircuit(
+                tripping: rule, openFor: openFor, probes: probes, closing: closing, probeLease: probeLease,
+                excess: excess, ramp: ramp)
         }
     }
 

@@ -10,7 +10,7 @@ enum CircuitBreakerSlot {
     private static let mark = UInt64.max
 
     @inline(__always) init(_ slot: PolicySlot) {
-        let time = MonotonicInstant(nanoseconds: Int64(bitPattern: slot.third))
+        let time = MonotonicInstant(word: slot.third)
         if slot.first == Self.mark {
             self = .parked(ticket: slot.second, latest: time)
         } else {
@@ -24,10 +24,10 @@ enum CircuitBreakerSlot {
         switch self {
         case .admitted(let generation, let ticket, let began):
             (slot.first, slot.second) = (generation, ticket << 1 | (began == nil ? 0 : 1))
-            slot.third = UInt64(bitPattern: began?.nanoseconds ?? 0)
+            slot.third = began?.word ?? 0
         case .parked(let ticket, let latest):
             (slot.first, slot.second) = (Self.mark, ticket)
-            slot.third = UInt64(bitPattern: latest.nanoseconds)
+            slot.third = latest.word
         }
         return slot
     }

@@ -12,12 +12,12 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// How much longer the break lasts; nil if the circuit is not open, or isolated.
     public let timeRemaining: Duration?
     /// Whether a call would be let through.
-    public let isAllowed: Bool
+    public internal(set) var isAllowed: Bool
     /// Whether the circuit is open and rejects all calls. Turns false by itself when the break is over, but not while
     /// the circuit is isolated. Always false in the modes `disabled` and `observing`, which reject no call.
     public var isTripped: Bool { state == .open && !isAllowed }
     /// Who decides: the circuit itself, or somebody by hand.
-    public let mode: CircuitBreaker.Mode
+    public internal(set) var mode: CircuitBreaker.Mode
     /// When the circuit entered its state, on the breaker's time base; nil if it was made or restored in it.
     public internal(set) var since: MonotonicInstant?
     /// When the circuit was last closed, on the breaker's time base: the beginning of an outage, however many probes

@@ -193,7 +193,11 @@ public struct CircuitMemory: Sendable, Hashable, Codable {
     /// The circuit's state.
     public var state: CircuitState
     /// How much longer the circuit was to stay open; zero unless it was open.
-    public var remaining: Duration
+    public var remaining: Duration {
+        get { .nanoseconds(remainingNanoseconds) }
+        set { remainingNanoseconds = newValue.saturatedNanoseconds }
+    }
+    private var remainingNanoseconds: Int64
     /// The number of trips in a row, by which the next break grows.
     public var trips: Int
     /// What its rule had counted; see ``TripRule/memory(at:)``.
@@ -207,29 +211,8 @@ public struct CircuitMemory: Sendable, Hashable, Codable {
     ///   - counted: What its rule had counted.
     public init(state: CircuitState, remaining: Duration = .zero, trips: Int = 0, counted: [Int] = []) {
         self.state = state
-        self.remaining = remaining
+        remainingNanoseconds = remaining.saturatedNanoseconds
         self.trips = trips
         self.counted = counted
-    }
-
-    private enum CodingKeys: String, CodingKey {
-        case state, trips, counted
-        case remaining = "remainingNanoseconds"
-    }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        state = try container.decode(CircuitState.self, forKey: .state)
-        remaining = .nanoseconds(try container.decode(Int64.self, forKey: .remaining))
-        trips = try container.decode(Int.self, forKey: .trips)
-        counted = try container.decode([Int].self, forKey: .counted)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(state, forKey: .state)
-        try container.encode(remaining.saturatedNanoseconds, forKey: .remaining)
-        try container.encode(trips, forKey: .trips)
-        try container.encode(counted, forKey: .counted)
     }
 }

@@ -41,8 +41,8 @@ public struct ProbeRule: SettingsGroup, CustomStringConvertible {
     ///   - probes: How many probes count in one round; 1 or more.
     public static func failureRatio(_ ratio: Double, of probes: Int) -> ProbeRule {
         let probes = ProbeRule(probes: probes, successes: 1).valid().probes
-        let checks = SettingChecks("ProbeRule")
-        let ratio = checks.ratio(ratio, "ratio")
+        let ratio = SettingChecks("ProbeRule").require(
+            ratio > 0 && ratio <= 1, ratio, "ratio", "must be above 0 and at most 1", else: 1)
         // The smallest number that reaches the ratio, by binary search, since there may be many probes.
         var (failures, enough) = (1, probes)
         while failures < enough {

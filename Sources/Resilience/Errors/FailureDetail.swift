@@ -108,18 +108,6 @@ public protocol FailureDescribing {
     var failureDetail: FailureDetail { get }
 }
 
-extension DeadlinePassed: FailureDescribing {
-    public var failureDetail: FailureDetail { FailureDetail("DeadlinePassed", policy: "deadline") }
-}
-
-extension WouldWait: FailureDescribing {
-    public var failureDetail: FailureDetail { FailureDetail("WouldWait", policy: policy) }
-}
-
-extension InjectedFault: FailureDescribing {
-    public var failureDetail: FailureDetail { FailureDetail("InjectedFault", code: "\(verdict.kind)", policy: policy) }
-}
-
 extension String {
     /// The text on one line, cut after a number of Unicode scalars.
     fileprivate func bounded(to limit: Int) -> String {

@@ -3,7 +3,7 @@
 /// It means what its ``verdict`` says, to every policy and to every classifier. It is no ``Rejection`` and no
 /// ``PolicyError``: for ``CallFailure`` it is the operation's own error, as it would be in an outage. An injection with an
 /// error of your own throws that error as it is.
-public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringConvertible {
+public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringConvertible, FailureDescribing {
     /// The name of the `Chaos` policy.
     public let policy: String
     /// What the failure means.
@@ -25,4 +25,6 @@ public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringCo
     public var description: String {
         "\(hasRun ? "Lost the answer" : "Failed"), as injected for a test (\(policy)): \(verdict)"
     }
+
+    public var failureDetail: FailureDetail { FailureDetail("InjectedFault", code: "\(verdict.kind)", policy: policy) }
 }

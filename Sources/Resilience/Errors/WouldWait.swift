@@ -1,5 +1,5 @@
 /// ``Policy/tryAcquire(options:)`` asked a policy that would have made the call wait.
-public struct WouldWait: Rejection, Hashable {
+public struct WouldWait: Rejection, Hashable, FailureDescribing {
     /// The policy's name.
     public let policy: String
     /// How long the call would have had to wait; nil if the policy can't tell.
@@ -15,4 +15,6 @@ public struct WouldWait: Rejection, Hashable {
     }
 
     public var description: String { "\(policy) has no room just now. \(retryAdvice)" }
+
+    public var failureDetail: FailureDetail { FailureDetail("WouldWait", policy: policy) }
 }

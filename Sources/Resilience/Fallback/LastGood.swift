@@ -41,13 +41,11 @@ public final class LastGood<Value: Sendable>: Sendable {
     public func keep(_ value: Value) {
         let now = timeBase.now
         // Released after the lock, since its deinit may be a user's code.
-        let old = state.withLock { $0.keep(value, at: now) }
-        _ = old
+        _ = state.withLock { $0.keep(value, at: now) }
     }
 
     /// Removes the result, for example when a user signs out.
     public func forget() {
-        let old = state.withLock { $0.forget() }
-        _ = old
+        _ = state.withLock { $0.forget() }
     }
 }

@@ -11,7 +11,7 @@ extension Pipeline {
         let merged = other.elements.map { element in
             guard timeBase === other.timeBase, case .policy(let new) = element.kind else { return element }
             for (index, old) in rest.enumerated() where old.name == new.name {
-                guard let kept = (old as? any RegistryEntry & Policy)?.adapted(toAny: new) else { continue }
+                guard let kept = old.reconfigured(likeAny: new) else { continue }
                 rest.remove(at: index)
                 return Element(kind: .policy(kept))
             }
@@ -19,12 +19,5 @@ extension Pipeline {
         }
         endGameDays(rest)
         return (Pipeline(like: other, elements: merged), rest.map(\.name))
-    }
-}
-
-extension RegistryEntry where Self: Policy {
-    /// - Returns: nil if this policy can't go on with the settings of the other one; nothing has changed then.
-    fileprivate func adapted(toAny other: any Policy) -> (any Policy)? {
-        (other as? Self).flatMap { reconfigured(like: $0) }
     }
 }

@@ -91,7 +91,7 @@ extension Policy {
     }
 
     /// Returns this policy with the other's settings if it is a ``RegistryEntry``; otherwise the other policy as it is.
-    fileprivate func reconfigured(likeAny other: any Policy) -> (any Policy)? {
+    func reconfigured(likeAny other: any Policy) -> (any Policy)? {
         guard let other = other as? Self else { return nil }
         guard let entry = self as? any RegistryEntry else { return other }
         return entry.reconfigured(likeEntry: other) as? any Policy

@@ -1,6 +1,6 @@
 /// A call was given up after its last attempt failed: thrown instead of the last error if the ``Retry`` was made with
 /// `wrapsLastError: true`.
-public struct RetriesExhausted: PolicyError, VerdictConvertible {
+public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribing {
     /// Why no further attempt is made.
     public enum Reason: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
         /// All `maxRetries` have been made, or the backoff is a sequence that stops and has ended, or a wait without end.
@@ -81,6 +81,9 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible {
     public var description: String {
         "Gave up after \(history.attempts) failed attempt\(history.attempts == 1 ? "" : "s") (\(reason)): \(lastError)"
     }
+
+    /// That of ``lastError``.
+    public var failureDetail: FailureDetail { FailureDetail(of: lastError) }
 }
 
 extension RetryHistory {
@@ -90,9 +93,4 @@ extension RetryHistory {
         if answers.contains(true) { return true }
         return count == answers.count && answers.allSatisfy { $0 == false } ? false : nil
     }
-}
-
-extension RetriesExhausted: FailureDescribing {
-    /// That of ``lastError``.
-    public var failureDetail: FailureDetail { FailureDetail(of: lastError) }
 }

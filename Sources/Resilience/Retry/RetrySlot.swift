@@ -42,8 +42,8 @@ struct RetrySlot {
     }
 
     var began: MonotonicInstant {
-        get { MonotonicInstant(nanoseconds: Int64(bitPattern: slot.third)) }
-        set { slot.third = UInt64(bitPattern: newValue.nanoseconds) }
+        get { MonotonicInstant(word: slot.third) }
+        set { slot.third = newValue.word }
     }
 
     /// The last delay of a call without notes, in nanoseconds.

@@ -20,15 +20,5 @@ public struct RetryStatus: PolicyStatusDetail {
         [StatusReading("retries_left", "Retries that the budget still allows.", title: "retries left", retriesLeft)]
     }
 
-    private enum CodingKeys: String, CodingKey { case retriesLeft }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        retriesLeft = try container.decode(unlimited: Int.self, forKey: .retriesLeft)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(unlimited: retriesLeft, forKey: .retriesLeft)
-    }
+    private enum CodingKeys: String, UnlimitedCodingKey { case retriesLeft }
 }

@@ -48,22 +48,16 @@ struct Limiter: Sendable, Equatable {
     }
 
     /// Whether nobody has said when more calls may go.
-    func isUnknown(at now: Int64) -> Bool {
-        if case .leased(let permits) = window { permits[0].isUnknown(at: now) } else { false }
-    }
+    func isUnknown(at now: Int64) -> Bool { leased?.isUnknown(at: now) ?? false }
 
     /// Whether who hands out permits must learn something at once.
-    var isUrgent: Bool { if case .leased(let permits) = window { permits[0].isUrgent } else { false } }
+    var isUrgent: Bool { leased?.isUrgent ?? false }
 
     /// How long a call waits for that at least, whatever its patience.
-    var timeToKnow: Duration {
-        if case .leased(let permits) = window { .nanoseconds(permits[0].patience) } else { .zero }
-    }
+    var timeToKnow: Duration { leased.map { .nanoseconds($0.patience) } ?? .zero }
 
     /// Whether a call may probe after a hold.
-    func mayProbe(at now: Int64) -> Bool {
-        if case .leased(let permits) = window { permits[0].mayProbe(at: now) } else { true }
-    }
+    func mayProbe(at now: Int64) -> Bool { leased?.mayProbe(at: now) ?? true }
 
     /// Whether a call of this cost can ever be admitted. The methods below take only costs above zero that can.
     func allows(_ cost: Int) -> Bool { cost <= most }

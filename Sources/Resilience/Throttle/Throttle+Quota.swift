@@ -27,16 +27,15 @@ extension Throttle {
 extension ThrottleLimit {
     /// The calls that may go in a window of whole seconds, rounded down; nil without a limit.
     fileprivate var inWholeSeconds: (calls: Int, window: Duration)? {
+        let calls, period, burst: Int128
         switch kind {
-        case .unlimited: nil
-        case .rate(let rate, let burst): Self.inWholeSeconds(rate.calls, per: rate.period, burst: burst)
-        case .window(let calls, let period, _): Self.inWholeSeconds(calls, per: period, burst: 0)
+        case .unlimited: return nil
+        case .rate(let rate, let most):
+            (calls, period, burst) = (Int128(rate.calls), Int128(rate.period.saturatedNanoseconds), Int128(most))
+        case .window(let most, let length, _):
+            (calls, period, burst) = (Int128(most), Int128(length.saturatedNanoseconds), 0)
         }
-    }
-
-    private static func inWholeSeconds(_ calls: Int, per period: Duration, burst: Int) -> (Int, Duration) {
-        let (calls, period) = (Int128(calls), Int128(period.saturatedNanoseconds))
-        let filling = (Int128(burst) * period + calls - 1) / calls
+        let filling = (burst * period + calls - 1) / calls
         let second = Int128(1_000_000_000)
         let longest = Int128(Int64.max) / second
         let seconds = min((max(period, filling) + second - 1) / second, longest)

@@ -23,10 +23,8 @@ extension Throttle: ConfigurablePolicy {
         var settings = settings.settled
         // It does nothing.
         if !own.holdOnThrottled, !settings.holdOnThrottled { settings.holdBackoff = own.holdBackoff }
-        if case (.rate, .rate) = (own.limit.kind, settings.limit.kind) {
-            return Settings.schema.differences(own, settings, exceptLive: !isShared)
-        }
-        return Settings.schema.differences(own, settings, exceptLive: false)
+        let areRates = if case (.rate, .rate) = (own.limit.kind, settings.limit.kind) { true } else { false }
+        return Settings.schema.differences(own, settings, exceptLive: areRates && !isShared)
     }
 
     public func canBeReconfigured(like other: Throttle) -> Bool {

@@ -11,42 +11,18 @@ extension Throttle {
     /// The limit now: it may have been changed.
     package var limitToSupply: ThrottleLimit { state.withLock { $0.limit } }
 
-    /// How long after a hold calls are let in slowly.
-    package var rampToSupply: Duration { .nanoseconds(state.withLock { $0.machine.ramp }) }
-
     /// Somebody hands out permits, or says that there are none now.
     /// - Parameter patience: How long a call waits to learn whether there are any.
     package func take(_ grant: PermitGrant, patience: Duration) {
-        supplied { state, now in
-            let limit = state.limit
-            state.machine.take(grant, asLeased: LeasedPermits(of: limit, patience: patience), at: now)
+        let now = base.now
+        _ = change { state in
+            state.machine.take(grant, asLeased: LeasedPermits(largest: state.limit.most, patience: patience), at: now)
         }
     }
 
     /// Nobody hands out permits: the throttle counts by itself, against this limit.
     package func standAlone(_ limit: ThrottleLimit) {
-        supplied { state, now in state.machine.standAlone(limit, at: now) }
-    }
-
-    /// Changes the machine, and resumes the calls that are to ask again.
-    func supplied(_ body: (inout State, MonotonicInstant) -> Void) {
         let now = base.now
-        let woken = state.withLock { state in
-            body(&state, now)
-            return state.woken()
-        }
-        resume(woken)
-    }
-}
-
-extension LeasedPermits {
-    init(of limit: ThrottleLimit, patience: Duration) {
-        let largest =
-            switch limit.kind {
-            case .unlimited: Int.max
-            case .rate(_, let burst): burst
-            case .window(let calls, _, _): calls
-            }
-        self.init(largest: largest, patience: patience)
+        _ = change { $0.machine.standAlone(limit, at: now) }
     }
 }

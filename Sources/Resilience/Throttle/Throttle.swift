@@ -115,7 +115,8 @@ public final class Throttle: Policy, StatusReporting {
         lazyObservers = LazyObservers(observers)
         base = timeBase
         let limit = terms.limit
-        let limiter = supply.map { Limiter(LeasedPermits(of: limit, patience: $0.patience)) } ?? Limiter(limit)
+        let limiter =
+            supply.map { Limiter(LeasedPermits(largest: limit.most, patience: $0.patience)) } ?? Limiter(limit)
         let machine = ThrottleStateMachine(limiter, ramp: terms.ramp)
         self.supply = supply?.supply
         state = Locked(State(limit: limit, made: limit, machine: machine))
@@ -149,18 +150,16 @@ public final class Throttle: Policy, StatusReporting {
     ) -> PolicyEntry {
         let (deadline, cost) = (call.deadline, call.options.cost)
         let own = ThrottleSlot(slot)
-        let (admission, waiter, woken, isUrgent) = state.withLock {
-            state -> (ThrottleStateMachine.Admission, PolicyWaiter?, (PolicyWaiter?, PolicyWaiter?), Bool) in
+        var waiter: PolicyWaiter?
+        let (admission, isUrgent) = change { state in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
             let admission = state.machine.admit(own, cost: cost, deadline: deadline, terms, at: now)
-            var waiter: PolicyWaiter?
             if case .wait(let own, let turn, _) = admission {
                 waiter = PolicyWaiter(turn: turn)
                 state.waiters[own.ticket] = waiter
             }
-            return (admission, waiter, state.woken(), state.machine.limiter.isUrgent)
+            return admission
         }
-        resume(woken)
         supply?.isWanted(isUrgent: isUrgent)
         switch admission {
         case .enter(let own):
@@ -177,9 +176,16 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    func resume(_ woken: (PolicyWaiter?, PolicyWaiter?)) {
+    /// Changes the state, and resumes the calls that are to ask again.
+    /// - Returns: What the change returns, and whether the supply must learn something at once.
+    func change<R: Sendable>(_ body: (inout State) -> R) -> (result: R, isUrgent: Bool) {
+        let (result, woken, isUrgent) = state.withLock { state in
+            let result = body(&state)
+            return (result, state.woken(), state.machine.limiter.isUrgent)
+        }
         woken.0?.resume()
         woken.1?.resume()
+        return (result, isUrgent)
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -199,12 +205,10 @@ public final class Throttle: Policy, StatusReporting {
 
     @inline(never) private func ended(_ call: inout PolicyCall, _ own: ThrottleSlot, _ verdict: Verdict) {
         let (now, cost) = (call.now, call.options.cost)
-        let (heldUntil, woken, isUrgent) = state.withLock { state in
+        let (heldUntil, isUrgent) = change { state in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
-            let heldUntil = state.machine.end(own, cost: cost, verdict, terms, at: now)
-            return (heldUntil, state.woken(), state.machine.limiter.isUrgent)
+            return state.machine.end(own, cost: cost, verdict, terms, at: now)
         }
-        resume(woken)
         if isUrgent { supply?.isWanted(isUrgent: true) }
         if let heldUntil {
             call.emit(Event.held(for: now.duration(to: heldUntil)), from: name, to: lazyObservers.known)
@@ -212,21 +216,22 @@ public final class Throttle: Policy, StatusReporting {
     }
 
     /// Changes the machine by hand, and resumes the calls that are to ask again.
-    private func change(_ body: (inout State, MonotonicInstant) -> Void) {
-        supplied(body)
+    private func changeByHand(_ body: (inout State, MonotonicInstant) -> Void) {
+        let now = base.now
+        _ = change { body(&$0, now) }
         supply?.isWanted(isUrgent: true)
     }
 
     /// Holds all calls until an instant, then lets one call probe. A hold that already lasts longer stays.
     /// - Parameter instant: When the hold ends, on the throttle's time base.
     public func hold(until instant: MonotonicInstant) {
-        change { state, _ in state.machine.hold(until: instant, counts: false) }
+        changeByHand { state, _ in state.machine.hold(until: instant, counts: false) }
     }
 
     /// Holds all calls for a time, then lets one call probe. A hold that already lasts longer stays.
     /// - Parameter duration: How long from now.
     public func hold(for duration: Duration) {
-        change { state, now in state.machine.hold(until: now + duration, counts: false) }
+        changeByHand { state, now in state.machine.hold(until: now + duration, counts: false) }
     }
 
     /// Ends a hold early: the first waiting call, or else the next call, is the probe, and all others follow if it goes
@@ -236,7 +241,7 @@ public final class Throttle: Policy, StatusReporting {
     public func endHold() -> Bool {
         let now = base.now
         var isDone = false
-        change { state, now in isDone = state.machine.endHold(at: now) }
+        changeByHand { state, now in isDone = state.machine.endHold(at: now) }
         if isDone { lazyObservers.send(Event.holdEnded, from: name, at: now) }
         return isDone
     }
@@ -258,7 +263,7 @@ public final class Throttle: Policy, StatusReporting {
                 .allows(hasRate, rate, "rate", "can be set only if there is one: \"\(name)\" has none"),
             Settings(limit: ThrottleLimit(.rate(rate, burst: burst ?? 1))).allowed() != nil
         else { return }
-        change { state, now in
+        changeByHand { state, now in
             guard case .rate(_, let present) = state.limit.kind else { return }
             state.limit = .rate(rate.calls, per: rate.period, burst: burst ?? present)
             state.machine.setRate(rate, burst: burst ?? present, at: now)
@@ -269,7 +274,7 @@ public final class Throttle: Policy, StatusReporting {
     ///
     /// Waiting calls go on, as far as there is room. A 429 of a call that was let in before holds no calls. A limit that
     /// several processes keep together is forgotten by all of them, but for the permits that others have at hand.
-    public func reset() { change { state, now in state.machine.reset(at: now) } }
+    public func reset() { changeByHand { state, now in state.machine.reset(at: now) } }
 
     /// Whether evicting the throttle would lose nothing: no call waits, the limit is the one it was made with, and a
     /// new throttle would let through the same calls.

@@ -1,5 +1,5 @@
 /// A throttle rejected the call; it did not run.
-public struct ThrottleExceeded: Rejection, Hashable {
+public struct ThrottleExceeded: Rejection, Hashable, FailureDescribing {
     /// The throttle's name.
     public let policy: String
     /// How long until the call's turn would come; nil if its cost exceeds the burst or the limit of the window.
@@ -15,8 +15,6 @@ public struct ThrottleExceeded: Rejection, Hashable {
     }
 
     public var description: String { "Too many calls (\(policy)). \(retryAdvice)" }
-}
 
-extension ThrottleExceeded: FailureDescribing {
     public var failureDetail: FailureDetail { FailureDetail("ThrottleExceeded", policy: policy) }
 }

@@ -22,6 +22,15 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
 
     package let kind: Kind
 
+    /// The most that can go at once.
+    package var most: Int {
+        switch kind {
+        case .unlimited: .max
+        case .rate(_, let burst): burst
+        case .window(let calls, _, _): calls
+        }
+    }
+
     init(_ kind: Kind) { self.kind = kind }
 
     private init(_ calls: Int, per period: Duration, _ window: Window) {

@@ -23,7 +23,7 @@ struct ThrottleSlot: Sendable, Equatable {
     }
 
     init(waiting ticket: UInt64, until latest: MonotonicInstant) {
-        (stage, second, third) = (.waiting, ticket, UInt64(bitPattern: latest.nanoseconds))
+        (stage, second, third) = (.waiting, ticket, latest.word)
     }
 
     /// - Parameters:
@@ -42,7 +42,7 @@ struct ThrottleSlot: Sendable, Equatable {
     }
 
     var ticket: UInt64 { second }
-    var latest: MonotonicInstant { MonotonicInstant(nanoseconds: Int64(bitPattern: third)) }
+    var latest: MonotonicInstant { MonotonicInstant(word: third) }
 
     var receipt: ShareReceipt {
         get { ShareReceipt(first: second, second: third) }

@@ -153,10 +153,15 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     /// What is free belongs to the calls in line.
     private func behindLine(cost: Int) -> Answer {
+        shut ?? (cost <= 0 ? .go : wait(for: cost, behind: line.cost))
+    }
+
+    /// The answer of a shut gate to a call that is not the next one; nil if it is open.
+    private var shut: Answer? {
         switch gate {
-        case .held(let until): return held(until: until)
-        case .probing(let leaseEnds): return probing(until: leaseEnds)
-        case .open: return cost <= 0 ? .go : wait(for: cost, behind: line.cost)
+        case .held(let until): held(until: until)
+        case .probing(let leaseEnds): probing(until: leaseEnds)
+        case .open: nil
         }
     }
 
@@ -196,11 +201,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     /// The answer for a call in line that is not the head.
     private func notYet(_ cost: Int) -> Answer {
-        switch gate {
-        case .held(let until): held(until: until)
-        case .probing(let leaseEnds): probing(until: leaseEnds)
-        case .open: .probing(until: turn(of: cost, behind: line.cost - cost, at: latest))
-        }
+        shut ?? .probing(until: turn(of: cost, behind: line.cost - cost, at: latest))
     }
 
     /// When a call in line asks again if it is not woken before. Always later than now.

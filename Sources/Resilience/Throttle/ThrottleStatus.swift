@@ -61,28 +61,10 @@ public struct ThrottleStatus: PolicyStatusDetail {
         return [PolicyAction("endHold", "End hold", question)]
     }
 
-    private enum CodingKeys: String, CodingKey {
+    private enum CodingKeys: String, UnlimitedCodingKey {
         case available, isProbing, queued
         case timeUntilNext = "timeUntilNextSeconds"
         case heldUntil = "heldUntilNanoseconds"
-    }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        available = try container.decode(unlimited: Int.self, forKey: .available)
-        timeUntilNext = try container.decode(Duration.self, forKey: .timeUntilNext)
-        heldUntil = try container.decode(endless: MonotonicInstant.self, forKey: .heldUntil)
-        isProbing = try container.decode(Bool.self, forKey: .isProbing)
-        queued = try container.decode(Int.self, forKey: .queued)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(unlimited: available, forKey: .available)
-        try container.encode(timeUntilNext, forKey: .timeUntilNext)
-        try container.encode(endless: heldUntil, forKey: .heldUntil)
-        try container.encode(isProbing, forKey: .isProbing)
-        try container.encode(queued, forKey: .queued)
     }
 }
 

@@ -41,29 +41,27 @@ extension Duration {
     }
 }
 
-// A status writes what has no limit as null: not every reader has integers of 64 bits, and people take the number for
-// one.
+/// The keys of a status that writes what has no limit, or no end, as null: not every reader has integers of 64 bits, and people take
+/// the number for one.
+package protocol UnlimitedCodingKey: CodingKey {}
 
-extension KeyedEncodingContainer {
-    package mutating func encode(unlimited number: Int, forKey key: Key) throws {
-        if number == .max { try encodeNil(forKey: key) } else { try encode(number, forKey: key) }
+extension KeyedEncodingContainer where Key: UnlimitedCodingKey {
+    package mutating func encode(_ number: Int, forKey key: Key) throws {
+        if number == .max { try encodeNil(forKey: key) } else { try encode(Int64(number), forKey: key) }
     }
 
-    package mutating func encode(endless instant: MonotonicInstant?, forKey key: Key) throws {
-        if instant == .distantFuture {
-            try encodeNil(forKey: key)
-        } else {
-            try encodeIfPresent(instant, forKey: key)
-        }
+    package mutating func encodeIfPresent(_ instant: MonotonicInstant?, forKey key: Key) throws {
+        guard let instant else { return }
+        if instant == .distantFuture { try encodeNil(forKey: key) } else { try encode(instant, forKey: key) }
     }
 }
 
-extension KeyedDecodingContainer {
-    package func decode(unlimited: Int.Type, forKey key: Key) throws -> Int {
-        try decodeIfPresent(Int.self, forKey: key) ?? .max
+extension KeyedDecodingContainer where Key: UnlimitedCodingKey {
+    package func decode(_: Int.Type, forKey key: Key) throws -> Int {
+        try decodeIfPresent(Int64.self, forKey: key).map { Int($0) } ?? .max
     }
 
-    package func decode(endless: MonotonicInstant.Type, forKey key: Key) throws -> MonotonicInstant? {
+    package func decodeIfPresent(_: MonotonicInstant.Type, forKey key: Key) throws -> MonotonicInstant? {
         guard contains(key) else { return nil }
         return try decodeNil(forKey: key) ? .distantFuture : decode(MonotonicInstant.self, forKey: key)
     }

@@ -59,6 +59,14 @@
     public static func + (lhs: MonotonicInstant, rhs: Duration) -> MonotonicInstant { lhs.advanced(by: rhs) }
 }
 
+extension MonotonicInstant {
+    /// The instant that a ``PolicySlot`` keeps.
+    @inline(__always) init(word: UInt64) { self.init(nanoseconds: Int64(bitPattern: word)) }
+
+    /// The instant as a word of a ``PolicySlot``.
+    @inline(__always) var word: UInt64 { UInt64(bitPattern: nanoseconds) }
+}
+
 extension Duration {
     /// Whole nanoseconds, rounded up so that no positive wait becomes zero, and saturating at the ends of `Int64`.
     package var saturatedNanoseconds: Int64 {

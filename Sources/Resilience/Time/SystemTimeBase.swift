@@ -35,11 +35,9 @@ public final class SystemTimeBase: TimeBase, Clock {
     package struct Bell: Sendable {
         /// Is told when to call ``fireDue()``, perhaps earlier than the last time. It must not block.
         let ring: @Sendable (_ deadline: MonotonicInstant) -> Void
+        /// Runs a closure on another thread, at once.
         let elsewhere: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-        /// - Parameters:
-        ///   - ring: Is told when to call ``fireDue()``, perhaps earlier than the last time. It must not block.
-        ///   - elsewhere: Runs a closure on another thread, at once.
         package init(
             ring: @escaping @Sendable (_ deadline: MonotonicInstant) -> Void,
             elsewhere: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void

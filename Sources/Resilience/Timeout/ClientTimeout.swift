@@ -36,19 +36,19 @@ public struct ClientTimeout: Policy {
     }
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
-        ClientTimeoutSlot(
-            outer: call.deadline, own: MonotonicInstant(nanoseconds: call.now.nanoseconds.saturatingAdding(nanoseconds))
-        ).write(to: &slot)
-        call.deadline = min(call.deadline, ClientTimeoutSlot(slot).own)
+        let (outer, own) = (
+            call.deadline, MonotonicInstant(nanoseconds: call.now.nanoseconds.saturatingAdding(nanoseconds))
+        )
+        (slot.first, slot.second) = (outer.word, own.word)
+        call.deadline = min(outer, own)
         return .proceed
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
-        let own = ClientTimeoutSlot(slot)
-        call.deadline = own.outer
+        call.deadline = MonotonicInstant(word: slot.first)
         // A server that asks for fewer calls has answered, and its wait must reach the policies further out.
         guard let error = outcome.error, !outcome.verdict.saysNothing, outcome.verdict.kind != .throttled,
-            call.now >= own.own
+            call.now >= MonotonicInstant(word: slot.second)
         else { return .pass }
         call.emit(Timeout.Event.timedOut(limit), from: name)
         let timedOut = TimedOut(policy: name, limit: limit, underlying: error)
@@ -72,25 +72,4 @@ public struct ClientTimeout: Policy {
     }
 
     public var description: String { "\(name): \(limit.text), ended by the client" }
-}
-
-/// What a client timeout keeps in a call's slot: the deadline of what is further out, and its own.
-struct ClientTimeoutSlot {
-    let outer: MonotonicInstant
-    let own: MonotonicInstant
-
-    init(outer: MonotonicInstant, own: MonotonicInstant) {
-        self.outer = outer
-        self.own = own
-    }
-
-    init(_ slot: PolicySlot) {
-        outer = MonotonicInstant(nanoseconds: Int64(bitPattern: slot.first))
-        own = MonotonicInstant(nanoseconds: Int64(bitPattern: slot.second))
-    }
-
-    func write(to slot: inout PolicySlot) {
-        slot.first = UInt64(bitPattern: outer.nanoseconds)
-        slot.second = UInt64(bitPattern: own.nanoseconds)
-    }
 }

@@ -1,5 +1,5 @@
 /// The call took longer than its ``Timeout`` allows. It may or may not have had its effect.
-public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible {
+public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible, FailureDescribing {
     /// The timeout's name.
     public let policy: String
     /// The limit that was exceeded.
@@ -39,8 +39,6 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible {
     public var retryAfter: Duration? { underlying.flatMap { CallFailure($0).retryAfter } }
 
     public var description: String { "Timed out after \(limit.text) (\(policy))" }
-}
 
-extension TimedOut: FailureDescribing {
     public var failureDetail: FailureDetail { FailureDetail("TimedOut", code: limit.text, policy: policy) }
 }

@@ -50,7 +50,7 @@ package struct LatestTime: Sendable, Hashable {
         guard stretch > newest else { return }
         if stretch.saturatingSubtracting(newest) >= Int64(buckets.count) {
             // All buckets have left the window; O(1) if they are empty already.
-            if sum.calls > 0 { for index in buckets.indices { buckets[index] = OutcomeCounts() } }
+            if sum != OutcomeCounts() { for index in buckets.indices { buckets[index] = OutcomeCounts() } }
             sum = OutcomeCounts()
         } else {
             for passed in newest + 1...stretch {

@@ -46,9 +46,9 @@ final class BudgetLink: PermitSupply, FleetLink {
         let (link, next) = state.withLock { ($0.budget, $0.machine.next) }
         guard let budget = link else { return .never }
         guard next <= fleet.timeBase.now else { return .at(next) }
-        guard let report = budget.takeTokenReport() else { return .never }
+        guard let report = budget.changeLeased({ $0.takeReport() }) else { return .never }
         guard let ask = state.withLock({ $0.machine.ask(report) }) else {
-            budget.forgetFull()
+            budget.changeLeased { $0.forgetFull() }
             return .whenRung
         }
         await send(ask, for: budget)
@@ -72,18 +72,22 @@ final class BudgetLink: PermitSupply, FleetLink {
             let (dropped, areAllFull) = state.withLock {
                 $0.machine.answered(level: level, members: members, to: ask, at: now)
             }
-            budget.drop(dropped)
-            budget.grant(granted, areAllFull: areAllFull)
+            budget.changeLeased { tokens in
+                tokens.drop(dropped)
+                tokens.grant(granted, areAllFull: areAllFull)
+            }
         } catch {
             let now = fleet.timeBase.now
             let members = state.withLock { state in
                 state.machine.failed(at: now)
                 return state.machine.members.count
             }
-            switch fallback {
-            case .localShare: budget.standAlone(share: settings.capacity / fleet.divisor(known: members))
-            case .open: budget.standAlone(share: nil)
-            case .closed: budget.drop(.max)
+            budget.changeLeased { tokens in
+                switch fallback {
+                case .localShare: tokens.standAlone(share: settings.capacity / fleet.divisor(known: members))
+                case .open: tokens.standAlone(share: nil)
+                case .closed: tokens.drop(.max)
+                }
             }
         }
     }

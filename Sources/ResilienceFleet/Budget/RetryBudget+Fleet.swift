@@ -26,8 +26,11 @@ extension RetryBudget {
             capacity: counted(capacity, atLeast: 0), cost: counted(cost, atLeast: 1),
             throttledCost: counted(throttledCost, atLeast: 1))
         let link = BudgetLink(fleet: fleet, key: fleet.key("budget1", name), settings: settings, fallback: fallback)
-        let budget = RetryBudget.leased(
-            capacity: capacity, cost: cost, throttledCost: throttledCost, supply: link)
+        let checks = SettingChecks("RetryBudget")
+        let budget = RetryBudget(
+            LeasedTokens(
+                capacity: checks.atLeast(0, capacity, "capacity"), cost: checks.atLeast(1, cost, "cost"),
+                throttledCost: checks.atLeast(1, throttledCost, "throttledCost")), supply: link)
         link.link(budget)
         return budget
     }

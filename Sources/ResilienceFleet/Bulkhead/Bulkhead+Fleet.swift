@@ -27,11 +27,12 @@ extension Bulkhead {
         queue: Int = 0, order: Order = .firstInFirstOut, maxWait: Duration? = nil, predictsWait: Bool = true,
         shedding: LoadShedding? = nil, observers: PolicyObservers? = nil
     ) {
-        let limit = Settings(limit: limit).valid().limit
-        let link = BulkheadLink(fleet: fleet, key: fleet.key("bulkhead1", name), limit: limit, fallback: fallback)
-        self.init(
-            name, supply: link, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait,
-            shedding: shedding, timeBase: fleet.timeBase, observers: observers)
+        let settings = Settings(
+            limit: limit, queue: queue, order: order, maxWait: maxWait, predictsWait: predictsWait, shedding: shedding
+        ).valid()
+        let link = BulkheadLink(
+            fleet: fleet, key: fleet.key("bulkhead1", name), limit: settings.limit, fallback: fallback)
+        self.init(name, settings: settings, supply: link, timeBase: fleet.timeBase, observers: observers)
         link.link(self)
     }
 }

@@ -53,7 +53,7 @@ final class PermitLeaser: PermitSupply, FleetLink {
         let limits = [throttle.limitToSupply] + others
         do {
             let arguments = ask.arguments(
-                member: member, limits: limits, ramp: throttle.rampToSupply, lease: fleet.leaseTime,
+                member: member, limits: limits, ramp: throttle.settings.ramp, lease: fleet.leaseTime,
                 engineLimit: fleet.engineLimit)
             let answer = try await fleet.run(.throttle, key: key, arguments: arguments) { LeaseAnswer($0, to: ask) }
             let now = fleet.timeBase.now
@@ -132,15 +132,6 @@ extension ThrottleLimit {
         }
         guard let slowest = rates.max(by: { $0.period / $0.calls < $1.period / $1.calls }) else { return .unlimited }
         return .rate(slowest.calls, per: slowest.period, burst: burst)
-    }
-
-    /// The most that can go at once.
-    var most: Int {
-        switch kind {
-        case .unlimited: .max
-        case .rate(_, let burst): burst
-        case .window(let calls, _, _): calls
-        }
     }
 }
 

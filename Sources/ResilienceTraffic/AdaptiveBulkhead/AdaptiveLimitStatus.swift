@@ -29,27 +29,9 @@ public struct AdaptiveLimitStatus: Sendable, Hashable, Codable {
         self.isSearching = isSearching
     }
 
-    private enum CodingKeys: String, CodingKey {
+    private enum CodingKeys: String, UnlimitedCodingKey {
         case lowest, highest, isSearching
         case latency = "latencySeconds"
         case baseline = "baselineSeconds"
-    }
-
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        lowest = try container.decode(unlimited: Int.self, forKey: .lowest)
-        highest = try container.decode(unlimited: Int.self, forKey: .highest)
-        latency = try container.decodeIfPresent(Duration.self, forKey: .latency)
-        baseline = try container.decodeIfPresent(Duration.self, forKey: .baseline)
-        isSearching = try container.decode(Bool.self, forKey: .isSearching)
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(unlimited: lowest, forKey: .lowest)
-        try container.encode(unlimited: highest, forKey: .highest)
-        try container.encodeIfPresent(latency, forKey: .latency)
-        try container.encodeIfPresent(baseline, forKey: .baseline)
-        try container.encode(isSearching, forKey: .isSearching)
     }
 }

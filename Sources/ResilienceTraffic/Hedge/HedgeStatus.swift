@@ -50,7 +50,7 @@ public struct HedgeStatus: PolicyStatusDetail {
         ]
     }
 
-    private enum CodingKeys: String, CodingKey {
+    private enum CodingKeys: String, UnlimitedCodingKey {
         case delay = "delaySeconds"
         case samples, hedgesLeft, ranOnce, unknownEffects
     }
@@ -59,17 +59,8 @@ public struct HedgeStatus: PolicyStatusDetail {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         delay = try container.decodeIfPresent(Duration.self, forKey: .delay)
         samples = try container.decode(Int.self, forKey: .samples)
-        hedgesLeft = try container.decode(unlimited: Int.self, forKey: .hedgesLeft)
+        hedgesLeft = try container.decode(Int.self, forKey: .hedgesLeft)
         ranOnce = try container.decodeIfPresent(Int.self, forKey: .ranOnce) ?? 0
         unknownEffects = try container.decodeIfPresent(Int.self, forKey: .unknownEffects) ?? 0
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encodeIfPresent(delay, forKey: .delay)
-        try container.encode(samples, forKey: .samples)
-        try container.encode(unlimited: hedgesLeft, forKey: .hedgesLeft)
-        try container.encode(ranOnce, forKey: .ranOnce)
-        try container.encode(unknownEffects, forKey: .unknownEffects)
     }
 }

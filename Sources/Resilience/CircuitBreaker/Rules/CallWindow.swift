@@ -12,6 +12,9 @@ public struct CallWindow: SettingsGroup, CustomStringConvertible {
     /// In how many steps that time advances.
     private var buckets: Int?
 
+    /// The default of the rules that have one.
+    static let standard = CallWindow(count: 100)
+
     var kind: Kind {
         count.map { .calls($0) }
             ?? .time(nanoseconds: (length ?? .seconds(1)).saturatedNanoseconds, buckets: buckets ?? 10)

@@ -1,5 +1,5 @@
 /// Several rules as one: opens when any of them is met, or only when all of them are.
-public struct CombinedRule: TripRule {
+public struct CombinedRule: PackagedRule {
     /// How many of the rules must be met.
     public enum Quorum: String, Sendable, Hashable {
         /// One rule is enough.
@@ -11,17 +11,15 @@ public struct CombinedRule: TripRule {
     /// How many of the rules must be met.
     public let quorum: Quorum
     /// The rules; each counts for itself.
-    public private(set) var rules: [any TripRule]
+    public internal(set) var rules: [any TripRule]
 
-    /// Creates a rule of several rules.
-    /// - Parameters:
-    ///   - quorum: How many of the rules must be met.
-    ///   - rules: One rule or more.
-    public init(_ quorum: Quorum, of rules: [any TripRule]) {
-        self.quorum = quorum
-        self.rules = SettingChecks("CombinedRule").require(
-            !rules.isEmpty, rules, "rules", "must have at least one rule", else: [ConsecutiveFailures.standard])
+    /// The rules of which one, or each, must say so; at least one, and at most 32 with those inside.
+    var settings: [TripRuleSettings] {
+        get { rules.map { TripRuleSettings($0) } }
+        set { rules = newValue.map(\.bare) }
     }
+
+    var bare: CombinedRule { CombinedRule(quorum: quorum, rules: settings.map(\.bare)) }
 
     /// Failing if any rule says so, whatever the quorum; else healthy if any rule says so.
     ///
@@ -94,7 +92,7 @@ public struct CombinedRule: TripRule {
         MemoryKind.combined.memory(
             rules.flatMap { rule in
                 let memory = rule.memory(at: now)
-                return [[memory.count], memory].flatMap { $0 }
+                return [memory.count] + memory
             })
     }
 
@@ -113,6 +111,18 @@ public struct CombinedRule: TripRule {
     }
 
     public var description: String { "\(quorum) of: \(rules.map(\.description).joined(separator: "; "))" }
+}
+
+extension CombinedRule {
+    /// Creates a rule of several rules.
+    /// - Parameters:
+    ///   - quorum: How many of the rules must be met.
+    ///   - rules: One rule or more.
+    public init(_ quorum: Quorum, of rules: [any TripRule]) {
+        self.quorum = quorum
+        self.rules = SettingChecks("CombinedRule").require(
+            !rules.isEmpty, rules, "rules", "must have at least one rule", else: [ConsecutiveFailures.standard])
+    }
 }
 
 extension TripRule where Self == CombinedRule {

@@ -1,23 +1,15 @@
 /// Opens on the nth failure in a row.
-public struct ConsecutiveFailures: TripRule, Hashable {
-    /// The failure in a row that opens the circuit.
-    public let limit: Int
+public struct ConsecutiveFailures: PackagedRule, Hashable {
+    /// How many failures in a row open the circuit.
+    public internal(set) var limit: Int
     /// The verdicts that count as failures.
-    public let failing: VerdictSet
-    /// The verdicts that reset the count.
-    public let healthy: VerdictSet
+    public internal(set) var failing: VerdictSet = [.transient, .uncertain]
+    /// The verdicts that count as successes; none of the failures. Others do not count.
+    public internal(set) var healthy: VerdictSet = [.success, .permanent]
     /// The failures in a row so far.
     private(set) var failureCount = 0
 
-    /// Creates a rule.
-    /// - Parameters:
-    ///   - limit: The failure in a row that opens the circuit; 1 or more.
-    ///   - failing: The verdicts that count as failures.
-    ///   - healthy: The verdicts that reset the count; they have nothing in common with `failing`.
-    public init(_ limit: Int, failing: VerdictSet, healthy: VerdictSet) {
-        let parts = TripRuleSettings.consecutive(limit: limit, failing: failing, healthy: healthy).checkedParts
-        (self.limit, self.failing, self.healthy) = (parts.limit, parts.failing, parts.healthy)
-    }
+    var bare: ConsecutiveFailures { ConsecutiveFailures(limit: limit, failing: failing, healthy: healthy) }
 
     public func evidence(of end: CallEnd) -> TripEvidence { end.verdict.evidence(failing: failing, healthy: healthy) }
 
@@ -49,6 +41,17 @@ public struct ConsecutiveFailures: TripRule, Hashable {
     }
 
     public var description: String { "opens on \(limit) in a row of \(failing)" }
+}
+
+extension ConsecutiveFailures {
+    /// Creates a rule.
+    /// - Parameters:
+    ///   - limit: The failure in a row that opens the circuit; 1 or more.
+    ///   - failing: The verdicts that count as failures.
+    ///   - healthy: The verdicts that reset the count; they have nothing in common with `failing`.
+    public init(_ limit: Int, failing: VerdictSet, healthy: VerdictSet) {
+        self = ConsecutiveFailures(limit: limit, failing: failing, healthy: healthy).checked()
+    }
 }
 
 extension Verdict {

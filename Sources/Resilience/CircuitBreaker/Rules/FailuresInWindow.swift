@@ -1,5 +1,5 @@
 /// Opens when too many of the latest calls failed: a share of them, or a number.
-public struct FailuresInWindow: TripRule, Hashable {
+public struct FailuresInWindow: PackagedRule, Hashable {
     /// How many failures are too many.
     public enum Limit: Sendable, Hashable {
         /// This share of the calls in the window, above 0 and at most 1.
@@ -9,17 +9,55 @@ public struct FailuresInWindow: TripRule, Hashable {
     }
 
     /// How many failures are too many.
-    public let limit: Limit
+    public internal(set) var limit: Limit
     /// The calls that are looked back on.
-    public let window: CallWindow
+    public internal(set) var window = CallWindow.standard
     /// The number of calls in the window below which the circuit never opens.
-    public let minimumCalls: Int
+    public internal(set) var minimumCalls = 1
     /// The verdicts that count as failures.
-    public let failing: VerdictSet
+    public internal(set) var failing: VerdictSet = [.transient, .uncertain]
     /// The verdicts that count as calls without a failure. Calls with any other verdict are not in the window.
-    public let healthy: VerdictSet
-    var outcomes: OutcomeWindow
+    public internal(set) var healthy: VerdictSet = [.success, .permanent]
+    var outcomes = OutcomeWindow()
 
+    var bare: FailuresInWindow {
+        FailuresInWindow(
+            limit: limit, window: window, minimumCalls: minimumCalls, failing: failing, healthy: healthy)
+    }
+
+    public func evidence(of end: CallEnd) -> TripEvidence { end.verdict.evidence(failing: failing, healthy: healthy) }
+
+    public mutating func ended(_ end: CallEnd) { add(1, end) }
+
+    private mutating func add(_ count: Int, _ end: CallEnd) {
+        let evidence = evidence(of: end)
+        if evidence != .inconclusive { outcomes.add(count, failing: evidence == .failing, at: end.time) }
+    }
+
+    public func isMet(at now: MonotonicInstant) -> Bool {
+        limit.isReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls)
+    }
+
+    public mutating func reset() { outcomes = OutcomeWindow(window) }
+
+    public func counts(at now: MonotonicInstant) -> TripCounts { limit.shown(outcomes.counts(at: now)) }
+
+    public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant { outcomes.stretchEnds(after: now) }
+
+    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) { add(count, CallEnd(.success, at: now)) }
+
+    public func memory(at now: MonotonicInstant) -> [Int] { outcomes.memory(at: now) }
+
+    public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool {
+        outcomes.restore(memory, of: window, takenAt: now)
+    }
+
+    public var description: String {
+        "opens on \(limit) of \(window) being \(failing), of at least \(minimumCalls)"
+    }
+}
+
+extension FailuresInWindow {
     /// Creates a rule.
     /// - Parameters:
     ///   - limit: How many failures are too many.
@@ -32,44 +70,9 @@ public struct FailuresInWindow: TripRule, Hashable {
     public init(
         _ limit: Limit, over window: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet
     ) {
-        let settings = TripRuleSettings.failures(
-            limit, over: window, minimumCalls: minimumCalls, failing: failing, healthy: healthy)
-        let parts = settings.checkedParts
-        (self.limit, self.minimumCalls, self.window) = (parts.windowLimit, parts.leastCalls, parts.window)
-        (self.failing, self.healthy) = (parts.failing, parts.healthy)
-        outcomes = OutcomeWindow(self.window)
-    }
-
-    public func evidence(of end: CallEnd) -> TripEvidence { end.verdict.evidence(failing: failing, healthy: healthy) }
-
-    public mutating func ended(_ end: CallEnd) {
-        if let failing = evidence(of: end).isFailing { outcomes.add(1, failing: failing, at: end.time) }
-    }
-
-    public func isMet(at now: MonotonicInstant) -> Bool {
-        limit.isReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls)
-    }
-
-    public mutating func reset() { outcomes.reset() }
-
-    public func counts(at now: MonotonicInstant) -> TripCounts { limit.shown(outcomes.counts(at: now)) }
-
-    public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant { outcomes.stretchEnds(after: now) }
-
-    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) {
-        if let failing = evidence(of: CallEnd(.success, at: now)).isFailing {
-            outcomes.add(count, failing: failing, at: now)
-        }
-    }
-
-    public func memory(at now: MonotonicInstant) -> [Int] { outcomes.memory(at: now) }
-
-    public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool {
-        outcomes.restore(memory, takenAt: now)
-    }
-
-    public var description: String {
-        "opens on \(limit) of \(window) being \(failing), of at least \(minimumCalls)"
+        self = FailuresInWindow(
+            limit: limit, window: window, minimumCalls: minimumCalls, failing: failing, healthy: healthy
+        ).checked()
     }
 }
 
@@ -84,8 +87,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
     }
 
     func shown(_ counts: OutcomeWindow.Counts) -> TripCounts {
-        let limit: Int? = if case .count(let count) = self { count } else { nil }
-        return TripCounts(failureCount: counts.failures, failureLimit: limit, callCount: counts.calls)
+        TripCounts(failureCount: counts.failures, failureLimit: count, callCount: counts.calls)
     }
 
     public var description: String {
@@ -93,23 +95,6 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
         case .ratio(let ratio): "\(ratio)"
         case .count(let count): "\(count)"
         }
-    }
-}
-
-extension TripEvidence {
-    /// nil for evidence that says nothing.
-    fileprivate var isFailing: Bool? {
-        switch self {
-        case .healthy: false
-        case .failing: true
-        case .inconclusive: nil
-        }
-    }
-}
-
-extension SettingChecks {
-    func ratio(_ value: Double, _ parameter: String) -> Double {
-        require(value > 0 && value <= 1, value, parameter, "must be above 0 and at most 1", else: 1)
     }
 }
 

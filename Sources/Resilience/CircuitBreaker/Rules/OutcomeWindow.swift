@@ -5,10 +5,11 @@ struct OutcomeWindow: Sendable, Hashable {
     // One of the two is set. An enum would have to be unpacked and packed for every call.
     private(set) var latestCalls: LatestCalls?
     private(set) var latestTime: LatestTime?
-    private let window: CallWindow
+
+    /// Counts nothing.
+    init() {}
 
     init(_ window: CallWindow) {
-        self.window = window
         switch window.kind {
         case .calls(let count): latestCalls = LatestCalls(count)
         case .time(let length, let buckets): latestTime = LatestTime(length, buckets: buckets)
@@ -27,15 +28,13 @@ struct OutcomeWindow: Sendable, Hashable {
 
     func counts(at now: MonotonicInstant) -> Counts { latestCalls?.counts ?? latestTime?.counts(at: now) ?? Counts() }
 
-    mutating func reset() { self = OutcomeWindow(window) }
-
     func memory(at now: MonotonicInstant) -> [Int] {
         kind.memory(latestCalls?.memory ?? latestTime?.memory(at: now) ?? [])
     }
 
     private var kind: MemoryKind { latestCalls == nil ? .time : .calls }
 
-    mutating func restore(_ memory: [Int], takenAt instant: MonotonicInstant) -> Bool {
+    mutating func restore(_ memory: [Int], of window: CallWindow, takenAt instant: MonotonicInstant) -> Bool {
         var restored = OutcomeWindow(window)
         guard let content = kind.content(of: memory),
             restored.latestCalls?.restore(content) ?? restored.latestTime?.restore(content, takenAt: instant) ?? false

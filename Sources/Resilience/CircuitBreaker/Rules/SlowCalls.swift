@@ -2,36 +2,20 @@
 ///
 /// A call in flight is slow as soon as the limit has passed. So the circuit opens even if no call ever returns, and
 /// even if a timeout further out cancels slow calls.
-public struct SlowCalls: TripRule, Hashable {
+public struct SlowCalls: PackagedRule, Hashable {
     /// How many slow calls are too many.
-    public let limit: FailuresInWindow.Limit
+    public internal(set) var limit: FailuresInWindow.Limit
     /// How long a call may take; a call that takes longer is slow.
-    public let slowness: Duration
+    public internal(set) var slowness: Duration
     /// The calls that are looked back on.
-    public let window: CallWindow
+    public internal(set) var window = CallWindow.standard
     /// The number of calls in the window below which the circuit never opens.
-    public let minimumCalls: Int
-    private var outcomes: OutcomeWindow
-    private(set) var underWay: CallsUnderWay
+    public internal(set) var minimumCalls: Int
+    private(set) var outcomes = OutcomeWindow()
+    private(set) var underWay = CallsUnderWay(.seconds(1))
 
-    /// Creates a rule.
-    /// - Parameters:
-    ///   - limit: How many slow calls are too many.
-    ///   - slowness: How long a call may take; above 0. A call in flight is noticed up to 1/8 of this time later, when
-    ///     another call begins or ends.
-    ///   - window: The calls that are looked back on.
-    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
-    ///     than the window holds.
-    public init(
-        _ limit: FailuresInWindow.Limit, longerThan slowness: Duration, over window: CallWindow, minimumCalls: Int
-    ) {
-        let settings = TripRuleSettings.slowCalls(
-            limit, longerThan: slowness, over: window, minimumCalls: minimumCalls)
-        let parts = settings.checkedParts
-        (self.limit, self.minimumCalls, self.window) = (parts.windowLimit, parts.leastCalls, parts.window)
-        self.slowness = parts.slowness
-        outcomes = OutcomeWindow(parts.window)
-        underWay = CallsUnderWay(parts.slowness)
+    var bare: SlowCalls {
+        SlowCalls(limit: limit, slowness: slowness, window: window, minimumCalls: minimumCalls)
     }
 
     /// A slow call is failing, however it ended. A call in time is healthy if it succeeded or failed permanently; any
@@ -78,7 +62,7 @@ public struct SlowCalls: TripRule, Hashable {
     }
 
     public mutating func reset() {
-        outcomes.reset()
+        outcomes = OutcomeWindow(window)
         forgetCalls()
     }
 
@@ -87,11 +71,27 @@ public struct SlowCalls: TripRule, Hashable {
     public func memory(at now: MonotonicInstant) -> [Int] { MemoryKind.slow.memory(outcomes.memory(at: now)) }
 
     public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool {
-        MemoryKind.slow.content(of: memory).map { outcomes.restore($0, takenAt: now) } ?? false
+        MemoryKind.slow.content(of: memory).map { outcomes.restore($0, of: window, takenAt: now) } ?? false
     }
 
     public var description: String {
         "opens on \(limit) of \(window) taking longer than \(slowness.text), of at least \(minimumCalls)"
+    }
+}
+
+extension SlowCalls {
+    /// Creates a rule.
+    /// - Parameters:
+    ///   - limit: How many slow calls are too many.
+    ///   - slowness: How long a call may take; above 0. A call in flight is noticed up to 1/8 of this time later, when
+    ///     another call begins or ends.
+    ///   - window: The calls that are looked back on.
+    ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
+    ///     than the window holds.
+    public init(
+        _ limit: FailuresInWindow.Limit, longerThan slowness: Duration, over window: CallWindow, minimumCalls: Int
+    ) {
+        self = SlowCalls(limit: limit, slowness: slowness, window: window, minimumCalls: minimumCalls).checked()
     }
 }
 

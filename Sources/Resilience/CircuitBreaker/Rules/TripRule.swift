@@ -126,7 +126,7 @@ enum MemoryKind: Int {
     case slow = 4
     case combined = 5
 
-    func memory(_ content: [Int]) -> [Int] { [[rawValue], content].flatMap { $0 } }
+    func memory(_ content: [Int]) -> [Int] { [rawValue] + content }
 
     /// What follows the mark; nil if the memory is of another kind.
     func content(of memory: [Int]) -> [Int]? { memory.first == rawValue ? Array(memory.dropFirst()) : nil }

@@ -1,224 +1,172 @@
-/// A rule as what a file has of it: its settings, without its counts and windows.
-indirect enum TripRuleSettings: Sendable, Hashable {
-    case consecutive(limit: Int, failing: VerdictSet, healthy: VerdictSet)
-    case failures(
-        FailuresInWindow.Limit, over: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet)
-    case slowCalls(FailuresInWindow.Limit, longerThan: Duration, over: CallWindow, minimumCalls: Int)
-    case combined(CombinedRule.Quorum, [TripRuleSettings])
-    /// A rule of another module, and its description.
-    case foreign(String)
+/// A rule as what a file has of it: its settings, without its counts, and without the windows for them, which may be large: a file
+/// may name many, until it is checked.
+struct TripRuleSettings: KindSettings {
+    let bare: any TripRule
 
-    init(_ rule: any TripRule) {
-        switch rule {
-        case let rule as ConsecutiveFailures:
-            self = .consecutive(limit: rule.limit, failing: rule.failing, healthy: rule.healthy)
-        case let rule as FailuresInWindow:
-            self = .failures(
-                rule.limit, over: rule.window, minimumCalls: rule.minimumCalls, failing: rule.failing,
-                healthy: rule.healthy)
-        case let rule as SlowCalls:
-            self = .slowCalls(
-                rule.limit, longerThan: rule.slowness.inNanoseconds, over: rule.window, minimumCalls: rule.minimumCalls)
-        case let rule as CombinedRule:
-            self = .combined(rule.quorum, rule.rules.map { TripRuleSettings($0) })
-        default: self = .foreign(rule.description)
-        }
-    }
+    init(_ rule: any TripRule) { bare = (rule as? any PackagedRule)?.bare ?? rule }
 
+    /// The rule, with nothing counted.
     var rule: any TripRule {
-        switch self {
-        case .consecutive(let limit, let failing, let healthy):
-            ConsecutiveFailures(limit, failing: failing, healthy: healthy)
-        case .failures(let limit, let window, let minimumCalls, let failing, let healthy):
-            FailuresInWindow(limit, over: window, minimumCalls: minimumCalls, failing: failing, healthy: healthy)
-        case .slowCalls(let limit, let slowness, let window, let minimumCalls):
-            SlowCalls(limit, longerThan: slowness, over: window, minimumCalls: minimumCalls)
-        case .combined(let quorum, let rules): CombinedRule(quorum, of: rules.map(\.rule))
-        // No policy is made with it: it is invalid.
-        case .foreign: ConsecutiveFailures.standard
-        }
+        var rule = bare
+        rule.reset()
+        return rule
     }
+
+    var description: String { bare.description }
 
     /// The number of rules that it consists of.
-    var count: Int {
-        if case .combined(_, let rules) = self { rules.reduce(0) { $0 + $1.count } } else { 1 }
-    }
-}
+    private var size: Int { (bare as? CombinedRule)?.settings.reduce(0) { $0 + $1.size } ?? 1 }
 
-extension TripRuleSettings: SettingsGroup {
     /// A window takes up to 1.6 MB.
     static let mostRules = 32
 
-    struct Parts: Sendable {
-        /// How many failures in a row open the circuit.
-        var limit = 5
-        /// How many failures, or slow calls, of the window open the circuit; at most its `calls`.
-        var count: Int?
-        /// Which share of failures, or slow calls, of the window opens the circuit.
-        var ratio: Double?
-        /// From when on a call is slow.
-        var slowness = Duration.seconds(1)
-        /// The calls that the rule looks back on.
-        var window = CallWindow.calls(100)
-        /// How many calls the window must have before anything opens the circuit; at most its `calls`.
-        var minimumCalls: Int? = 10
-        /// The verdicts that are failures.
-        var failing: VerdictSet = [.transient, .uncertain]
-        /// The verdicts that are successes; none of the failures. Others do not count.
-        var healthy: VerdictSet = [.success, .permanent]
-        /// The rules of which one, or each, must say so; at least one, and at most 32 with those inside.
-        var rules: [TripRuleSettings] = []
-        var foreign = ""
-
-        var windowLimit: FailuresInWindow.Limit { count.map { .count($0) } ?? .ratio(ratio ?? 1) }
-        var leastCalls: Int { minimumCalls ?? count ?? 1 }
-
-        /// What one of a window holds.
-        fileprivate mutating func check(_ given: inout GivenSettings) {
-            guard given.areSound("window", "count", "minimumCalls"), case .calls(let size) = window.kind else { return }
-            for (name, calls) in [("count", count), ("minimumCalls", minimumCalls)] {
-                // Of a default nobody needs to hear, unless it is all that is wrong.
-                if let calls, calls > size, given.has(name) || given.areAllSound {
-                    given.note(name, "\(calls)", "must be at most \(size), the calls of the window")
-                }
-            }
-        }
-
-        fileprivate func checkVerdicts(_ given: inout GivenSettings) {
-            guard given.areSound("failing", "healthy"), !failing.isDisjoint(with: healthy) else { return }
-            given.note("failing", "\(failing)", "must have nothing in common with healthy, which is \(healthy)")
-        }
-    }
-
-    /// The parts, if they are valid; see ``SettingsGroup/valid()``.
-    var checkedParts: Parts { valid().parts }
-
-    private var parts: Parts {
-        var parts = Parts()
-        func take(_ limit: FailuresInWindow.Limit, _ window: CallWindow, _ minimumCalls: Int) {
-            switch limit {
-            case .count(let count): parts.count = count
-            case .ratio(let ratio): parts.ratio = ratio
-            }
-            (parts.window, parts.minimumCalls) = (window, minimumCalls)
-        }
-        switch self {
-        case .consecutive(let limit, let failing, let healthy):
-            (parts.limit, parts.failing, parts.healthy) = (limit, failing, healthy)
-        case .failures(let limit, let window, let minimumCalls, let failing, let healthy):
-            take(limit, window, minimumCalls)
-            (parts.failing, parts.healthy) = (failing, healthy)
-        case .slowCalls(let limit, let slowness, let window, let minimumCalls):
-            take(limit, window, minimumCalls)
-            parts.slowness = slowness
-        case .combined(_, let rules): parts.rules = rules
-        case .foreign: break
-        }
-        return parts
-    }
-
     static let schema = SettingsSchema(
-        "TripRule", standard: consecutive(limit: 5, failing: .transient, healthy: .success),
+        "TripRule", standard: TripRuleSettings(ConsecutiveFailures(limit: 5)),
         kinds: [
-            kind("consecutiveFailures", [SettingField("limit", \.limit, .atLeast(1))] + verdicts) {
-                .consecutive(limit: $0.limit, failing: $0.failing, healthy: $0.healthy)
-            } finish: {
-                $0.checkVerdicts(&$1)
-            } isOwn: {
-                if case .consecutive = $0 { true } else { false }
+            kind(
+                "consecutiveFailures", ConsecutiveFailures(limit: 5),
+                [
+                    SettingField("limit", \.limit, .atLeast(1)), SettingField("failing", \.failing),
+                    SettingField("healthy", \.healthy),
+                ]
+            ) {
+                $1.checkVerdicts($0.failing, $0.healthy)
             },
             failures(
-                "failures",
+                "failures", FailuresInWindow(limit: .count(1)),
                 [
-                    SettingField("count", \.count, .atLeast(1), need: .required),
+                    SettingField("count", \.limit.count, .atLeast(1), need: .required),
                     SettingField("window", \.window, need: .required),
                     SettingField("minimumCalls", \.minimumCalls, .atLeast(1), need: .conditional("`count`")),
-                ], Parts(count: 1, minimumCalls: nil)
+                ]
             ) {
-                if case .count = $0 { true } else { false }
+                $0.count != nil
             },
             failures(
-                "failureRatio",
+                "failureRatio", FailuresInWindow(limit: .ratio(1), minimumCalls: 10),
                 [
-                    SettingField("ratio", \.ratio, .aboveUpTo(0, 1), need: .required),
-                    SettingField("window", \.window),
-                    SettingField("minimumCalls", \.minimumCalls, .atLeast(1)),
-                ], Parts(ratio: 1)
-            ) {
-                if case .ratio = $0 { true } else { false }
-            },
-            kind(
-                "slowCalls",
-                [
-                    SettingField("slownessSeconds", \.slowness, .above(0), need: .required),
-                    SettingField("count", \.count, .atLeast(1)),
-                    SettingField(
-                        "ratio", \.ratio, .aboveUpTo(0, 1), need: .conditional("must be given without `count`")),
+                    SettingField("ratio", \.limit.ratio, .aboveUpTo(0, 1), need: .required),
                     SettingField("window", \.window),
                     SettingField("minimumCalls", \.minimumCalls, .atLeast(1)),
                 ]
             ) {
-                .slowCalls($0.windowLimit, longerThan: $0.slowness, over: $0.window, minimumCalls: $0.leastCalls)
-            } finish: { parts, given in
-                parts.check(&given)
-                if given.areSound("count", "ratio"), parts.count == nil, parts.ratio == nil {
+                $0.ratio != nil
+            },
+            kind(
+                "slowCalls", SlowCalls(limit: .ratio(1), slowness: .seconds(1), minimumCalls: 10),
+                [
+                    SettingField("slownessSeconds", \.slowness, .above(0), need: .required),
+                    SettingField("count", \.limit.count, .atLeast(1)),
+                    SettingField(
+                        "ratio", \.limit.ratio, .aboveUpTo(0, 1), need: .conditional("must be given without `count`")),
+                    SettingField("window", \.window),
+                    SettingField("minimumCalls", \.minimumCalls, .atLeast(1)),
+                ]
+            ) { rule, given in
+                given.checkCalls(rule.window, rule.limit, rule.minimumCalls)
+                if given.areSound("count", "ratio"), !given.has("count"), !given.has("ratio") {
                     given.noteMissing("ratio")
                 }
-            } isOwn: {
-                if case .slowCalls = $0 { true } else { false }
             },
             combined("anyOf", .any), combined("allOf", .all),
-            .code(standard: Parts(), []) { _ in
-                foreign("")
+            .code(standard: "", []) { _ in
+                TripRuleSettings(ConsecutiveFailures(limit: 5))
             } finish: {
-                $1.note("\($0.foreign)", "must be a rule of this package")
+                $1.note($0, "must be a rule of this package")
             } values: {
-                guard case .foreign(let text) = $0 else { return nil }
-                return Parts(foreign: text)
+                $0.description
             },
         ])
 
-    private static let verdicts = [
-        SettingField("failing", \Parts.failing), SettingField("healthy", \Parts.healthy),
-    ]
-
-    private static func kind(
-        _ name: String, _ fields: [SettingField<Parts>], standard: Parts = Parts(),
-        make: @escaping @Sendable (Parts) -> TripRuleSettings,
-        finish: @escaping @Sendable (inout Parts, inout GivenSettings) -> Void,
-        isOwn: @escaping @Sendable (TripRuleSettings) -> Bool
+    private static func kind<Rule: TripRule>(
+        _ name: String, _ standard: Rule, _ fields: [SettingField<Rule>],
+        finish: @escaping @Sendable (inout Rule, inout GivenSettings) -> Void,
+        isOwn: @escaping @Sendable (Rule) -> Bool = { _ in true }
     ) -> SettingVariant<TripRuleSettings> {
-        SettingVariant(name, standard: standard, fields, make: make, finish: finish) { isOwn($0) ? $0.parts : nil }
+        SettingVariant(name, standard: standard, fields, make: { TripRuleSettings($0) }, finish: finish) {
+            ($0.bare as? Rule).flatMap { isOwn($0) ? $0 : nil }
+        }
     }
 
     private static func failures(
-        _ name: String, _ fields: [SettingField<Parts>], _ standard: Parts,
+        _ name: String, _ standard: FailuresInWindow, _ fields: [SettingField<FailuresInWindow>],
         isOwn: @escaping @Sendable (FailuresInWindow.Limit) -> Bool
     ) -> SettingVariant<TripRuleSettings> {
-        kind(name, fields + verdicts, standard: standard) {
-            .failures(
-                $0.windowLimit, over: $0.window, minimumCalls: $0.leastCalls, failing: $0.failing, healthy: $0.healthy)
-        } finish: {
-            $0.check(&$1)
-            $0.checkVerdicts(&$1)
+        kind(
+            name, standard,
+            fields + [SettingField("failing", \.failing), SettingField("healthy", \.healthy)]
+        ) { rule, given in
+            given.checkCalls(rule.window, rule.limit, rule.minimumCalls)
+            given.checkVerdicts(rule.failing, rule.healthy)
+            if let count = rule.limit.count, !given.has("minimumCalls") { rule.minimumCalls = count }
         } isOwn: {
-            if case .failures(let limit, _, _, _, _) = $0 { isOwn(limit) } else { false }
+            isOwn($0.limit)
         }
     }
 
     private static func combined(_ name: String, _ quorum: CombinedRule.Quorum) -> SettingVariant<TripRuleSettings> {
-        kind(name, [SettingField("rules", \.rules, need: .required)]) {
-            .combined(quorum, $0.rules)
-        } finish: { parts, given in
+        kind(
+            name, CombinedRule(quorum: quorum, rules: []), [SettingField("rules", \.settings, need: .required)]
+        ) { rule, given in
             guard given.areSound("rules") else { return }
-            let count = parts.rules.reduce(0) { $0 + $1.count }
-            if parts.rules.isEmpty {
+            let size = TripRuleSettings(rule).size
+            if rule.rules.isEmpty {
                 given.note("rules", "[]", "must have at least one rule")
-            } else if count > mostRules {
-                given.note("rules", "\(count) rules", "must be at most \(mostRules), with those inside")
+            } else if size > mostRules {
+                given.note("rules", "\(size) rules", "must be at most \(mostRules), with those inside")
             }
         } isOwn: {
-            if case .combined(quorum, _) = $0 { true } else { false }
+            $0.quorum == quorum
         }
+    }
+}
+
+extension GivenSettings {
+    /// Notes numbers of calls that the window does not hold.
+    fileprivate mutating func checkCalls(
+        _ window: CallWindow, _ limit: FailuresInWindow.Limit, _ minimumCalls: Int
+    ) {
+        guard areSound("window", "count", "minimumCalls"), case .calls(let size) = window.kind else { return }
+        for (name, calls) in [("count", limit.count), ("minimumCalls", minimumCalls)] {
+            // Of a default nobody needs to hear, unless it is all that is wrong.
+            if let calls, calls > size, has(name) || areAllSound {
+                note(name, "\(calls)", "must be at most \(size), the calls of the window")
+            }
+        }
+    }
+
+    fileprivate mutating func checkVerdicts(_ failing: VerdictSet, _ healthy: VerdictSet) {
+        guard areSound("failing", "healthy"), !failing.isDisjoint(with: healthy) else { return }
+        note("failing", "\(failing)", "must have nothing in common with healthy, which is \(healthy)")
+    }
+}
+
+extension FailuresInWindow.Limit {
+    /// How many failures, or slow calls, of the window open the circuit; at most its `calls`.
+    var count: Int? {
+        get { if case .count(let count) = self { count } else { nil } }
+        set { if let newValue { self = .count(newValue) } }
+    }
+
+    /// Which share of failures, or slow calls, of the window opens the circuit.
+    ///
+    /// Of the two the count holds.
+    var ratio: Double? {
+        get { if case .ratio(let ratio) = self { ratio } else { nil } }
+        set { if let newValue, count == nil { self = .ratio(newValue) } }
+    }
+}
+
+/// A rule of this package.
+protocol PackagedRule: TripRule {
+    /// The rule without counts and windows: only for its settings, until it is reset.
+    var bare: Self { get }
+}
+
+extension PackagedRule {
+    /// This rule, if its settings are valid; see ``SettingsGroup/valid()``.
+    func checked() -> Self {
+        // Of the same kind.
+        TripRuleSettings(self).valid().rule as! Self
     }
 }

@@ -1,3 +1,5 @@
+import Resilience
+
 /// Tokens of a budget that several processes have together: this process's part.
 ///
 /// What successes bring back goes to all, unless nobody takes it: then it stays here.
@@ -86,32 +88,17 @@ struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
 }
 
 /// What happened to a part of a budget since the last report, and what is left.
-package struct TokenReport: Sendable, Equatable {
-    package var tokens: Int
-    package var earned: Int
+struct TokenReport: Sendable, Equatable {
+    var tokens: Int
+    var earned: Int
     /// The price of the retries that were not paid for.
-    package var missed: Int
-    package var hasSpent: Bool
+    var missed: Int
+    var hasSpent: Bool
 }
 
 extension RetryBudget {
-    /// Creates a budget of tokens that several processes have together. It has none until ``grant(_:areAllFull:)``.
-    package static func leased(
-        capacity: Int, cost: Int, throttledCost: Int, supply: any PermitSupply
-    ) -> RetryBudget {
-        RetryBudget(
-            LeasedTokens(
-                capacity: checks.atLeast(0, capacity, "capacity"), cost: checks.atLeast(1, cost, "cost"),
-                throttledCost: checks.atLeast(1, throttledCost, "throttledCost")), supply: supply)
-    }
-
-    package func takeTokenReport() -> TokenReport? { changeLeased { $0.takeReport() } }
-    package func grant(_ count: Int, areAllFull: Bool) { _ = changeLeased { $0.grant(count, areAllFull: areAllFull) } }
-    package func drop(_ count: Int) { _ = changeLeased { $0.drop(count) } }
-    package func forgetFull() { _ = changeLeased { $0.forgetFull() } }
-    package func standAlone(share: Int?) { _ = changeLeased { $0.standAlone(share: share) } }
-
-    private func changeLeased<R: Sendable>(_ body: (inout LeasedTokens) -> R) -> R? {
+    /// - Returns: What the change returns; nil if it is not a budget of leased tokens.
+    @discardableResult func changeLeased<R: Sendable>(_ body: (inout LeasedTokens) -> R) -> R? {
         change { machine in
             guard var leased = machine as? LeasedTokens else { return nil }
             defer { machine = leased }
