@@ -211,6 +211,15 @@ public final class SyncQueue: Sendable {
             wallClock: wallClock, handlers: [.others(send)])
     }
 
+    /// For what only one sort of store can do.
+    /// - Throws: If the queue's store is another.
+    func store<Wanted: MutationStore>(as _: Wanted.Type) throws(SyncQueueError) -> Wanted {
+        guard let wanted = store as? Wanted else {
+            throw .unreadable(path: "\(type(of: store))", reason: "It is no \(Wanted.self).")
+        }
+        return wanted
+    }
+
     var now: MonotonicInstant { pipeline.timeBase.now }
 
     /// Now, by the clock that all queues on the store share, or else by the wall clock.
