@@ -199,7 +199,11 @@ extension SyncStateMachine {
     ) {
         // A mutation that has failed goes alone, even if its failures do not count.
         func known(_ heads: [LaneHead]) -> [LaneHead] {
-            heads.map { $0.withFailures(atLeast: witnesses.failures(of: $0.position)) }
+            heads.map { head in
+                var head = head
+                head.failures = max(head.failures, witnesses.failures(of: head.position))
+                return head
+            }
         }
         lanes.found(known(page), urgent: known(urgent), nextDue: dueIn.map { Self.due(in: $0, at: now) })
     }
@@ -342,14 +346,5 @@ extension SyncStateMachine {
             .lockedOut, .drained, .cancelled, .cleared, .revived, .discarded, .storeFailed, .duplicate:
             break
         }
-    }
-}
-
-extension LaneHead {
-    fileprivate func withFailures(atLeast least: Int) -> LaneHead {
-        guard failures < least else { return self }
-        return LaneHead(
-            position: position, id: id, entity: entity, kind: kind, queuedAt: queuedAt, failures: least, bytes: bytes,
-            claims: claims)
     }
 }
