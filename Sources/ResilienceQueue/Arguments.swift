@@ -26,6 +26,14 @@
             let store = try await PostgreSQLStore(engine, schema: schema, queue: name, migrates: false)
             return await OpenQueue(store) { try? await store.tellEverybody(in: engine) }
         }
+
+        /// Changes the queue, and has its workers look.
+        func change<R>(_ body: (SyncQueue) async throws -> R) async throws -> R {
+            let open = try await open()
+            let result = try await body(open.queue)
+            await open.tellWorkers()
+            return result
+        }
     }
 
     struct OpenQueue {

@@ -137,9 +137,9 @@
             var evenOvertaken = false
 
             func run() async throws {
-                let open = try await place.open()
-                let count = try await open.queue.retryDead(choice.chosen, evenOvertaken: evenOvertaken)
-                await open.tellWorkers()
+                let count = try await place.change { queue in
+                    try await queue.retryDead(choice.chosen, evenOvertaken: evenOvertaken)
+                }
                 try choice.tell("\(count) pending again", count)
             }
         }
@@ -150,9 +150,7 @@
             @OptionGroup var choice: DeadChoice
 
             func run() async throws {
-                let open = try await place.open()
-                let count = try await open.queue.discardDead(choice.chosen)
-                await open.tellWorkers()
+                let count = try await place.change { try await $0.discardDead(choice.chosen) }
                 try choice.tell("\(count) discarded", count)
             }
         }
@@ -164,9 +162,7 @@
             var length: Length?
 
             func run() async throws {
-                let open = try await place.open()
-                try await open.queue.pause(for: length?.duration)
-                await open.tellWorkers()
+                try await place.change { try await $0.pause(for: length?.duration) }
                 print(length.map { "paused for \($0.text)" } ?? "paused, until it is resumed")
             }
         }
@@ -176,9 +172,7 @@
             @OptionGroup var place: QueuePlace
 
             func run() async throws {
-                let open = try await place.open()
-                try await open.queue.resume()
-                await open.tellWorkers()
+                try await place.change { try await $0.resume() }
                 print("resumed")
             }
         }

@@ -118,7 +118,7 @@ public struct Mutation: Sendable, Hashable, Codable {
 /// A mutation in a store, and how it has fared.
 public struct StoredMutation: Sendable, Hashable {
     /// The mutation's place in the queue: higher is later. Never given twice, not even after a removal.
-    public let position: Int64
+    public package(set) var position: Int64
     /// The mutation itself, as it is after any coalescing.
     public var mutation: Mutation
     /// Since when it is in the queue as it is now, by the wall clock, or the date before which it was not to be sent; the age

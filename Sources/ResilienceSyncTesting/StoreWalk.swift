@@ -28,34 +28,36 @@ struct StoreWalk<Store: MutationStore> {
 
     /// Stops at the first difference, since everything after it would differ, too.
     mutating func run(steps: Int) async throws {
-        for _ in 0..<steps {
-            let problem = try await step()
-            if let problem = problem {
-                stage.complain("\(problem); the last steps: \(history.suffix(5).joined(separator: ", "))")
-                return
+        do {
+            for _ in 0..<steps {
+                try await step()
+                try await compare()
             }
+        } catch let difference as StoreContractFailure {
+            stage.complain("\(difference); the last steps: \(history.suffix(5).joined(separator: ", "))")
         }
     }
 
-    private mutating func step() async throws -> String? {
+    private mutating func step() async throws {
         date += TimeInterval(Int.random(in: 0...3, using: &random))
-        let problem: String? =
-            switch Int.random(in: 0..<22, using: &random) {
-            case 0..<8: try await append()
-            case 8..<14: try await apply()
-            case 14: try await revive()
-            case 15: try await discard()
-            case 16: Int.random(in: 0..<8, using: &random) == 0 ? try await removePending() : nil
-            case 17: try await set()
-            case 18: try await seal()
-            case 19: try await one()
-            default: try await reopen()
-            }
-        if let problem { return problem }
-        return try await difference()
+        switch Int.random(in: 0..<22, using: &random) {
+        case 0..<8: try await append()
+        case 8..<14: try await apply()
+        case 14: try await revive()
+        case 15: try await discard()
+        case 16: if chance(8) { try await removePending() }
+        case 17: try await set()
+        case 18: try await seal()
+        case 19: try await one()
+        default: try await reopen()
+        }
     }
 
-    private mutating func append() async throws -> String? {
+    private func require(_ isRight: Bool, _ problem: @autoclosure () -> String) throws(StoreContractFailure) {
+        if !isRight { throw StoreContractFailure(description: problem()) }
+    }
+
+    private mutating func append() async throws {
         let mutations = (0..<Int.random(in: 0...4, using: &random)).map { _ in mutation() }
         var coalescing = [Coalescing.off, .lastWriteWins, .merging(acrossKinds: true) { $0.payload + $1.payload }]
         coalescing.shuffle(using: &random)
@@ -67,17 +69,16 @@ struct StoreWalk<Store: MutationStore> {
 
         let expected = await result { try model.append(mutations, rules, date) }
         let found = await result { try await stage.store.append(mutations, under: rules, at: date) }
-        guard found == expected else { return "append gives \(found) instead of \(expected)" }
+        try require(found == expected, "append gives \(found) instead of \(expected)")
 
         let known = Set(positions.keys)
         let added = model.pending.map(\.position).filter { !known.contains($0) }
         let fresh = try await stage.store.pending(after: highest, limit: 100).map(\.position)
-        guard added.count == fresh.count else { return "\(fresh.count) have a new place instead of \(added.count)" }
+        try require(added.count == fresh.count, "\(fresh.count) have a new place instead of \(added.count)")
         for (ours, theirs) in zip(added, fresh) {
             positions[ours] = theirs
             highest = max(highest, theirs)
         }
-        return nil
     }
 
     private mutating func mutation() -> Mutation {
@@ -96,7 +97,7 @@ struct StoreWalk<Store: MutationStore> {
             earlierFailures: Int.random(in: 0..<10, using: &random) == 0 ? Int.random(in: 1...6, using: &random) : 0)
     }
 
-    private mutating func apply() async throws -> String? {
+    private mutating func apply() async throws {
         let changes = (0..<Int.random(in: 0...3, using: &random)).map { _ -> (Int64) -> MutationChange in
             let error = "error \(Int.random(in: 0...9, using: &random))"
             let rest = LaneRule.allCases.randomElement(using: &random) ?? .skip
@@ -124,7 +125,7 @@ struct StoreWalk<Store: MutationStore> {
         expected.claimed = expected.claimed.map(translated)
         let found = try await stage.store.apply(
             zip(changes, targets).map { $0(theirs($1)) }, claiming: claims.map(theirs), keeping: limits, at: date)
-        return found == expected ? nil : "applied is \(found) instead of \(expected)"
+        try require(found == expected, "applied is \(found) instead of \(expected)")
     }
 
     /// A position of the model's, most likely a head's.
@@ -143,69 +144,68 @@ struct StoreWalk<Store: MutationStore> {
         return Array(Set((0..<3).map { _ in stored.randomElement(using: &random)?.position ?? target() }))
     }
 
-    private mutating func revive() async throws -> String? {
+    private mutating func revive() async throws {
         let (chosen, even) = (some(of: model.dead), Bool.random(using: &random))
         history.append("revive \(chosen)\(even ? ", even overtaken" : "")")
         let expected = model.revive(chosen, evenOvertaken: even, date)
         let found = try await stage.store.revive(chosen.map(theirs), evenOvertaken: even, at: date)
-        return found == expected ? nil : "\(found) are revived instead of \(expected)"
+        try require(found == expected, "\(found) are revived instead of \(expected)")
     }
 
-    private mutating func discard() async throws -> String? {
+    private mutating func discard() async throws {
         let chosen = some(of: model.dead)
         history.append("discard \(chosen)")
         let expected = model.discard(chosen)
         let found = try await stage.store.discard(chosen.map(theirs))
-        return found == expected ? nil : "\(found) are discarded instead of \(expected)"
+        try require(found == expected, "\(found) are discarded instead of \(expected)")
     }
 
-    private mutating func one() async throws -> String? {
+    private mutating func one() async throws {
         let (row, cancelling) = (model.rows.randomElement(using: &random), chance(2))
         let id = row?.stored.mutation.id ?? "none"
         history.append("\(cancelling ? "cancel" : "find") \(id)")
         let expected = model.mutation(id, cancelling: cancelling).map(translated)
         let found = try await stage.store.mutation(id, cancelling: cancelling)
-        return found == expected
-            ? nil : "found is \(found.map { "\($0)" } ?? "nil") instead of \(expected.map { "\($0)" } ?? "nil")"
+        try require(
+            found == expected,
+            "found is \(found.map { "\($0)" } ?? "nil") instead of \(expected.map { "\($0)" } ?? "nil")")
     }
 
-    private mutating func seal() async throws -> String? {
+    private mutating func seal() async throws {
         history.append("seal")
         model.seal()
         let last = try await stage.store.seal()
-        return last < model.pending.map(\.position).map(theirs).max() ?? .min ? "sealed through \(last)" : nil
+        try require(last >= model.pending.map(\.position).map(theirs).max() ?? .min, "sealed through \(last)")
     }
 
-    private mutating func removePending() async throws -> String? {
+    private mutating func removePending() async throws {
         let chosen = some(of: model.pending)
         history.append("removePending \(chosen)")
         let expected = model.removePending(chosen)
         let found = try await stage.store.removePending(chosen.map(theirs))
-        return found == expected ? nil : "\(found) are removed instead of \(expected)"
+        try require(found == expected, "\(found) are removed instead of \(expected)")
     }
 
-    private mutating func set() async throws -> String? {
+    private mutating func set() async throws {
         let name = ["m", "n", "o\0"].randomElement(using: &random) ?? "m"
         let value = ["", "1", "a\0b", nil].randomElement(using: &random) ?? nil
         history.append("set \(name) to \(value ?? "nil")")
         model.settings[name] = value
         try await stage.store.set(name, to: value)
-        return nil
     }
 
-    private mutating func reopen() async throws -> String? {
+    private mutating func reopen() async throws {
         history.append("reopen")
         try await stage.reopen()
-        return nil
     }
 
     // MARK: Comparison
 
-    private mutating func difference() async throws -> String? {
+    private mutating func compare() async throws {
         let start = Bool.random(using: &random) ? Int64.min : target()
         let limit = Bool.random(using: &random) ? 1_000 : Int.random(in: 0...4, using: &random)
-        func compare<Element: Equatable>(_ found: [Element], _ expected: [Element], _ what: String) -> String? {
-            found == expected ? nil : "\(what) are \(found) instead of \(expected)"
+        func compare<Value: Equatable>(_ found: Value, _ expected: Value, _ what: String) throws {
+            try require(found == expected, "\(what) are \(found) instead of \(expected)")
         }
         // For a position that the model has and the store never gave, the highest lower one that it gave.
         let after = positions[start] ?? positions.filter { $0.key < start }.map(\.value).max() ?? .min
@@ -216,67 +216,53 @@ struct StoreWalk<Store: MutationStore> {
         let pending = model.pending.filter { $0.position > start }.prefix(limit).map(translated)
         let dead = model.dead.filter { $0.position > start }.prefix(limit).map(translated)
         let heads = due.heads.filter { $0.position > start }.prefix(limit).map { head in
-            LaneHead(
-                position: theirs(head.position), id: head.id, entity: head.entity, kind: head.kind,
-                queuedAt: head.queuedAt, failures: head.failures, bytes: head.bytes,
-                claims: head.claims)
+            var head = head
+            head.position = theirs(head.position)
+            return head
         }
-        if let problem = compare(try await store.pending(after: after, limit: limit), pending, "pending") {
-            return problem
-        }
-        if let problem = compare(try await store.dead(after: after, limit: limit), dead, "dead") { return problem }
-        if let problem = compare(found.heads, heads, "the heads") { return problem }
+        try compare(try await store.pending(after: after, limit: limit), pending, "pending")
+        try compare(try await store.dead(after: after, limit: limit), dead, "dead")
+        try compare(found.heads, heads, "the heads")
         // Those of lanes with an urgent mutation must be there, and those before one that was there once may be.
         let urgent = Set(model.pending.filter(\.mutation.isUrgent).map(\.mutation.entity))
         let mayBeUrgent = due.heads.filter { $0.position <= model.lastUrgent[$0.entity] ?? 0 }
         let mustBeUrgent = mayBeUrgent.filter { urgent.contains($0.entity) }.map(\.id)
         let hurried = found.urgent.map(\.id)
-        if hurried != mayBeUrgent.map(\.id).filter(hurried.contains) || hurried.count > max(0, limit)
-            || hurried.count < limit && !Set(hurried).isSuperset(of: mustBeUrgent)
-        {
-            return "the urgent heads are \(hurried), not \(mustBeUrgent) of \(mayBeUrgent.map(\.id)), up to \(limit)"
-        }
-        if found.nextDue != due.nextDue {
-            return
-                "the next is due \(found.nextDue.map { "\($0)" } ?? "never"), not \(due.nextDue.map { "\($0)" } ?? "never")"
-        }
+        try require(
+            hurried == mayBeUrgent.map(\.id).filter(hurried.contains) && hurried.count <= max(0, limit)
+                && (hurried.count >= limit || Set(hurried).isSuperset(of: mustBeUrgent)),
+            "the urgent heads are \(hurried), not \(mustBeUrgent) of \(mayBeUrgent.map(\.id)), up to \(limit)")
+        func text(_ date: Date?) -> String { date.map { "\($0)" } ?? "never" }
+        try require(found.nextDue == due.nextDue, "the next is due \(text(found.nextDue)), not \(text(due.nextDue))")
         for (found, expected, what) in [
             (try await store.pendingPositions(), model.pending, "pending"),
             (try await store.deadPositions(), model.dead, "dead"),
         ] {
             let entities = Dictionary(
                 expected.map { (theirs($0.position), $0.mutation.entity) }, uniquingKeysWith: { first, _ in first })
-            if let problem = compare(found.sorted(), entities.keys.sorted(), "the positions of all \(what)") {
-                return problem
-            }
-            if Dictionary(grouping: found, by: { entities[$0] }).values.contains(where: { $0 != $0.sorted() }) {
-                return "the positions \(found) of all \(what) are not in order within an entity"
-            }
+            try compare(found.sorted(), entities.keys.sorted(), "the positions of all \(what)")
+            try require(
+                Dictionary(grouping: found, by: { entities[$0] }).values.allSatisfy { $0 == $0.sorted() },
+                "the positions \(found) of all \(what) are not in order within an entity")
         }
         let entities = ["a", "a\0", "d", "b", "c"].shuffled(using: &random)
         let unsent = model.pending.map(\.mutation.entity)
-        if let problem = compare(
+        try compare(
             try await store.pendingEntities(among: entities), entities.filter(unsent.contains), "unsent entities")
-        {
-            return problem
-        }
-        let totals = try await store.totals()
-        if totals != model.totals { return "the totals are \(totals) instead of \(model.totals)" }
+        try compare(try await store.totals(), model.totals, "the totals")
         for name in ["m", "n", "o\0"] {
             let found = try await store.setting(name)
-            if found != model.settings[name] { return "the setting \(name) is \(found ?? "nil")" }
+            try require(found == model.settings[name], "the setting \(name) is \(found ?? "nil")")
         }
-        return nil
     }
 
     /// The store's position for the model's position; one that the store never gave if there is none.
     private func theirs(_ position: Int64) -> Int64 { positions[position] ?? .max }
 
     private func translated(_ stored: StoredMutation) -> StoredMutation {
-        StoredMutation(
-            position: theirs(stored.position), mutation: stored.mutation, queuedAt: stored.queuedAt,
-            isAttempted: stored.isAttempted, failures: stored.failures, lastError: stored.lastError,
-            diedAt: stored.diedAt, isOvertaken: stored.isOvertaken, claims: stored.claims)
+        var stored = stored
+        stored.position = theirs(stored.position)
+        return stored
     }
 
     private enum Ending: Equatable {

@@ -55,8 +55,6 @@ public final class SyncPass: Sendable {
         /// The pass in flight; nil if there is none.
         var pass: Task<Report, any Error>?
         var stage = Stage.checking
-        /// Callers that wait for its end.
-        var waiters: [PolicyWaiter] = []
         /// Counts the beginnings and the ends of settings of the cursor by hand.
         var settings = 0
         /// The cursor that was set by hand last.
@@ -116,7 +114,9 @@ public final class SyncPass: Sendable {
             }
             // The caller may want a mutation sent that came after the flush's last look.
             if joined == .flushing { queue.trigger() }
-            guard await waitForEnd(of: pass) else { throw CancellationError() }
+            // As the queue's callers do: cancelled, it ends only its own wait.
+            let hasEnded = await queue.waitForChange { _ in state.withLock { $0.pass == pass } }
+            guard hasEnded else { throw CancellationError() }
             do {
                 let report = try await pass.value
                 // A pass that was pulling already may have missed what was new.
@@ -142,25 +142,8 @@ public final class SyncPass: Sendable {
     }
 
     private func end() {
-        let waiters = state.withLock { state in
-            defer { (state.pass, state.waiters) = (nil, []) }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume() }
-    }
-
-    /// - Returns: False if the task was cancelled.
-    private func waitForEnd(of pass: Task<Report, any Error>) async -> Bool {
-        let waiter = PolicyWaiter()
-        let waits = state.withLock { state in
-            guard state.pass == pass else { return false }
-            state.waiters.append(waiter)
-            return true
-        }
-        guard waits else { return true }
-        if await waiter.wait(until: .distantFuture, on: queue.pipeline.timeBase) == .resumed { return true }
-        state.withLock { $0.waiters.removeAll { $0 === waiter } }
-        return false
+        state.withLock { $0.pass = nil }
+        queue.tellWatchers()
     }
 
     private func pass() async throws -> Report {

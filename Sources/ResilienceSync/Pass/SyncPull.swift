@@ -88,9 +88,7 @@ public struct SyncPull: Sendable {
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if the queue is in another database, or its store is
         ///   not an ``SQLiteStore``.
         public func unsent(among entities: [String], in db: Database) throws -> Set<String> {
-            guard let store = watch.queue.store as? SQLiteStore else {
-                throw SyncQueueError.unreadable(path: "\(type(of: watch.queue.store))", reason: "It is no SQLiteStore.")
-            }
+            let store = try watch.queue.store(as: SQLiteStore.self)
             return note(entities, pending: try store.pendingEntities(among: entities, in: db))
         }
     }

@@ -199,30 +199,31 @@ struct LanesStateMachine: Sendable, Hashable {
             return next(of: index, isSparing, pace, rules, due: due)
         }
         if !self[index].isAtEnd, !isFull(limit, head, index, rules) { return look(index) }
+        if let wait = Self.wait(for: pace, due: due) { return wait }
+        if index == Self.urgentIndex {
+            hurried = min(hurried + 1, mostHurried)
+        } else {
+            hurried = 0
+            if walks.count > 1 { turn = 1 - index }
+        }
+        if index == 0 { left -= 1 }
+        spared = head.failures > 0 ? Self.othersFirst : max(0, spared - 1)
+        patience = suspects.isEmpty ? Self.mostBeforeSuspects : patience - 1
+        return .send(take(head, upTo: limit, of: index, rules))
+    }
+
+    /// Returns nil if another request may go.
+    private static func wait(for pace: SendPace.Answer, due: MonotonicInstant) -> Step? {
         switch pace {
-        case .now:
-            if index == Self.urgentIndex {
-                hurried = min(hurried + 1, mostHurried)
-            } else {
-                hurried = 0
-                if walks.count > 1 { turn = 1 - index }
-            }
-            if index == 0 { left -= 1 }
-            spared = head.failures > 0 ? Self.othersFirst : max(0, spared - 1)
-            patience = suspects.isEmpty ? Self.mostBeforeSuspects : patience - 1
-            return .send(take(head, upTo: limit, of: index, rules))
-        case .notBefore(let instant): return .wait(until: min(instant, due))
-        case .afterAnEnd: return .wait(until: due)
+        case .now: nil
+        case .notBefore(let instant): .wait(until: min(instant, due))
+        case .afterAnEnd: .wait(until: due)
         }
     }
 
     private mutating func sendAlone(_ pace: SendPace.Answer, due: MonotonicInstant) -> Step {
         guard busy.isEmpty else { return .wait(until: due) }
-        switch pace {
-        case .now: break
-        case .notBefore(let instant): return .wait(until: min(instant, due))
-        case .afterAnEnd: return .wait(until: due)
-        }
+        if let wait = Self.wait(for: pace, due: due) { return wait }
         guard let head = suspects.values.min(by: { $0.position < $1.position }) else { return .done }
         suspects[head.entity] = nil
         busy.insert(head.entity)

@@ -91,30 +91,18 @@ extension SyncQueue {
                 case .check:
                     await checkHealth()
                 case .countPending:
-                    let (pending, heads, dueIn, others) = try await uncancelled { () -> (Int, Int, Duration?, Bool) in
-                        let pending = try await self.store.totals().pending
-                        guard pending > 0 else { return (0, 0, nil, false) }
-                        // Dead mutations may block lanes whatever this queue's rule is.
-                        let (found, dueIn) = try await self.heads(after: .min, limit: 1)
-                        let heads = max(found.heads.count, found.urgent.count)
-                        // What this look found is this queue's. A head that it did not find is another's, or locked.
-                        return (pending, heads, dueIn, heads == 0 ? try await self.store.othersHaveHeads() : false)
-                    }
-                    change { state, now in
-                        state.machine.counted(pending: pending, heads: heads, others: others, dueIn: dueIn, at: now)
-                    }
+                    let rest = try await rest()
+                    change { $0.machine.counted(rest, at: $1) }
                 case .wait(let instant):
                     await wait(waker, until: instant)
                 case .end(let end):
-                    let (report, after) = change { $0.roundEnded(end, at: $1) }
-                    total.add(report)
-                    if after == .again { continue }
-                    // Who follows the store hears of what others leave, and need not ask for it each second.
-                    let hears = state.withLock { $0.isFollowing && $0.drains.isEmpty && total.requests == 0 }
-                    if case .lockedOut = report.end, store.isShared, hears {
+                    let round = change { $0.roundEnded(end, at: $1) }
+                    total.add(round.report)
+                    if round.after == .again { continue }
+                    if case .lockedOut = round.report.end, store.isShared, round.hearsOfOthers, total.requests == 0 {
                         tellWatchers()
                     } else {
-                        goOn(after)
+                        goOn(round.after)
                     }
                     return .success(total)
                 case .fail:
@@ -134,6 +122,19 @@ extension SyncQueue {
         let date = dueDate
         let found = try await uncancelled { try await self.store.heads(after: position, limit: limit, at: date) }
         return (found, found.nextDue.map { $0.time(since: date) })
+    }
+
+    private func rest() async throws -> SyncStateMachine.Rest {
+        try await uncancelled {
+            var rest = SyncStateMachine.Rest(pending: try await self.store.totals().pending)
+            guard rest.pending > 0 else { return rest }
+            // Dead mutations may block lanes whatever this queue's rule is.
+            let (found, dueIn) = try await self.heads(after: .min, limit: 1)
+            (rest.heads, rest.dueIn) = (max(found.heads.count, found.urgent.count), dueIn)
+            // What this look found is this queue's. A head that it did not find is another's, or locked.
+            if rest.heads == 0 { rest.othersHaveHeads = try await self.store.othersHaveHeads() }
+            return rest
+        }
     }
 
     /// - Returns: The action, and what to wait with if it is a wait.

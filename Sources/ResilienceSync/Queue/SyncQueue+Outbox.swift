@@ -26,9 +26,7 @@
         ///   another database, or its store is not an ``SQLiteStore``.
         @discardableResult
         public func enqueue(_ mutations: [Mutation], in db: Database) throws -> AppendResult {
-            guard let store = store as? SQLiteStore else {
-                throw SyncQueueError.unreadable(path: "\(type(of: store))", reason: "It is no SQLiteStore.")
-            }
+            let store = try store(as: SQLiteStore.self)
             guard !mutations.isEmpty else { return AppendResult() }
             try prepare(mutations)
             let commit = Commit(queue: self)

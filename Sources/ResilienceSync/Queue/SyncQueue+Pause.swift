@@ -28,13 +28,11 @@ extension SyncQueue {
         // With its beginning, which a clock that is set back can't prolong it beyond; and no two are alike.
         let text = "\(length.map(end) ?? "\(Double.infinity)") \(end(after: .zero))"
         try await keep(Self.handPauseName, text)
-        let waker = change { state, now in
-            state.machine.pausedByHand = length.map { now + $0 } ?? .distantFuture
+        change { state, now in
+            state.machine.pauses.byHand = length.map { now + $0 } ?? .distantFuture
             state.knownHandPause = text
-            return state.waker.take()
         }
         tell(.pausedByHand(for: length))
-        waker?.resume()
         // A flight sets the alarm for its end.
         trigger()
     }
@@ -50,7 +48,7 @@ extension SyncQueue {
     public func resume(keepingGrowth: Bool = false) async throws {
         try await endPause(keepingGrowth: keepingGrowth)
         try await keep(Self.handPauseName, nil)
-        change { state, _ in (state.machine.pausedByHand, state.knownHandPause) = (nil, nil) }
+        change { state, _ in (state.machine.pauses.byHand, state.knownHandPause) = (nil, nil) }
         tell(.resumed)
         trigger()
     }
@@ -97,7 +95,7 @@ extension SyncQueue {
             guard text != state.knownHandPause else { return }
             // Whether it is the one that is stored by now, a flight finds out.
             guard state.pauseWrites == writes else { return state.machine.otherPause() }
-            state.machine.pausedByHand = left.map { now + $0 }
+            state.machine.pauses.byHand = left.map { now + $0 }
             state.knownHandPause = text
         }
     }
@@ -146,7 +144,6 @@ extension SyncQueue {
             if isStopped || Task.isCancelled { return }
             // A flight that begins reads it by itself. If this fails, the flight that is triggered tells.
             if !begins { try? await readPause() }
-            state.withLock { $0.waker.take() }?.resume()
             trigger()
         }
     }

@@ -74,17 +74,22 @@ public final class SyncQueue: Sendable {
             return lastStatusReader
         }
 
-        mutating func roundEnded(
-            _ end: FlushReport.End, at now: MonotonicInstant
-        ) -> (FlushReport, SyncStateMachine.After) {
-            let (counts, end, after) = machine.roundEnded(end, at: now)
-            let report = FlushReport(counts: counts, end: end, lastError: lastError.take())
+        struct RoundEnd: Sendable {
+            let report: FlushReport
+            let after: SyncStateMachine.After
+            /// Whether it hears of what others leave, so that it need not ask for that each second.
+            let hearsOfOthers: Bool
+        }
+
+        mutating func roundEnded(_ end: FlushReport.End, at now: MonotonicInstant) -> RoundEnd {
+            let round = machine.roundEnded(end, at: now)
+            let report = FlushReport(counts: round.counts, end: round.end, lastError: lastError.take())
             for key in drains.keys { drains[key]?.add(report) }
-            if after != .again {
+            if round.after != .again {
                 flight = nil
-                if end != .cancelled { failure = nil }
+                if round.end != .cancelled { failure = nil }
             }
-            return (report, after)
+            return RoundEnd(report: report, after: round.after, hearsOfOthers: isFollowing && drains.isEmpty)
         }
 
         mutating func flightFailed(_ error: (any Error)?) -> SyncStateMachine.After {
@@ -204,6 +209,15 @@ public final class SyncQueue: Sendable {
         self.init(
             name, store: store, pipeline: pipeline, configuration: configuration, observers: observers,
             wallClock: wallClock, handlers: [.others(send)])
+    }
+
+    /// For what only one sort of store can do.
+    /// - Throws: If the queue's store is another.
+    func store<Wanted: MutationStore>(as _: Wanted.Type) throws(SyncQueueError) -> Wanted {
+        guard let wanted = store as? Wanted else {
+            throw .unreadable(path: "\(type(of: store))", reason: "It is no \(Wanted.self).")
+        }
+        return wanted
     }
 
     var now: MonotonicInstant { pipeline.timeBase.now }
@@ -399,25 +413,33 @@ public final class SyncQueue: Sendable {
         try await Task(executorPreference: pipeline.timeBase.taskExecutor) { try await operation() }.value
     }
 
+    /// What follows from a change of the state, and is done outside of the lock.
+    private struct Effects<R: Sendable>: Sendable {
+        let result: R
+        let events: [SyncEvent]
+        let statusReaders: [Int: AsyncStream<Void>.Continuation]
+    }
+
     /// Tells the machine what happened, and the observers what follows.
     @discardableResult
     func change<R: Sendable>(_ body: (inout State, MonotonicInstant) -> R) -> R {
         let now = now
-        let (result, events) = state.withLock { state in
-            (body(&state, now), state.machine.takeEvents())
+        let effects = state.withLock { state in
+            Effects(
+                result: body(&state, now), events: state.machine.takeEvents(), statusReaders: state.statusReaders)
         }
-        tellStatusReaders()
-        for event in events { tell(event) }
-        return result
+        for reader in effects.statusReaders.values { reader.yield() }
+        for event in effects.events { tellObservers(event) }
+        return effects.result
     }
 
-    /// Called after a change of the queue's state, or of the store's.
-    private func tellStatusReaders() {
-        for reader in state.withLock({ $0.statusReaders }).values { reader.yield() }
-    }
-
+    /// Tells of a change of the store.
     func tell(_ event: @autoclosure () -> SyncEvent) {
-        tellStatusReaders()
+        for reader in state.withLock({ $0.statusReaders }).values { reader.yield() }
+        tellObservers(event())
+    }
+
+    private func tellObservers(_ event: @autoclosure () -> SyncEvent) {
         guard !observers.isEmpty else { return }
         observers.send(PolicyEvent(policy: name, pipeline: pipeline.name, time: now, detail: event()))
     }

@@ -63,7 +63,7 @@ extension SyncStateMachine {
 
     /// Called when a request ended. It is processed before the flight's next action.
     mutating func requestEnded(_ id: Int, _ outcome: Outcome, at now: MonotonicInstant) {
-        ended.append(EndedRequest(id: id, outcome: outcome, endedAt: now))
+        flight?.ended.append(EndedRequest(id: id, outcome: outcome, endedAt: now))
     }
 
     /// Called when a request that carried no mutation was throttled or rejected, or a health check failed. A flight
@@ -74,34 +74,33 @@ extension SyncStateMachine {
                 failure: failure, mutations: [], sentAt: sentAt, endedAt: now, witnesses: FailureWitnesses.Tally()))
     }
 
-    /// Called when a request that carried no mutation was answered, and neither throttled nor rejected. Mutations may
-    /// have another limit.
-    mutating func answered() { if throttledWithout { throttles = 0 } }
+    /// Called when a request that carried no mutation was answered, and neither throttled nor rejected.
+    mutating func answered() { streaks.answeredWithout() }
 
     /// - Parameter failure: nil if the other side is healthy.
     mutating func checked(_ failure: Failure?, sentAt: MonotonicInstant, at now: MonotonicInstant) {
-        isWell = failure == nil
+        flight?.isWell = failure == nil
         if let failure { rejected(failure, sentAt: sentAt, at: now) } else { answered() }
     }
 
     /// Processes ends in order, each with all that follows from it.
     /// - Returns: The action that this takes; nil if nothing is left to process.
     mutating func lookAtEnds(at now: MonotonicInstant) -> Action? {
-        while true {
-            if let draw = draws.first { return ask(draw) }
-            if let pauseToTell { return .keepPause(pauseToTell) }
+        while flight != nil {
+            if let draw = flight?.draws.first { return ask(draw) }
+            if let untold = pauses.untold { return .keepPause(untold) }
             if !notes.isEmpty {
                 note(notes.removeFirst(), at: now)
-            } else if !ended.isEmpty {
-                end(ended.removeFirst())
+            } else if let (ended, request) = flight?.takeEnd() {
+                if let request { end(request, ended) }
             } else {
                 return nil
             }
         }
+        return nil
     }
 
-    private mutating func end(_ ended: EndedRequest) {
-        guard let request = requests.removeValue(forKey: ended.id) else { return }
+    private mutating func end(_ request: Request, _ ended: EndedRequest) {
         lanes.ended(request.mutations)
         if !request.hasTold, ended.outcome.mayHaveArrived { pace.endedUntold(at: ended.endedAt) }
         func note(_ failure: Failure, _ mutations: [LaneHead]) -> Note {
@@ -117,7 +116,7 @@ extension SyncStateMachine {
             let delivered = results.filter { $1 == nil }.map(\.0)
             if !delivered.isEmpty {
                 pace.acknowledged(sentAt: request.sentAt, at: ended.endedAt)
-                (throttles, outages) = (0, 0)
+                streaks.end()
                 lanes.delivered()
                 for mutation in delivered { laneThrottles.delivered(mutation.entity) }
                 if settings.failureCounting != .always { for mutation in delivered { witnesses.delivered(mutation) } }
@@ -134,7 +133,7 @@ extension SyncStateMachine {
             for index in notes.indices where index > 0 || !delivered.isEmpty { notes[index].endsRequest = false }
         }
         // It was one request, no matter how many of its mutations were throttled.
-        if notes.contains(where: \.failure.isThrottled) { counts.throttled += 1 }
+        if notes.contains(where: \.failure.isThrottled) { progress?.round.throttled += 1 }
     }
 
     private mutating func note(_ note: Note, at now: MonotonicInstant) {
@@ -151,7 +150,7 @@ extension SyncStateMachine {
         let failure = note.failure
         // A 429 counts even if the flight was cancelled.
         if failure.isThrottled {
-            throttledWithout = note.mutations.isEmpty
+            streaks.isThrottledWithout = note.mutations.isEmpty
             // A batch may be throttled because of any of its lanes.
             let lane = note.mutations.count == 1 ? note.mutations.first : nil
             let times = lane.flatMap { laneThrottles.throttled($0.entity) }
@@ -161,22 +160,22 @@ extension SyncStateMachine {
             if let lane, failure.isFinal {
                 park(lane, failure.error, told: failure.told)
             } else if let lane, let times {
-                draws.append(.holdLonger(lane, times: times))
+                flight?.draws.append(.holdLonger(lane, times: times))
             }
             return
         }
         if !note.mutations.isEmpty {
             pace.endedOtherwise(sentAt: note.sentAt, endsRequest: note.endsRequest, at: note.endedAt)
         }
-        if isCancelled { return }
+        if flight?.isCancelled == true { return }
         // A check that fails in any other way says that the other side can't be used.
         if failure.isOffline || note.mutations.isEmpty && failure.verdict.kind != .rejected {
             events.append(.offline(error: failure.told))
-            if halt == nil { draws.append(.outage) }
+            if flight?.halt == nil { flight?.draws.append(.outage) }
             return
         }
         // The other side could be reached.
-        if !failure.verdict.saysNothing { outages = 0 }
+        if !failure.verdict.saysNothing { streaks.outages = 0 }
         switch failure.verdict.kind {
         case .rejected:
             for mutation in note.mutations { lanes.rejected(mutation) }
@@ -193,12 +192,12 @@ extension SyncStateMachine {
     }
 
     private mutating func failed(_ mutation: LaneHead, _ failure: Failure, _ sent: FailureWitnesses.Tally) {
-        if removed.contains(mutation.position) { return }
+        if isRemoved(mutation) { return }
         let named = failure.verdict.retryAfter.map { min(late($0), settings.maxPause) }
         if settings.failureCounting == .always || witnesses.failed(mutation, sent: sent) {
             return countFailure(of: mutation, failure, holdingFor: named)
         }
-        counts.failed += 1
+        progress?.round.failed += 1
         events.append(.failed(id: mutation.id, failures: mutation.failures, error: failure.told))
         hold(mutation, atLeast: named)
     }
@@ -219,14 +218,16 @@ extension SyncStateMachine {
         _ mutation: LaneHead, _ error: String, told: String? = nil, after changes: [MutationChange] = []
     ) {
         witnesses.forget(mutation.position)
-        if removed.contains(mutation.position) { return }
+        if isRemoved(mutation) { return }
         let parked = MutationChange.died(mutation.position, error: error, rest: settings.laneRule)
         unsettled.append(Settlement(changes: changes + [parked], event: .died(id: mutation.id, error: told ?? error)))
     }
 
+    private func isRemoved(_ mutation: LaneHead) -> Bool { flight?.removed.contains(mutation.position) == true }
+
     private mutating func hold(_ mutation: LaneHead, atLeast named: Duration? = nil) {
         let failures = max(mutation.failures, witnesses.failures(of: mutation.position) - 1)
-        draws.append(.hold(mutation, failures: failures, atLeast: named ?? .zero))
+        flight?.draws.append(.hold(mutation, failures: failures, atLeast: named ?? .zero))
     }
 
     // MARK: Pauses
@@ -239,15 +240,15 @@ extension SyncStateMachine {
     ) {
         // A server's wait of zero is no wait. A policy's is meant: its break is over.
         let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
-        if halt == .pause {
+        if flight?.halt == .pause {
             // Requests that were in flight with the first one get the same answer.
             beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
-        } else if let named, isOurOwn || throttles == 0 {
-            if !isOurOwn, counts { throttles = 1 }
+        } else if let named, isOurOwn || streaks.throttles == 0 {
+            if !isOurOwn, counts { streaks.throttles = 1 }
             beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else {
             // A server that names a wait, and sends a 429 again after it, has named too short a wait.
-            draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn, named: named, counts: counts))
+            flight?.draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn, named: named, counts: counts))
         }
     }
 
@@ -266,10 +267,8 @@ extension SyncStateMachine {
         } else {
             until = pace.throttled(sentAt: sentAt, retryAfter: named, backoff: backoff, at: now)
         }
-        halt = .pause
-        guard until > before ?? .distantPast else { return }
-        storedPause = .isStale
-        pauseToTell = now.duration(to: until)
+        flight?.halt = .pause
+        if until > before ?? .distantPast { pauses.paused(for: now.duration(to: until)) }
     }
 
     /// Prolongs a named wait, and never shortens it.
@@ -280,16 +279,11 @@ extension SyncStateMachine {
 
     // MARK: Delays
 
-    mutating func draw(_ draw: Draw) -> Action {
-        draws.append(draw)
-        return ask(draw)
-    }
-
-    private func ask(_ draw: Draw) -> Action {
+    func ask(_ draw: Draw) -> Action {
         switch draw {
         case .hold(_, let times, _), .holdLonger(_, let times): .draw(.failed, retry: times)
-        case .pause: .draw(.throttled, retry: throttles)
-        case .outage, .failure: .draw(.failed, retry: outages)
+        case .pause: .draw(.throttled, retry: streaks.throttles)
+        case .outage, .failure: .draw(.failed, retry: streaks.outages)
         }
     }
 
@@ -297,20 +291,21 @@ extension SyncStateMachine {
     mutating func drawn(_ delay: Duration, at now: MonotonicInstant) {
         let wait = max(delay, Self.shortestWait)
         let until = now + wait
-        switch draws.isEmpty ? nil : draws.removeFirst() {
+        switch flight?.takeDraw() {
         case .hold(let head, _, let named):
-            if !removed.contains(head.position) { lanes.hold(head, until: max(until, now + named)) }
+            if !isRemoved(head) { lanes.hold(head, until: max(until, now + named)) }
         case .holdLonger(let head, _):
             lanes.hold(head, until: (pace.pausedUntil(at: now) ?? now) + wait)
         case .pause(let sentAt, let isOurOwn, let named, let counts):
-            if counts { throttles += 1 }
+            if counts { streaks.throttles += 1 }
             beSilent(for: named, backoff: delay, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         case .outage:
-            outages += 1
-            halt = .outage(retryAt: until)
+            streaks.outages += 1
+            flight?.halt = .outage(retryAt: until)
         case .failure:
-            outages += 1
-            (phase, lastEnd) = (.failed, .offline(retryAt: until))
+            streaks.outages += 1
+            lastEnd = .offline(retryAt: until)
+            flight?.fail()
         case nil:
             break
         }

@@ -12,21 +12,22 @@ extension SyncStateMachine {
     /// - Parameter oldest: Mutations queued before this are too old to be sent.
     mutating func next(at now: MonotonicInstant, oldest: Date? = nil) -> Action {
         if let action = lookAtEnds(at: now) { return action }
-        switch phase {
-        case .idle:
+        switch flight?.phase {
+        case nil:
             return .wait(until: .distantFuture)
         case .opening:
             return open(at: now) ?? send(at: now, oldest)
         case .sending:
-            return hasOtherPause ? .readPause : send(at: now, oldest)
+            return pauses.haveChanged ? .readPause : send(at: now, oldest)
         case .ending(let end):
-            return hasLock ? .unlock : .end(latest(end, at: now))
+            return unlock(before: .end(latest(end, at: now)))
         case .failing(let error):
-            guard requests.isEmpty else { return .wait(until: .distantFuture) }
+            guard inFlight == 0 else { return .wait(until: .distantFuture) }
             events.append(.storeFailed(error: error))
-            return draw(.failure)
+            flight?.draws.append(.failure)
+            return ask(.failure)
         case .failed:
-            return hasLock ? .unlock : .fail
+            return unlock(before: .fail)
         }
     }
 
@@ -34,22 +35,22 @@ extension SyncStateMachine {
     private mutating func open(at now: MonotonicInstant) -> Action? {
         let pausedUntil = pace.pausedUntil(at: now)
         // Another queue may have sent the mutations whose results an earlier flight could not store.
-        if !hasLock, pausedUntil == nil || !unsettled.isEmpty { return .lock }
+        if flight?.hasLock == false, pausedUntil == nil || !unsettled.isEmpty { return .lock }
         // Without this, a crash during the pause would send them again.
         if !unsettled.isEmpty { return apply() }
         if let pausedUntil {
-            return storedPause == .isThere
+            return pauses.stored == .isThere
                 ? end(with: .paused(until: pausedUntil), at: now) : .keepPause(now.duration(to: pausedUntil))
         }
-        switch storedPause {
+        switch pauses.stored {
         case .unknown:
             return .readPause
         case .isThere, .isStale:
             // The pause is over. If it stayed stored, a clock that is set back could bring it back.
             return .keepPause(nil)
         case .none:
-            if let pausedByHand = pausedByHand(at: now) { return end(with: .paused(until: pausedByHand), at: now) }
-            phase = .sending
+            if let pausedByHand = pauses.byHand(at: now) { return end(with: .paused(until: pausedByHand), at: now) }
+            flight?.beginSending()
             lanes.begin()
             return nil
         }
@@ -57,21 +58,21 @@ extension SyncStateMachine {
 
     private mutating func send(at now: MonotonicInstant, _ oldest: Date?) -> Action {
         // It may be over before everything that was in flight has ended.
-        if let until = haltedUntil(at: now), until <= now, !isCancelled { halt = nil }
+        if let until = haltedUntil(at: now), until <= now, flight?.isCancelled == false { flight?.halt = nil }
         let end = end(at: now)
-        if end == nil, !isWell, lanes.hasHeads, pace.silentUntil(at: now) == nil { return .check }
+        if end == nil, flight?.isWell == false, lanes.hasHeads, pace.silentUntil(at: now) == nil { return .check }
         let step = end == nil ? plan(at: now, oldest) : nil
         // In one transaction: what has ended, and what is to be sent.
-        if !(unsettled.isEmpty && claiming.isEmpty) { return apply() }
+        if !unsettled.isEmpty || flight?.claiming.isEmpty == false { return apply() }
         if let end {
-            if requests.isEmpty { return self.end(with: end, at: now) }
-            return .wait(
-                until: isCancelled ? .distantFuture : pausedByHand(at: now) ?? haltedUntil(at: now) ?? .distantFuture)
+            if inFlight == 0 { return self.end(with: end, at: now) }
+            let until = flight?.isCancelled == true ? nil : pauses.byHand(at: now) ?? haltedUntil(at: now)
+            return .wait(until: until ?? .distantFuture)
         }
         switch step {
         case .look(let position): return .look(after: position)
         case .wait(let instant):
-            guard requests.isEmpty, let silence = pace.silentUntil(at: now) else { return .wait(until: instant) }
+            guard inFlight == 0, let silence = pace.silentUntil(at: now) else { return .wait(until: instant) }
             // It is not stored: after a restart the first answers say so again.
             events.append(.paused(for: now.duration(to: silence)))
             return self.end(with: .paused(until: silence), at: now)
@@ -82,9 +83,11 @@ extension SyncStateMachine {
     }
 
     private mutating func end(with end: FlushReport.End, at now: MonotonicInstant) -> Action {
-        phase = .ending(end)
-        return hasLock ? .unlock : .end(latest(end, at: now))
+        flight?.end(with: end)
+        return unlock(before: .end(latest(end, at: now)))
     }
+
+    private func unlock(before action: Action) -> Action { flight?.hasLock == true ? .unlock : action }
 
     /// The pause may have been prolonged, or ended by hand, since the round was to end with it.
     private func latest(_ end: FlushReport.End, at now: MonotonicInstant) -> FlushReport.End {
@@ -92,13 +95,13 @@ extension SyncStateMachine {
         return .paused(until: pausedUntil(at: now) ?? min(until, now))
     }
 
-    private mutating func apply() -> Action {
-        settling = unsettled.count
-        return .apply(unsettled.flatMap(\.changes), claiming: claiming.flatMap(\.mutations).map(\.position))
+    private func apply() -> Action {
+        let claimed = flight?.claiming.flatMap(\.mutations) ?? []
+        return .apply(unsettled.flatMap(\.changes), claiming: claimed.map(\.position))
     }
 
     private func haltedUntil(at now: MonotonicInstant) -> MonotonicInstant? {
-        switch halt {
+        switch flight?.halt {
         case .pause: pace.pausedUntil(at: now) ?? now
         case .outage(let retryAt): retryAt
         case nil: nil
@@ -108,8 +111,8 @@ extension SyncStateMachine {
     /// Why nothing more is sent in this round.
     private func end(at now: MonotonicInstant) -> FlushReport.End? {
         if flush.isStopped { return .cancelled }
-        if let pausedByHand = pausedByHand(at: now) { return .paused(until: pausedByHand) }
-        switch halt {
+        if let pausedByHand = pauses.byHand(at: now) { return .paused(until: pausedByHand) }
+        switch flight?.halt {
         case .pause:
             // A pause holds even if the flight was cancelled.
             if case .paused(let until) = pace.phase { return .paused(until: until) }
@@ -118,7 +121,7 @@ extension SyncStateMachine {
         case nil:
             break
         }
-        return isCancelled ? .cancelled : nil
+        return flight?.isCancelled == true ? .cancelled : nil
     }
 
     /// Takes the mutations to send and those that become dead.
@@ -128,12 +131,12 @@ extension SyncStateMachine {
         rules.oldest = oldest
         if flush.takeTrigger() { lanes.lookAgain() }
         while true {
-            let inFlight = requests.count + claiming.count
+            let inFlight = flight?.width ?? 0
             let answer = pace.answer(at: now, inFlight: inFlight)
             switch lanes.next(at: now, pace: answer, rules: rules) {
             case .send(let heads):
                 lastRequest += 1
-                claiming.append(Request(id: lastRequest, mutations: heads, sentAt: now))
+                flight?.claiming.append(Request(id: lastRequest, mutations: heads, sentAt: now))
                 pace.sent(at: now, beside: inFlight)
             case .park(let head, let reason):
                 park(head, reason.rawValue)
@@ -149,12 +152,12 @@ extension SyncStateMachine {
         guard lock != .denied else {
             if !isLockedOut { events.append(.lockedOut) }
             isLockedOut = true
-            phase = .ending(.lockedOut(retryAt: now + Self.lockRetry))
+            flight?.end(with: .lockedOut(retryAt: now + Self.lockRetry))
             return
         }
-        (hasLock, isLockedOut) = (true, false)
-        // Another queue may have been told to pause, even one that has made a request without the lock.
-        storedPause = .unknown
+        flight?.hasLock = true
+        isLockedOut = false
+        pauses.locked()
         guard lock == .taken else { return }
         // Another queue may have sent them since, and then its results count. Acknowledged mutations stay acknowledged, and
         // this process has not ended with the others.
@@ -167,39 +170,25 @@ extension SyncStateMachine {
     /// Trying to take the lock costs almost nothing.
     private static let lockRetry = Duration.seconds(1)
 
-    mutating func unlocked() { hasLock = false }
+    mutating func unlocked() { flight?.hasLock = false }
 
     /// - Parameters:
     ///   - left: How long the stored pause lasts, zero if it is over; nil if there is none.
     ///   - isKnown: Whether it is the pause that was stored or read last, whose end is known more exactly.
     mutating func pauseRead(left: Duration?, isKnown: Bool = false, at now: MonotonicInstant) {
-        hasOtherPause = false
-        defer { if phase == .sending, pace.pausedUntil(at: now) != nil { halt = .pause } }
-        // The stored pause is to be replaced.
-        if storedPause == .isStale { return }
-        guard let left else {
-            // Another queue has ended the pause by hand.
-            if storedPause == .isThere, pace.pausedUntil(at: now) != nil { pace.resumed(keepingRate: true, at: now) }
-            storedPause = .none
-            return
-        }
-        if isKnown {
-            storedPause = .isThere
-            return
-        }
-        // A clock that was set back must not prolong it beyond the longest pause, not even over further restarts.
-        storedPause = left > settings.maxPause ? .isStale : .isThere
+        switch pauses.read(left: left, isKnown: isKnown, longest: settings.maxPause) {
+        case .ended: if pace.pausedUntil(at: now) != nil { pace.resumed(keepingRate: true, at: now) }
         // A pause that is over counts, too: how the other side is now is unknown, so what follows begins with one
         // request.
-        pace.paused(until: now + min(max(left, .zero), settings.maxPause))
+        case .paused(let length): pace.paused(until: now + length)
+        case nil: break
+        }
+        if flight?.phase == .sending, pace.pausedUntil(at: now) != nil { flight?.halt = .pause }
     }
 
     /// - Parameter isThere: False if the stored pause was removed.
     mutating func pauseKept(_ isThere: Bool) {
-        storedPause = isThere ? .isThere : .none
-        guard isThere, let length = pauseToTell else { return }
-        events.append(.paused(for: length))
-        pauseToTell = nil
+        if let length = pauses.kept(isThere) { events.append(.paused(for: length)) }
     }
 
     /// - Parameters:
@@ -210,7 +199,11 @@ extension SyncStateMachine {
     ) {
         // A mutation that has failed goes alone, even if its failures do not count.
         func known(_ heads: [LaneHead]) -> [LaneHead] {
-            heads.map { $0.withFailures(atLeast: witnesses.failures(of: $0.position)) }
+            heads.map { head in
+                var head = head
+                head.failures = max(head.failures, witnesses.failures(of: head.position))
+                return head
+            }
         }
         lanes.found(known(page), urgent: known(urgent), nextDue: dueIn.map { Self.due(in: $0, at: now) })
     }
@@ -224,16 +217,15 @@ extension SyncStateMachine {
     /// - Parameter claimed: The claimed mutations, as they are now, without those that are gone.
     /// - Returns: The requests to send.
     mutating func applied(_ claimed: [LaneHead], at now: MonotonicInstant) -> [Request] {
-        let settled = unsettled.prefix(settling)
-        unsettled.removeFirst(settled.count)
-        for settlement in settled {
+        for settlement in unsettled {
             guard let event = settlement.event else { continue }
             count(event, settlement.changes)
             events.append(event)
         }
+        unsettled = []
         let found = Dictionary(claimed.map { ($0.position, $0) }) { first, _ in first }
-        defer { claiming = [] }
-        return claiming.compactMap { send($0, of: found, at: now) }
+        let requests = flight?.takeClaims() ?? []
+        return requests.compactMap { send($0, of: found, at: now) }
     }
 
     /// Returns nil if nothing is left of the request: its mutations were acknowledged, coalesced with a later one,
@@ -257,8 +249,8 @@ extension SyncStateMachine {
         }
         request.sentAt = now
         request.witnesses = witnesses.tally(of: request.mutations[0].kind)
-        requests[request.id] = request
-        counts.requests += 1
+        flight?.requests[request.id] = request
+        progress?.round.requests += 1
         // This claim is counted already.
         events += request.mutations.map {
             $0.claims > LaneHead.suspectClaims ? .suspected(id: $0.id, claims: $0.claims - 1) : .attempted(id: $0.id)
@@ -271,55 +263,67 @@ extension SyncStateMachine {
         lanes.cameToNothing(request.mutations)
     }
 
-    /// Called with the counts: if mutations are pending and there is no head, they wait for their date, or behind what blocks
-    /// their lanes.
-    /// - Parameters:
-    ///   - others: Whether there are heads that other queues have.
-    ///   - dueIn: As for ``found(_:urgent:dueIn:at:)``.
-    mutating func counted(
-        pending: Int, heads: Int, others: Bool = false, dueIn: Duration? = nil, at now: MonotonicInstant = .distantPast
-    ) {
-        if others { return phase = .ending(.lockedOut(retryAt: now + Self.lockRetry)) }
-        // It has become one since the last look; in a shared store it is this queue's now.
-        if heads > 0, settings.isShared || lanes.nextDue != nil { return lanes.revived() }
-        if pending > 0, heads == 0, let dueIn { return phase = .ending(.waiting(until: Self.due(in: dueIn, at: now))) }
-        phase = .ending(pending > 0 && heads == 0 ? .blocked : .drained)
+    /// What is left in the store when a round finds nothing to send.
+    struct Rest: Sendable {
+        var pending = 0
+        var heads = 0
+        /// Whether there are heads that other queues have.
+        var othersHaveHeads = false
+        /// As for ``found(_:urgent:dueIn:at:)``.
+        var dueIn: Duration?
+    }
+
+    /// If mutations are pending and there is no head, they wait for their date, or behind what blocks their lanes.
+    mutating func counted(_ rest: Rest, at now: MonotonicInstant) {
+        if rest.othersHaveHeads {
+            flight?.end(with: .lockedOut(retryAt: now + Self.lockRetry))
+        } else if rest.heads > 0, settings.isShared || lanes.nextDue != nil {
+            // It has become one since the last look; in a shared store it is this queue's now.
+            lanes.revived()
+        } else if rest.pending == 0 || rest.heads > 0 {
+            flight?.end(with: .drained)
+        } else {
+            flight?.end(with: rest.dueIn.map { .waiting(until: Self.due(in: $0, at: now)) } ?? .blocked)
+        }
     }
 
     /// Called when the store failed in the last action.
     mutating func storeFailed(_ error: String, at now: MonotonicInstant) {
-        for request in claiming {
+        for request in flight?.takeClaims() ?? [] {
             cameToNothing(request, at: now)
             // It may be claimed all the same.
             unsettled.append(Settlement(changes: request.mutations.map { .answered($0.position) }))
         }
-        (claiming, pauseToTell) = ([], nil)
-        if case .failing = phase { return }
-        phase = .failing(error: error)
+        pauses.leaveUntold()
+        flight?.storeFailed(error)
     }
 
-    mutating func beginRound() {
-        before += counts
-        counts = FlushReport.Counts()
-        (phase, halt, removed) = (.opening, nil, [])
+    struct RoundEnd: Sendable {
+        /// What the round has done.
+        let counts: FlushReport.Counts
+        /// How it has ended by now.
+        let end: FlushReport.End
+        let after: After
     }
 
-    /// - Returns: What the round has done, how it has ended by now, and what comes after it.
-    mutating func roundEnded(
-        _ end: FlushReport.End, at now: MonotonicInstant
-    ) -> (counts: FlushReport.Counts, end: FlushReport.End, after: After) {
-        let (counts, end) = (counts, latest(end, at: now))
-        if end == .cancelled { return (counts, end, flightEnded()) }
+    mutating func roundEnded(_ end: FlushReport.End, at now: MonotonicInstant) -> RoundEnd {
+        let (counts, end) = (progress?.round ?? FlushReport.Counts(), latest(end, at: now))
+        return RoundEnd(counts: counts, end: end, after: after(end, at: now))
+    }
+
+    private mutating func after(_ end: FlushReport.End, at now: MonotonicInstant) -> After {
+        if end == .cancelled { return flightEnded() }
         var isPaused = false
         // One by hand may have been ended since it was read.
-        if case .paused = end { isPaused = pausedByHand(at: now) == nil }
+        if case .paused = end { isPaused = pauses.byHand(at: now) == nil }
         guard flush.roundEnded(isPaused: isPaused) == .rest else {
-            beginRound()
-            return (counts, end, .again)
+            flight?.beginRound()
+            progress?.beginRound()
+            return .again
         }
-        (phase, lastEnd) = (.idle, end)
+        (flight, lastEnd) = (nil, end)
         if end == .drained { events.append(.drained) }
-        return (counts, end, .rest(until: end.goesOnAt))
+        return .rest(until: end.goesOnAt)
     }
 
     mutating func flightFailed() -> After { flightEnded() }
@@ -327,29 +331,20 @@ extension SyncStateMachine {
     /// The flight was cancelled or failed. What other callers expect of it, and what the queue would have done by
     /// itself, is still to be done.
     private mutating func flightEnded() -> After {
-        phase = .idle
+        flight = nil
         return flush.flushCancelled() ? .triggerAgain : .rest(until: lastEnd.goesOnAt)
     }
 
     private mutating func count(_ event: SyncEvent, _ changes: [MutationChange]) {
         switch event {
-        case .delivered: counts.delivered += 1
-        case .failed: counts.failed += 1
+        case .delivered: progress?.round.delivered += 1
+        case .failed: progress?.round.failed += 1
         case .died:
-            counts.died += 1
-            for case .failed in changes { counts.failed += 1 }
+            progress?.round.died += 1
+            for case .failed in changes { progress?.round.failed += 1 }
         case .enqueued, .coalesced, .dropped, .attempted, .suspected, .paused, .pausedByHand, .resumed, .offline,
             .lockedOut, .drained, .cancelled, .cleared, .revived, .discarded, .storeFailed, .duplicate:
             break
         }
-    }
-}
-
-extension LaneHead {
-    fileprivate func withFailures(atLeast least: Int) -> LaneHead {
-        guard failures < least else { return self }
-        return LaneHead(
-            position: position, id: id, entity: entity, kind: kind, queuedAt: queuedAt, failures: least, bytes: bytes,
-            claims: claims)
     }
 }

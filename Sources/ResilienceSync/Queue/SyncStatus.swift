@@ -140,7 +140,7 @@ extension SyncQueue: StoredStatusReporting {
                     pending: totals.pending, bytes: totals.bytes, dead: totals.dead, deadBytes: totals.deadBytes,
                     inFlight: state.machine.inFlight, isFlushing: state.flight != nil,
                     pausedUntil: pausedUntil.flatMap { $0 < .distantFuture ? $0 : nil },
-                    isPausedByHand: state.machine.pausedByHand(at: now) != nil, rate: state.machine.pace.rate,
+                    isPausedByHand: state.machine.pauses.byHand(at: now) != nil, rate: state.machine.pace.rate,
                     oldestAge: totals.oldest.map { date.earlier(by: jump).time(since: $0) }, nextDue: totals.nextDue,
                     estimatedTimeLeft: Self.timeLeft(
                         for: totals.pending, state.machine, pausedUntil: pausedUntil, at: now))
@@ -153,12 +153,12 @@ extension SyncQueue: StoredStatusReporting {
     ) -> Duration? {
         if pending == 0 { return .zero }
         if pausedUntil == .distantFuture { return nil }
-        let progress = machine.progress
-        let elapsed = machine.since.map { $0.duration(to: now) / .seconds(1) } ?? 0
-        let delivered = Double(progress.delivered)
+        let done = machine.progress?.total ?? FlushReport.Counts()
+        let elapsed = machine.progress.map { $0.since.duration(to: now) / .seconds(1) } ?? 0
+        let delivered = Double(done.delivered)
         let measured = elapsed > 0 ? delivered / elapsed : nil
         // The rate counts requests, and a batch is one.
-        let size = max(1, delivered / Double(max(1, progress.requests)))
+        let size = max(1, delivered / Double(max(1, done.requests)))
         guard let speed = machine.pace.rate.map({ $0 * size }) ?? measured, speed > 0 else { return nil }
         let atOnce = min(machine.pace.left(at: now), pending)
         let seconds = Double(atOnce) / max(speed, measured ?? 0) + Double(pending - atOnce) / speed

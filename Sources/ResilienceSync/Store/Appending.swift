@@ -86,7 +86,7 @@ extension AppendingTable {
 }
 
 extension AppendRules {
-    fileprivate var hasLimits: Bool { maxCount != nil || maxBytes != nil }
+    var hasLimits: Bool { maxCount != nil || maxBytes != nil }
 }
 
 /// A text that equals only a text with the same code units, because a database compares texts in this way.

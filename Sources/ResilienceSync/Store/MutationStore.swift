@@ -320,7 +320,7 @@ public struct LaneHeads: Sendable, Hashable {
 /// The first pending mutation of a lane, without its payload, which may change until the mutation is claimed.
 public struct LaneHead: Sendable, Hashable {
     /// The mutation's place in the queue.
-    public let position: Int64
+    public package(set) var position: Int64
     /// The mutation's id.
     public let id: String
     /// The entity whose lane it heads.
@@ -330,7 +330,7 @@ public struct LaneHead: Sendable, Hashable {
     /// Since when it is in the queue, by the wall clock.
     public let queuedAt: Date
     /// The number of attempts that failed by the mutation's own fault.
-    public let failures: Int
+    public package(set) var failures: Int
     /// The size of its payload in bytes.
     public let bytes: Int
     /// How often it was claimed since the last answer to it.

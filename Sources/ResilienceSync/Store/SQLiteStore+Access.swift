@@ -26,6 +26,11 @@
             }
         }
 
+        /// Runs a body, whose failures become errors of the queue.
+        static func describing<R>(_ access: Access, _ path: String, _ body: () throws -> R) throws -> R {
+            do { return try body() } catch let error as DatabaseError { throw failure(to: access, path, error) }
+        }
+
         /// Checks for what GRDB and SQLite do not notice: GRDB traps if the database is closed, and SQLite continues to
         /// write to a file that nobody finds again.
         static func checkUsable(_ db: Database, path: String) throws {

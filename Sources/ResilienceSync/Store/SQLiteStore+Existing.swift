@@ -16,9 +16,8 @@
             var configuration = Configuration()
             configuration.busyMode = .timeout(5)
             configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-            let database: DatabaseQueue
-            do {
-                database = try DatabaseQueue(path: path, configuration: configuration)
+            let database = try Self.describing(.open, path) {
+                let database = try DatabaseQueue(path: path, configuration: configuration)
                 guard let version = try database.unsafeRead(Self.version) else {
                     throw SyncQueueError.unreadable(path: path, reason: "It holds no queue.")
                 }
@@ -29,8 +28,7 @@
                             "Its tables are of an earlier version, \(version): its program migrates them when it opens them."
                     )
                 }
-            } catch let error as DatabaseError {
-                throw Self.failure(to: .open, path, error)
+                return database
             }
             // There is nothing to make now, and nothing to migrate.
             try self.init(in: database)

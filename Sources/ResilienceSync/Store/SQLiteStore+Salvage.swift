@@ -37,8 +37,8 @@
             configuration.readonly = true
             // So that an index whose definition is damaged does not hide the table.
             configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
-            do {
-                return try DatabaseQueue(path: path, configuration: configuration).unsafeRead { db in
+            return try describing(.open, path) {
+                try DatabaseQueue(path: path, configuration: configuration).unsafeRead { db in
                     var damaged = try DamagedTable(db)
                     do {
                         let store = try SQLiteStore(path: newPath, check: .none)
@@ -49,8 +49,6 @@
                         throw (error as? DatabaseError).map { failure(to: .use, newPath, $0) } ?? error
                     }
                 }
-            } catch let error as DatabaseError {
-                throw failure(to: .open, path, error)
             }
         }
     }

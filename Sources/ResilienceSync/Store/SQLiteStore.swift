@@ -94,8 +94,8 @@
             // Does nothing until the app posts GRDB's `suspendNotification`.
             configuration.observesSuspensionNotifications = true
             try Self.checkHeader(path: path)
-            do {
-                (database, connection, file) = try Self.untilUnlocked(for: busyTimeout) {
+            (database, connection, file) = try Self.describing(.open, path) {
+                try Self.untilUnlocked(for: busyTimeout) {
                     () throws -> (any DatabaseWriter, ObjectIdentifier, String) in
                     let database = try DatabaseQueue(path: path, configuration: configuration)
                     return try database.writeWithoutTransaction { db in
@@ -108,10 +108,8 @@
                         return (database, ObjectIdentifier(db), file)
                     }
                 }
-                sender = SenderFile(database: .file(file))
-            } catch let error as DatabaseError {
-                throw Self.failure(to: .open, path, error)
             }
+            sender = SenderFile(database: .file(file))
         }
 
         /// Keeps the queue's tables, `resilience_…`, in a database that the program already has.
@@ -130,8 +128,8 @@
             isOwn = false
             lockWait = nil
             removesFile = false
-            do {
-                (connection, file) = try database.writeWithoutTransaction { [path] db in
+            (connection, file) = try Self.describing(.open, path) { [path] in
+                try database.writeWithoutTransaction { db in
                     try Self.checkUsable(db, path: path)
                     // Nothing is written if all is there: that waits for nobody who writes.
                     try db.inTransaction(SQLiteSchema.isThere(in: db) ? .deferred : .immediate) {
@@ -140,13 +138,10 @@
                     }
                     return (ObjectIdentifier(db), try Self.file(of: db))
                 }
-                sender = SenderFile(
-                    database: !file.isEmpty
-                        ? .file(file)
-                        : path.contains("cache=shared") ? .sharedMemory(path) : .memory(connection))
-            } catch let error as DatabaseError {
-                throw Self.failure(to: .open, path, error)
             }
+            sender = SenderFile(
+                database: !file.isEmpty
+                    ? .file(file) : path.contains("cache=shared") ? .sharedMemory(path) : .memory(connection))
         }
 
         /// Creates the queue's tables in the program's own database, unless they exist.
@@ -158,9 +153,7 @@
         /// - Throws: As ``init(in:)``.
         public static func createTables(in db: Database) throws {
             let path = try file(of: db)
-            do { try db.isolated { try SQLiteSchema.open(in: db, path: path) } } catch let error as DatabaseError {
-                throw failure(to: .open, path, error)
-            }
+            try describing(.open, path) { try db.isolated { try SQLiteSchema.open(in: db, path: path) } }
         }
 
         /// Closes the store's own file. From then on the store throws ``SyncQueueError/storeFailed(path:reason:)``. If
@@ -168,8 +161,7 @@
         ///
         /// - Throws: ``SyncQueueError/storeFailed(path:reason:)``.
         public func close() throws {
-            guard isOwn else { return }
-            do { try database.close() } catch let error as DatabaseError { throw Self.failure(to: .use, path, error) }
+            if isOwn { try Self.describing(.use, path) { try database.close() } }
         }
 
         deinit {
@@ -201,15 +193,13 @@
         public func append(
             _ mutations: [Mutation], under rules: AppendRules, at date: Date, in db: Database
         ) throws -> AppendResult {
-            do {
+            try Self.describing(.use, path) {
                 try check(db)
                 // In a savepoint, so that nothing remains if the caller continues after an error.
                 return try db.isolated {
                     var table = SQLiteTable(db: db)
                     return try table.append(mutations, under: rules, at: date)
                 }
-            } catch let error as DatabaseError {
-                throw Self.failure(to: .use, path, error)
             }
         }
 
@@ -222,11 +212,9 @@
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if `db` belongs to another database,
         ///   ``SyncQueueError/storeFailed(path:reason:)``.
         public func pendingEntities(among entities: [String], in db: Database) throws -> [String] {
-            do {
+            try Self.describing(.use, path) {
                 try check(db)
                 return try SQLiteTable(db: db).pendingEntities(among: entities)
-            } catch let error as DatabaseError {
-                throw Self.failure(to: .use, path, error)
             }
         }
 

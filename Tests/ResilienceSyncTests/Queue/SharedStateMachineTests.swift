@@ -63,7 +63,7 @@ import Testing
     mutating func comesLate() {
         _ = talk.machine.triggered(at: talk.now)
         #expect(talk.next() == .countPending)
-        talk.machine.counted(pending: 1, heads: 1, at: talk.now)
+        talk.machine.counted(SyncStateMachine.Rest(pending: 1, heads: 1), at: talk.now)
         guard case .look = talk.machine.next(at: talk.now) else {
             Issue.record("it does not look again")
             return
@@ -76,7 +76,7 @@ import Testing
     mutating func others(others: Bool) {
         _ = talk.machine.triggered(at: talk.now)
         #expect(talk.next() == .countPending)
-        talk.machine.counted(pending: 0, heads: 0, others: others, at: talk.now)
+        talk.machine.counted(SyncStateMachine.Rest(othersHaveHeads: others), at: talk.now)
         let end = talk.finish()?.end
         #expect(end == (others ? .lockedOut(retryAt: talk.now + .seconds(1)) : .drained))
     }

@@ -36,13 +36,13 @@ struct SyncConversation {
             events += machine.takeEvents()
             switch action {
             case .lock:
-                isPauseStored = machine.storedPause == .isThere
+                isPauseStored = machine.pauses.stored == .isThere
                 machine.locked(lock, at: now)
                 if lock == .taken { lock = .takenAgain }
             case .unlock: machine.unlocked()
             case .readPause: machine.pauseRead(left: isPauseStored ? .zero : nil, isKnown: true, at: now)
             case .countPending where machine.settings.laneRule == .skip && !machine.settings.isShared:
-                machine.counted(pending: 0, heads: 0)
+                machine.counted(SyncStateMachine.Rest(), at: now)
             case .look(let position): machine.found(heads.filter { $0.position > position })
             default: return action
             }
@@ -119,11 +119,10 @@ struct SyncConversation {
     }
 
     /// Whatever is to be done is done, and the flight has come to its end.
-    mutating func finish() -> (end: FlushReport.End, counts: FlushReport.Counts, after: SyncStateMachine.After)? {
+    mutating func finish() -> SyncStateMachine.RoundEnd? {
         guard case .end(let planned) = course().last else { return nil }
         defer { events += machine.takeEvents() }
-        let (counts, end, after) = machine.roundEnded(planned, at: now)
-        return (end, counts, after)
+        return machine.roundEnded(planned, at: now)
     }
 }
 

@@ -208,12 +208,8 @@ private struct QueueInAWorld: ExplorableMachine {
         Identity(
             world: world,
             machine: [
-                machine.flush, machine.lanes, machine.pace, machine.phase, machine.halt, machine.storedPause,
-                machine.hasLock, machine.isLockedOut, machine.pausedByHand, machine.hasOtherPause, machine.pauseToTell,
-                machine.throttles, machine.outages,
-                machine.laneThrottles,
-                machine.claiming, machine.requests,
-                machine.unsettled.map(\.changes), machine.removed, machine.ended, machine.notes, machine.draws,
+                machine.flush, machine.lanes, machine.pace, machine.flight, machine.pauses, machine.streaks,
+                machine.isLockedOut, machine.laneThrottles, machine.unsettled.map(\.changes), machine.notes,
             ])
     }
 
@@ -320,7 +316,7 @@ private struct QueueInAWorld: ExplorableMachine {
             try trouble(input)
         }
         try require(machine.inFlight >= world.inFlight.values.joined().count, "something in flight is forgotten")
-        try require(machine.requests.count <= 2, "too many are in flight")
+        try require(machine.flight?.width ?? 0 <= 2, "too many are in flight")
     }
 
     private mutating func trouble(_ input: Input) throws {
@@ -418,17 +414,17 @@ private struct QueueInAWorld: ExplorableMachine {
         machine.resumed(at: now)
         (world.silentUntil, world.nextSilence, world.nextOwnSilence, world.holds) = (0, 0, 0, [:])
         world.wasResumed = true
-        try require(machine.pausedUntil(at: now) == machine.pausedByHand(at: now), "a pause outlasts its end by hand")
+        try require(machine.pausedUntil(at: now) == machine.pauses.byHand(at: now), "a pause outlasts its end by hand")
     }
 
     private mutating func resume() throws {
-        (world.handPause, world.knownHandPause, machine.pausedByHand) = (nil, nil, nil)
+        (world.handPause, world.knownHandPause, machine.pauses.byHand) = (nil, nil, nil)
         try endPause()
         try trigger()
     }
 
     private mutating func readHandPause() {
-        machine.pausedByHand = world.handPause.map(MonotonicInstant.init(nanoseconds:))
+        machine.pauses.byHand = world.handPause.map(MonotonicInstant.init(nanoseconds:))
         world.knownHandPause = world.handPause
     }
 
@@ -528,7 +524,8 @@ private struct QueueInAWorld: ExplorableMachine {
             world.silentUntil = max(world.silentUntil, world.nextSilence)
             if !world.isCancelled { world.silentUntil = max(world.silentUntil, world.nextOwnSilence) }
             (world.nextSilence, world.nextOwnSilence) = (0, 0)
-            try require(Set(machine.requests.keys), is: Set(world.inFlight.keys), "what is in flight")
+            let requests = machine.flight?.requests ?? [:]
+            try require(Set(requests.keys), is: Set(world.inFlight.keys), "what is in flight")
         }
         if world.hasFailed {
             switch action {
@@ -544,7 +541,7 @@ private struct QueueInAWorld: ExplorableMachine {
             try check(changes)
             if !claims.isEmpty { try check(claims) }
         case .unlock:
-            if case .ending(.stalled(let instant)) = machine.phase {
+            if case .ending(.stalled(let instant)) = machine.flight?.phase {
                 try require(instant > now, "a stall that is over")
             }
         case .end(let end):
@@ -574,7 +571,9 @@ private struct QueueInAWorld: ExplorableMachine {
 
     /// Whether the pace, which knows the rate, may shorten the backoff: a server's, and not for a probe that was rejected.
     private var knowsBetter: Bool {
-        guard case .pause(let sentAt, false, _, _) = machine.draws.first, machine.pace.rate != nil else { return false }
+        guard case .pause(let sentAt, false, _, _) = machine.flight?.draws.first, machine.pace.rate != nil else {
+            return false
+        }
         if case .probing(let probe) = machine.pace.phase { return sentAt < probe }
         return true
     }
@@ -650,7 +649,8 @@ private struct QueueInAWorld: ExplorableMachine {
             machine.checked(nil, sentAt: now, at: now)
         case .countPending:
             becomeDue()
-            machine.counted(pending: world.items.count, heads: heads.count, dueIn: dueIn, at: now)
+            machine.counted(
+                Machine.Rest(pending: world.items.count, heads: heads.count, dueIn: dueIn), at: now)
         case .end(let end):
             try roundEnded(end)
         case .fail:
@@ -720,7 +720,8 @@ private struct QueueInAWorld: ExplorableMachine {
     }
 
     private mutating func roundEnded(_ end: FlushReport.End) throws {
-        let (counts, end, after) = machine.roundEnded(end, at: now)
+        let round = machine.roundEnded(end, at: now)
+        let (counts, end, after) = (round.counts, round.end, round.after)
         try require(counts.delivered >= 0 && counts.throttled <= counts.requests, "\(counts)")
         if !end.isLockedOut {
             if !world.isCancelled { try require(world.failed.isEmpty, "\(world.failed) are not told") }

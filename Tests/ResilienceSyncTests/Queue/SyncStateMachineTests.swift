@@ -140,7 +140,7 @@ import Testing
         #expect(talk.events == [.attempted(id: "m1")])
         talk.end(requests[0], nil)
         #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
-        #expect(talk.events == [.attempted(id: "m1")] && talk.machine.progress.delivered == 0)
+        #expect(talk.events == [.attempted(id: "m1")] && talk.machine.progress?.total.delivered == 0)
         talk.apply([])
         let finish = talk.finish()
         #expect(talk.events == [.attempted(id: "m1"), .delivered(id: "m1"), .drained])
@@ -168,7 +168,7 @@ import Testing
         talk.end(second, .gone, .unavailable)
         #expect(
             talk.course().changes == [.died(2, error: "410", rest: .skip), .failed(3, error: "503")])
-        #expect(talk.machine.progress == FlushReport.Counts(requests: 1, failed: 1, died: 1))
+        #expect(talk.machine.progress?.total == FlushReport.Counts(requests: 1, failed: 1, died: 1))
     }
 
     @Test(
@@ -337,7 +337,7 @@ import Testing
         #expect(talk.machine.next(at: talk.now) == .wait(until: .distantFuture))
         talk.end(requests[0], nil)
         #expect(talk.finish()?.end == .drained)
-        #expect(talk.machine.since.map { $0 + .seconds(1) } == talk.now)
+        #expect(talk.machine.progress.map { $0.since + .seconds(1) } == talk.now)
     }
 
     @Test("what has ended and what goes next are one transaction")
@@ -406,7 +406,7 @@ import Testing
         talk = SyncConversation(laneRule: .block)
         _ = talk.machine.triggered(at: talk.now)
         #expect(talk.next() == .countPending)
-        talk.machine.counted(pending: pending, heads: heads)
+        talk.machine.counted(SyncStateMachine.Rest(pending: pending, heads: heads), at: talk.now)
         #expect(talk.finish()?.end == end)
     }
 
@@ -417,13 +417,13 @@ import Testing
         #expect(talk.course().last == .end(.drained))
         talk.heads = [b]
         #expect(talk.machine.triggered(at: talk.now) == .join)
-        let (counts, _, after) = talk.machine.roundEnded(.drained, at: talk.now)
-        #expect(after == .again && counts.delivered == 1)
+        let round = talk.machine.roundEnded(.drained, at: talk.now)
+        #expect(round.after == .again && round.counts.delivered == 1)
         #expect(talk.next() == .apply([], claiming: [2]))
         talk.end(talk.apply([2])[0], nil)
         #expect(talk.finish()?.counts == FlushReport.Counts(requests: 1, delivered: 1))
         // All of the flight.
-        #expect(talk.machine.progress == FlushReport.Counts(requests: 2, delivered: 2))
+        #expect(talk.machine.progress?.total == FlushReport.Counts(requests: 2, delivered: 2))
         #expect(talk.events.filter { $0 == .drained }.count == 1)
     }
 
@@ -454,7 +454,7 @@ import Testing
         #expect(talk.machine.next(at: talk.now) == .look(after: .min))
         talk.machine.found([])
         #expect(talk.machine.next(at: talk.now) == .countPending)
-        talk.machine.counted(pending: 0, heads: 0)
+        talk.machine.counted(SyncStateMachine.Rest(), at: talk.now)
         #expect(talk.machine.next(at: talk.now) == .unlock)
         // The trigger that comes meanwhile is not lost.
         #expect(talk.machine.triggered(at: talk.now) == .join)
@@ -754,7 +754,7 @@ import Testing
         let finish = talk.finish()
         #expect(finish?.end == .cancelled && finish?.counts.delivered == 2 && finish?.after == .rest(until: nil))
         #expect(!talk.events.contains(.drained))
-        #expect(talk.machine.phase == .idle)
+        #expect(talk.machine.flight == nil)
     }
 
     @Test(
@@ -925,7 +925,7 @@ import Testing
         #expect(talk.next() == .apply([], claiming: [1, 2]))
         talk.machine.storeFailed("full", at: talk.now)
         #expect(talk.course().last == .fail)
-        #expect(talk.machine.lanes.busy.isEmpty && talk.machine.requests.isEmpty && talk.machine.claiming.isEmpty)
+        #expect(talk.machine.lanes.busy.isEmpty && talk.machine.flight?.width == 0)
         _ = talk.machine.flightFailed()
         _ = talk.machine.triggered(at: talk.now)
         #expect(talk.next() == .apply([.answered(1), .answered(2)], claiming: []), "the store may have counted them")

@@ -10,6 +10,8 @@ extension StatementValue {
     /// A text as the bytes of its UTF-8.
     static func exactly(_ text: String) -> StatementValue { .bytes(Data(text.utf8)) }
 
+    static func date(_ date: Date) -> StatementValue { .real(date.timeIntervalSinceReferenceDate) }
+
     static func optional(_ value: Int?) -> StatementValue { value.map { .integer(Int64($0)) } ?? .null }
 
     static func optional(_ value: Int64?) -> StatementValue { value.map { .integer($0) } ?? .null }

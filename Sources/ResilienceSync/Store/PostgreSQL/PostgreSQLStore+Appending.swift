@@ -74,14 +74,13 @@ extension PostgreSQLStore {
                 reason: "its payload has \(mutation.payload.count) bytes, more than \(Self.mostPayloadBytes).")
         }
         var known = PostgreSQLAppend()
-        let hasLimits = rules.maxCount != nil || rules.maxBytes != nil
         let merging = Set(mutations.filter(rules.coalescing.mayMerge).map { ExactText($0.entity) })
         for entity in merging { known.tails[entity] = .init(isWhole: true) }
         let rows = try await session.run(
             "SELECT * FROM \(name("begin_append"))($1::bytea[], $2::bytea[], $3::bytea[], $4::int8)",
             [
                 .texts(mutations.map(\.id)), .texts(Self.inOrder(Set(mutations.map { ExactText($0.entity) }))),
-                .texts(merging.map(\.text)), .integer(hasLimits ? 1 : 0),
+                .texts(merging.map(\.text)), .integer(rules.hasLimits ? 1 : 0),
             ]
         ).map { try PostgreSQLRow($0, path: path) }
         for row in rows {
@@ -187,7 +186,7 @@ extension PostgreSQLStore {
                     .arraysOfBytes(chunk.map(\.payload)), .integers(replaced.map(\.position)),
                     .texts(replaced.map(\.mutation.kind)), .integers(replaced.map(\.mutation.operation.number)),
                     .texts(replaced.map(\.mutation.idempotencyKey)), .arraysOfBytes(replaced.map(\.mutation.payload)),
-                    .integers(removed), .real(date.timeIntervalSinceReferenceDate),
+                    .integers(removed), .date(date),
                     // A date that is past is none.
                     .reals(chunk.map { $0.notBefore?.timeIntervalSinceReferenceDate ?? -.infinity }),
                 ])
@@ -260,9 +259,7 @@ extension SyncQueue {
     public func enqueue(
         _ mutations: [Mutation], in session: some StatementSession, telling: Bool = true
     ) async throws -> AppendResult {
-        guard let store = store as? PostgreSQLStore else {
-            throw SyncQueueError.unreadable(path: "\(type(of: store))", reason: "It is no PostgreSQLStore.")
-        }
+        let store = try store(as: PostgreSQLStore.self)
         guard !mutations.isEmpty else { return AppendResult() }
         try prepare(mutations)
         let appended = try await store.append(

@@ -98,6 +98,17 @@ extension PostgreSQLStore {
         }
     }
 
+    /// Runs one statement, again if the server broke it off because of others.
+    @discardableResult
+    func run(_ statement: String, _ values: [StatementValue] = []) async throws -> [[StatementValue]] {
+        try await again { try await self.engine.run(statement, values) }
+    }
+
+    /// Runs a statement that returns one row.
+    func row(of statement: String, _ values: [StatementValue], columns: Int) async throws -> PostgreSQLColumns {
+        try PostgreSQLColumns(try await run(statement, values).first ?? [], count: columns, path: path)
+    }
+
     func failure(_ access: Access, _ error: StatementError) -> any Error {
         let reason = error.description.hasSuffix(".") ? error.description : "\(error)."
         if error.isOutcomeUnknown, access == .use { return SyncQueueError.unknownOutcome(path: path, reason: reason) }

@@ -17,16 +17,9 @@ extension PostgreSQLStore {
         }
         guard let worker else { return .denied }
         let began = timeBase.now
-        let rows = try await again {
-            try await self.engine.run(
-                """
-                SELECT l.*, \(Self.serverDate) FROM \(self.name("lock"))($1::bytea, $2::int8, $3::int8, $4::float8) l
-                """,
-                [
-                    .bytes(queue.bytes), .integer(self.isShared ? 0 : 1), .optional(worker),
-                    .real(self.lease / .seconds(1)),
-                ])
-        }
+        let rows = try await run(
+            "SELECT l.*, \(Self.serverDate) FROM \(name("lock"))($1::bytea, $2::int8, $3::int8, $4::float8) l",
+            [.bytes(queue.bytes), .integer(isShared ? 0 : 1), .optional(worker), .real(lease / .seconds(1))])
         if let row = rows.first { try readClock(row, column: 2, askedAt: began) }
         guard let row = rows.first, let status = row[0].integer, let number = row[1].integer,
             status != 0
@@ -66,10 +59,7 @@ extension PostgreSQLStore {
 
     /// If it fails, the lease ends by itself.
     private func giveBack(_ worker: Int64) async {
-        _ = try? await again {
-            try await self.engine.run(
-                "DELETE FROM \(self.name("worker")) WHERE worker = $1::int8", [.integer(worker)])
-        }
+        _ = try? await run("DELETE FROM \(name("worker")) WHERE worker = $1::int8", [.integer(worker)])
     }
 
     public func maySend(for queue: UUID) -> Bool {

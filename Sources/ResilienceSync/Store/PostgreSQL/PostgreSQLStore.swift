@@ -159,22 +159,19 @@ public final class PostgreSQLStore: MutationStore {
         let heads = "SELECT * FROM \(name("heads"))($1::int8, $2::float8, $3::int8, $4::int8, $5::float8)"
         let wanted = max(0, min(limit, most))
         var values: [StatementValue] = [
-            .optional(worker), .real(lease / .seconds(1)), .integer(position), .integer(Int64(wanted)),
-            .real(date.timeIntervalSinceReferenceDate),
+            .optional(worker), .real(lease / .seconds(1)), .integer(position), .integer(Int64(wanted)), .date(date),
         ]
         if let news {
             values += [.text(name.channel), .text(NewsStateMachine.Notification.served(news, by: ownName).text)]
         }
-        let rows = try await again { [values] in
-            try await self.engine.run(
-                news == nil
-                    ? heads
-                    : """
-                    WITH h AS MATERIALIZED (\(heads)), t AS MATERIALIZED (SELECT CASE
-                    WHEN (SELECT count(h.number) FROM h WHERE h.urgent = 0) < $4 THEN pg_notify($6::text, $7::text) END IS NULL)
-                    SELECT h.* FROM t LEFT JOIN h ON true
-                    """, values)
-        }
+        let rows = try await run(
+            news == nil
+                ? heads
+                : """
+                WITH h AS MATERIALIZED (\(heads)), t AS MATERIALIZED (SELECT CASE
+                WHEN (SELECT count(h.number) FROM h WHERE h.urgent = 0) < $4 THEN pg_notify($6::text, $7::text) END IS NULL)
+                SELECT h.* FROM t LEFT JOIN h ON true
+                """, values)
         var found = LaneHeads()
         for row in rows {
             let row = try PostgreSQLColumns(row, count: 9, path: path)
@@ -205,25 +202,19 @@ public final class PostgreSQLStore: MutationStore {
 
     public func othersHaveHeads() async throws -> Bool {
         guard isShared else { return false }
-        let rows = try await again {
-            try await self.engine.run(
-                "SELECT 1::int8 FROM \(self.name("lane")) WHERE head IS NOT NULL LIMIT 1", [])
-        }
-        return !rows.isEmpty
+        return try await !run("SELECT 1::int8 FROM \(name("lane")) WHERE head IS NOT NULL LIMIT 1").isEmpty
     }
 
     public func pendingEntities(among entities: [String]) async throws -> [String] {
         guard !entities.isEmpty else { return [] }
-        let rows = try await again {
-            try await self.engine.run(
-                """
-                SELECT e.number::int8 FROM unnest($1::bytea[]) WITH ORDINALITY e (entity, number)
-                CROSS JOIN LATERAL (SELECT l.lane FROM \(self.name("lane")) l
-                WHERE \(self.schema.key("l.entity")) = \(self.schema.key("e.entity")) OFFSET 0) l
-                CROSS JOIN LATERAL (SELECT 1 FROM \(self.name("mutation")) m
-                WHERE m.lane BETWEEN l.lane AND l.lane AND m.state = 0 LIMIT 1) m ORDER BY e.number
-                """, [.texts(entities)])
-        }
+        let rows = try await run(
+            """
+            SELECT e.number::int8 FROM unnest($1::bytea[]) WITH ORDINALITY e (entity, number)
+            CROSS JOIN LATERAL (SELECT l.lane FROM \(name("lane")) l
+            WHERE \(schema.key("l.entity")) = \(schema.key("e.entity")) OFFSET 0) l
+            CROSS JOIN LATERAL (SELECT 1 FROM \(name("mutation")) m
+            WHERE m.lane BETWEEN l.lane AND l.lane AND m.state = 0 LIMIT 1) m ORDER BY e.number
+            """, [.texts(entities)])
         return try rows.compactMap { row in
             let index = try PostgreSQLColumns(row, count: 1, path: path).count(0).subtractingReportingOverflow(1)
             return entities.indices.contains(index.partialValue) ? entities[index.partialValue] : nil
@@ -234,49 +225,29 @@ public final class PostgreSQLStore: MutationStore {
         _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
     ) async throws -> ApplyResult {
         let (worker, pauses) = state.withLock { ($0.worker, $0.knownPauses) }
-        var kinds: [Int64] = []
-        var errors: [Data] = []
-        var rests: [Int64] = []
-        for change in changes {
+        let made = changes.map { change -> (kind: Int64, error: String, rest: Int64) in
             switch change.withBoundedError {
-            case .acknowledged:
-                kinds.append(0)
-                errors.append(Data())
-                rests.append(0)
-            case .answered:
-                kinds.append(3)
-                errors.append(Data())
-                rests.append(0)
-            case .failed(_, let error):
-                kinds.append(1)
-                errors.append(Data(error.utf8))
-                rests.append(0)
-            case .died(_, let error, let rest):
-                kinds.append(2)
-                errors.append(Data(error.utf8))
-                rests.append(rest == .block ? 1 : rest == .killRest ? 2 : 0)
+            case .acknowledged: (0, "", 0)
+            case .failed(_, let error): (1, error, 0)
+            case .died(_, let error, let rest): (2, error, rest == .block ? 1 : rest == .killRest ? 2 : 0)
+            case .answered: (3, "", 0)
             }
         }
         let values: [StatementValue] = [
-            .optional(worker), .integer(isShared ? 1 : 0), .real(lease / .seconds(1)),
-            Self.text(of: pauses),
-            .integers(kinds), .integers(changes.map(\.position)), .arraysOfBytes(errors), .integers(rests),
-            .integers(positions), .optional(limits.maxCount), .optional(limits.maxBytes),
-            limits.oldest(at: date).map { .real($0.timeIntervalSinceReferenceDate) } ?? .null,
-            .real(date.timeIntervalSinceReferenceDate),
+            .optional(worker), .integer(isShared ? 1 : 0), .real(lease / .seconds(1)), Self.text(of: pauses),
+            .integers(made.map(\.kind)), .integers(changes.map(\.position)), .texts(made.map(\.error)),
+            .integers(made.map(\.rest)), .integers(positions), .optional(limits.maxCount), .optional(limits.maxBytes),
+            limits.oldest(at: date).map { .date($0) } ?? .null, .date(date),
         ]
         let began = timeBase.now
-        let rows = try await again {
-            try await self.engine.run(
-                """
-                SELECT * FROM \(self.name("apply"))($1::int8, $2::int8, $3::float8, $4::bytea, $5::int8[], $6::int8[],
-                $7::bytea[], $8::int8[], $9::int8[], $10::int8, $11::int8, $12::float8, $13::float8)
-                """, values
-            ).map { try PostgreSQLRow($0, path: self.path) }
-        }
+        let rows = try await run(
+            """
+            SELECT * FROM \(name("apply"))($1::int8, $2::int8, $3::float8, $4::bytea, $5::int8[], $6::int8[],
+            $7::bytea[], $8::int8[], $9::int8[], $10::int8, $11::int8, $12::float8, $13::float8)
+            """, values)
         var result = ApplyResult()
         var isLost = false
-        for row in rows {
+        for row in try rows.map({ try PostgreSQLRow($0, path: path) }) {
             switch row.what {
             case 0:
                 let number = try row.number
@@ -306,12 +277,10 @@ public final class PostgreSQLStore: MutationStore {
 
     private func page(_ function: String, after position: Int64, limit: Int) async throws -> [StoredMutation] {
         guard limit > 0 else { return [] }
-        return try await again {
-            try await self.engine.run(
-                "SELECT * FROM \(self.name(function))($1::int8, $2::int8)",
-                [.integer(position), .integer(Int64(min(limit, Self.mostRows)))]
-            ).map { try PostgreSQLRow($0, path: self.path).stored }
-        }
+        return try await run(
+            "SELECT * FROM \(name(function))($1::int8, $2::int8)",
+            [.integer(position), .integer(Int64(min(limit, Self.mostRows)))]
+        ).map { try PostgreSQLRow($0, path: path).stored }
     }
 
     public func pendingPositions() async throws -> [Int64] { try await positions(dead: false) }
@@ -319,11 +288,9 @@ public final class PostgreSQLStore: MutationStore {
     public func deadPositions() async throws -> [Int64] { try await positions(dead: true) }
 
     private func positions(dead: Bool) async throws -> [Int64] {
-        let rows = try await again {
-            try await self.engine.run("SELECT \(self.name("positions"))($1::int8)", [.integer(dead ? 1 : 0)])
-        }
+        let row = try await row(of: "SELECT \(name("positions"))($1::int8)", [.integer(dead ? 1 : 0)], columns: 1)
         // Eight bytes for each, the highest first; NULL for none.
-        let bytes = try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).optionalBytes(0) ?? Data()
+        let bytes = try row.optionalBytes(0) ?? Data()
         return stride(from: bytes.startIndex, to: bytes.endIndex, by: 8).map { start in
             bytes[start...].prefix(8).reduce(0) { $0 << 8 | Int64($1) }
         }
@@ -333,10 +300,7 @@ public final class PostgreSQLStore: MutationStore {
         try await withoutWaiting(positions.count) { waits in
             try await self.number(
                 "revive", "$1::int8[], $2::int8, $3::int8, $4::float8",
-                [
-                    .integers(positions), .integer(evenOvertaken ? 1 : 0), .integer(waits),
-                    .real(date.timeIntervalSinceReferenceDate),
-                ])
+                [.integers(positions), .integer(evenOvertaken ? 1 : 0), .integer(waits), .date(date)])
         }
     }
 
@@ -360,24 +324,17 @@ public final class PostgreSQLStore: MutationStore {
     }
 
     private func number(_ function: String, _ parameters: String, _ values: [StatementValue]) async throws -> Int {
-        let rows = try await again {
-            try await self.engine.run("SELECT \(self.name(function))(\(parameters))", values)
-        }
-        return try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).count(0)
+        try await row(of: "SELECT \(name(function))(\(parameters))", values, columns: 1).count(0)
     }
 
     public func totals() async throws -> QueueTotals {
-        let rows = try await again {
-            try await self.engine.run(
-                """
+        let row = try await row(
+            of: """
                 SELECT coalesce(sum(pending), 0)::int8, coalesce(sum(bytes), 0)::int8, coalesce(sum(dead), 0)::int8,
                 coalesce(sum(dead_bytes), 0)::int8,
-                (SELECT queued_at FROM \(self.name("mutation")) WHERE state + 0 = 0 ORDER BY position + 0 LIMIT 1),
-                \(self.nextDue)
-                FROM \(self.name("total"))
-                """, [])
-        }
-        let row = try PostgreSQLColumns(rows.first ?? [], count: 6, path: path)
+                (SELECT queued_at FROM \(name("mutation")) WHERE state + 0 = 0 ORDER BY position + 0 LIMIT 1), \(nextDue)
+                FROM \(name("total"))
+                """, [], columns: 6)
         return QueueTotals(
             pending: try row.count(0), bytes: try row.count(1), dead: try row.count(2), deadBytes: try row.count(3),
             oldest: try row.optionalDate(4), nextDue: try row.optionalDate(5))
@@ -389,10 +346,7 @@ public final class PostgreSQLStore: MutationStore {
     }
 
     public func setting(_ name: String) async throws -> String? {
-        let rows = try await again {
-            try await self.engine.run(
-                "SELECT value FROM \(self.name("setting")) WHERE name = $1::bytea", [.exactly(name)])
-        }
+        let rows = try await run("SELECT value FROM \(self.name("setting")) WHERE name = $1::bytea", [.exactly(name)])
         let value = try rows.first.map { try PostgreSQLColumns($0, count: 1, path: path).text(0) }
         if Self.isPause(name) { state.withLock { $0.knownPauses[name] = value } }
         return value
@@ -414,27 +368,20 @@ public final class PostgreSQLStore: MutationStore {
 
     public func set(_ name: String, to value: String?) async throws {
         let isPause = name == SyncQueue.pauseName
+        let delete = "DELETE FROM \(self.name("setting")) WHERE name = $1::bytea"
         if let value {
-            try await again {
-                try await self.engine.run(
-                    """
-                    INSERT INTO \(self.name("setting")) AS s (name, value) VALUES ($1::bytea, $2::bytea)
-                    ON CONFLICT (name) DO UPDATE SET value = excluded.value\(isPause && self.isShared ? Self.unlessShorter : "")
-                    """, [.exactly(name), .exactly(value)])
-            }
+            try await run(
+                """
+                INSERT INTO \(self.name("setting")) AS s (name, value) VALUES ($1::bytea, $2::bytea)
+                ON CONFLICT (name) DO UPDATE SET value = excluded.value\(isPause && isShared ? Self.unlessShorter : "")
+                """, [.exactly(name), .exactly(value)])
         } else if isPause, isShared {
             // Another may have stored a pause since, which this one does not know of.
             let known = state.withLock { $0.knownPauses[name] }
-            try await again {
-                try await self.engine.run(
-                    "DELETE FROM \(self.name("setting")) WHERE name = $1::bytea AND value = $2::bytea",
-                    [.exactly(name), known.map { .exactly($0) } ?? .null])
-            }
+            try await run(
+                "\(delete) AND value = $2::bytea", [.exactly(name), known.map { .exactly($0) } ?? .null])
         } else {
-            try await again {
-                try await self.engine.run(
-                    "DELETE FROM \(self.name("setting")) WHERE name = $1::bytea", [.exactly(name)])
-            }
+            try await run(delete, [.exactly(name)])
         }
         guard Self.isPause(name) else { return }
         state.withLock { state in

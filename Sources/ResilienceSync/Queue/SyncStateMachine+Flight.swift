@@ -1,0 +1,177 @@
+import Resilience
+
+/// What lives for one flight, and what outlasts it.
+extension SyncStateMachine {
+    /// A flight: one or more rounds, until nothing is left or nothing more may be sent. It ends once no request is in
+    /// flight, the lock is given back, and all that it was told is processed.
+    struct Flight: Sendable, Hashable {
+        /// The store may fail in each of them → failing
+        enum Phase: Sendable, Hashable {
+            /// A round begins, and looks for a pause. → sending, ending
+            case opening
+            /// → ending
+            case sending
+            /// How the round ends is decided. → opening, or the flight is over
+            case ending(FlushReport.End)
+            /// What is in flight may end. → failed
+            case failing(error: String)
+            /// The flight is over once the lock is given back.
+            case failed
+        }
+
+        /// Why nothing more is sent for now.
+        enum Halt: Sendable, Hashable {
+            /// A pause; the pace knows its end.
+            case pause
+            case outage(retryAt: MonotonicInstant)
+        }
+
+        private(set) var phase = Phase.opening
+        var isCancelled = false
+        /// Whether the other side was found healthy, or need not be checked.
+        var isWell: Bool
+        var hasLock = false
+        var halt: Halt?
+        /// The mutations that were removed by hand since the round began: if one is in flight, its failure means nothing
+        /// to it.
+        var removed: Set<Int64> = []
+        /// The requests whose mutations are being claimed.
+        var claiming: [Request] = []
+        /// The requests in flight, by id.
+        var requests: [Int: Request] = [:]
+        /// The ends of requests that are still to be processed, in order: see SyncStateMachine+Ends.swift.
+        var ended: [EndedRequest] = []
+        /// The delays that are still to be asked for, in order.
+        var draws: [Draw] = []
+
+        init(isWell: Bool) { self.isWell = isWell }
+
+        /// The number of requests in flight, and of those that are to be.
+        var width: Int { requests.count + claiming.count }
+
+        mutating func beginRound() { (phase, halt, removed) = (.opening, nil, []) }
+
+        mutating func beginSending() { phase = .sending }
+
+        mutating func end(with end: FlushReport.End) { phase = .ending(end) }
+
+        /// Of several failures of the store the first counts.
+        mutating func storeFailed(_ error: String) {
+            if case .failing = phase { return }
+            phase = .failing(error: error)
+        }
+
+        mutating func fail() { phase = .failed }
+
+        mutating func takeClaims() -> [Request] {
+            defer { claiming = [] }
+            return claiming
+        }
+
+        /// - Returns: nil for a request that is not in flight.
+        mutating func takeEnd() -> (EndedRequest, Request?)? {
+            guard !ended.isEmpty else { return nil }
+            let end = ended.removeFirst()
+            return (end, requests.removeValue(forKey: end.id))
+        }
+
+        mutating func takeDraw() -> Draw? { draws.isEmpty ? nil : draws.removeFirst() }
+    }
+
+    /// What a flight has done.
+    struct Progress: Sendable, Hashable {
+        /// When it began.
+        let since: MonotonicInstant
+        /// What this round has done, and what the earlier ones have.
+        var round = FlushReport.Counts()
+        private var before = FlushReport.Counts()
+
+        init(since: MonotonicInstant) { self.since = since }
+
+        var total: FlushReport.Counts {
+            var total = before
+            total += round
+            return total
+        }
+
+        mutating func beginRound() { (before, round) = (total, FlushReport.Counts()) }
+    }
+
+    /// What went wrong how often in a row, so that each wait is longer than the one before it.
+    struct Streaks: Sendable, Hashable {
+        /// The number of pauses for 429s, or for rejections by the pipeline's policies that named no wait.
+        var throttles = 0
+        /// Whether the last 429 answered a request that carried no mutation.
+        var isThrottledWithout = false
+        /// The number of flights that ended because the other side, or the store, could not be reached.
+        var outages = 0
+
+        mutating func end() { (throttles, outages) = (0, 0) }
+
+        /// Called when a request that carried no mutation got through: mutations may have another limit.
+        mutating func answeredWithout() { if isThrottledWithout { throttles = 0 } }
+    }
+
+    /// What is known of the pauses in the store: of the one that a 429 or a policy asked for, and of the one by hand.
+    struct StoredPauses: Sendable, Hashable {
+        enum Stored: Sendable, Hashable {
+            case unknown, none, isThere
+            /// The store has another pause than the one in force.
+            /// - Parameter untold: How long the one in force is, if it is to be stored at once and then told the observers.
+            case isStale(untold: Duration?)
+        }
+
+        /// What a look at the store has shown.
+        enum News: Sendable, Hashable {
+            /// Another queue has ended the pause by hand.
+            case ended
+            case paused(for: Duration)
+        }
+
+        private(set) var stored = Stored.unknown
+        /// Whether another queue has stored or ended a pause since.
+        private(set) var haveChanged = false
+        /// Until when nothing is sent since somebody said so; ``MonotonicInstant/distantFuture`` if until somebody says
+        /// otherwise.
+        var byHand: MonotonicInstant?
+
+        /// A pause to store, and then to tell the observers.
+        var untold: Duration? { if case .isStale(let untold) = stored { untold } else { nil } }
+
+        func byHand(at now: MonotonicInstant) -> MonotonicInstant? { byHand.flatMap { now < $0 ? $0 : nil } }
+
+        mutating func paused(for length: Duration) { stored = .isStale(untold: length) }
+
+        /// The pause in force is not stored and told now, since it is over, or since the store has failed.
+        mutating func leaveUntold() { if untold != nil { stored = .isStale(untold: nil) } }
+
+        /// - Parameter isThere: False if the stored pause was removed.
+        /// - Returns: The length of a pause that the observers are to be told.
+        mutating func kept(_ isThere: Bool) -> Duration? {
+            defer { stored = isThere ? .isThere : .none }
+            return isThere ? untold : nil
+        }
+
+        /// Another queue may have been told to pause, even one that has made a request without the lock.
+        mutating func locked() { stored = .unknown }
+
+        mutating func changedElsewhere() { haveChanged = true }
+
+        /// - Parameters:
+        ///   - left: How long the stored pause lasts, zero if it is over; nil if there is none.
+        ///   - isKnown: Whether it is the pause that was stored or read last, whose end is known more exactly.
+        ///   - longest: The longest that a pause may be.
+        mutating func read(left: Duration?, isKnown: Bool, longest: Duration) -> News? {
+            haveChanged = false
+            // The stored pause is to be replaced.
+            if case .isStale = stored { return nil }
+            guard let left else {
+                defer { stored = .none }
+                return stored == .isThere ? .ended : nil
+            }
+            // A clock that was set back must not prolong it beyond the longest pause, not even over further restarts.
+            stored = isKnown || left <= longest ? .isThere : .isStale(untold: nil)
+            return isKnown ? nil : .paused(for: min(max(left, .zero), longest))
+        }
+    }
+}
