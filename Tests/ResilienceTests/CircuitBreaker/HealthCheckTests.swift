@@ -16,15 +16,24 @@ import Testing
             healthCheck: CircuitHealthCheck(timeout: .seconds(10)) { [check] in try await check() }, timeBase: clock)
     }
 
+    /// Opens the circuit and runs the test on the clock.
+    private func afterTrip(
+        of breaker: CircuitBreaker? = nil, _ test: @escaping @Sendable (CircuitBreaker) async throws -> Void
+    ) throws {
+        let breaker = breaker ?? self.breaker()
+        try clock.run {
+            try breaker.tryAcquire().complete(.transient)
+            try await test(breaker)
+        }
+    }
+
     private func sleep(_ duration: Duration) async {
         _ = await PolicyWaiter().wait(until: clock.now + duration, on: clock)
     }
 
     @Test("when the break is over the check finds out, in the callers' place, and closes the circuit (A10)")
     func success() throws {
-        try clock.run { [self] in
-            let breaker = breaker()
-            try breaker.tryAcquire().complete(.transient)
+        try afterTrip { [self] breaker in
             await sleep(.milliseconds(59_999))
             #expect(check.callCount == 0 && !breaker.status.isAllowed)
             await sleep(.milliseconds(1))
@@ -36,10 +45,8 @@ import Testing
 
     @Test("a check that a mode has cut off is followed by another when it has ended, and by one only")
     func cutOff() throws {
-        try clock.run { [self] in
-            let breaker = breaker()
-            check.hold()
-            try breaker.tryAcquire().complete(.transient)
+        check.hold()
+        try afterTrip { [self] breaker in
             await sleep(.seconds(61))
             breaker.setMode(.isolated)
             breaker.setMode(.automatic)
@@ -82,10 +89,8 @@ import Testing
 
     @Test("while it runs callers are rejected, and none of them is a probe")
     func rejected() throws {
-        try clock.run { [self] in
-            let breaker = breaker()
-            check.hold()
-            try breaker.tryAcquire().complete(.transient)
+        check.hold()
+        try afterTrip { [self] breaker in
             await sleep(.seconds(61))
             #expect(check.callCount == 1)
             #expect(!breaker.status.isAllowed && breaker.state == .halfOpen)
@@ -99,10 +104,8 @@ import Testing
 
     @Test("a check that fails opens it again, for longer, and the next comes when that is over")
     func failure() throws {
-        try clock.run { [self] in
-            let breaker = breaker()
-            check.enqueue(.failure(Outage()))
-            try breaker.tryAcquire().complete(.transient)
+        check.enqueue(.failure(Outage()))
+        try afterTrip { [self] breaker in
             await sleep(.seconds(61))
             #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(119))
             await sleep(.seconds(120))
@@ -112,10 +115,8 @@ import Testing
 
     @Test("a check that takes too long has failed, is cancelled, and its late end counts for nothing")
     func tooLong() throws {
-        try clock.run { [self] in
-            let breaker = breaker()
-            check.hold()
-            try breaker.tryAcquire().complete(.transient)
+        check.hold()
+        try afterTrip { [self] breaker in
             await sleep(.seconds(71))
             #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(119))
             check.release()
@@ -129,9 +130,7 @@ import Testing
 
     @Test("where several successes are asked for, the checks follow each other")
     func several() throws {
-        try clock.run { [self] in
-            let breaker = breaker(closing: .successes(3))
-            try breaker.tryAcquire().complete(.transient)
+        try afterTrip(of: breaker(closing: .successes(3))) { [self] breaker in
             await sleep(.seconds(61))
             #expect(check.callCount == 3 && breaker.state == .closed)
         }
@@ -139,9 +138,7 @@ import Testing
 
     @Test("after it a ramp lets callers in, and needs no check")
     func ramp() throws {
-        try clock.run { [self] in
-            let breaker = breaker(ramp: .seconds(10))
-            try breaker.tryAcquire().complete(.transient)
+        try afterTrip(of: breaker(ramp: .seconds(10))) { [self] breaker in
             await sleep(.seconds(69))
             #expect(breaker.state == .halfOpen && breaker.status.isAllowed)
             #expect((0..<10).count { _ in (try? breaker.tryAcquire().complete(.success)) != nil } == 9)
@@ -151,21 +148,26 @@ import Testing
         }
     }
 
-    @Test("no check is made of a breaker that is isolated, nor after a reset; back in automatic it is")
-    func byHand() throws {
-        try clock.run { [self] in
-            let breaker = breaker()
-            try breaker.tryAcquire().complete(.transient)
-            breaker.setMode(.isolated)
+    @Test(
+        "no check is made while the breaker is isolated or disabled; back in automatic it is checked at once",
+        arguments: [(CircuitBreaker.Mode.isolated, CircuitState.open), (.disabled, .halfOpen)])
+    func setByHand(mode: CircuitBreaker.Mode, state: CircuitState) throws {
+        try afterTrip { [self] breaker in
+            breaker.setMode(mode)
             await sleep(.seconds(100))
-            #expect(check.callCount == 0)
+            #expect(check.callCount == 0 && breaker.state == state)
             breaker.setMode(.automatic)
-            await sleep(.milliseconds(1))
+            await sleep(.zero)
             #expect(check.callCount == 1 && breaker.state == .closed)
-            try breaker.tryAcquire().complete(.transient)
+        }
+    }
+
+    @Test("after a reset no check is made")
+    func reset() throws {
+        try afterTrip { [self] breaker in
             breaker.reset()
             await sleep(.seconds(100))
-            #expect(check.callCount == 1 && breaker.state == .closed)
+            #expect(check.callCount == 0 && breaker.state == .closed)
         }
     }
 
@@ -189,9 +191,7 @@ import Testing
         "restored while it is open to a shorter break or a longer, it is checked when that is over",
         arguments: [0, 10, 100])
     func restoredWhileOpen(seconds: Int) throws {
-        try clock.run { [self] in
-            let breaker = breaker()
-            try breaker.tryAcquire().complete(.transient)
+        try afterTrip { [self] breaker in
             var memory = try #require(breaker.snapshot(wallClock: 0)).memory
             memory.remaining = .seconds(seconds + 1)
             try breaker.restore(CircuitSnapshot(memory: memory, takenAt: 0), wallClock: 1_000)
@@ -208,10 +208,8 @@ import Testing
 
     @Test("restored to half-open while it is disabled, it is checked at once, though it was half-open before too")
     func restoredToHalfOpen() throws {
-        try clock.run { [self] in
-            let breaker = breaker()
-            check.hold()
-            try breaker.tryAcquire().complete(.transient)
+        check.hold()
+        try afterTrip { [self] breaker in
             await sleep(.seconds(61))
             let snapshot = try #require(breaker.snapshot())
             breaker.setMode(.disabled)
@@ -262,12 +260,11 @@ import Testing
     @Test("who observes the breaker is told what the check found", arguments: [true, false])
     func told(isWell: Bool) throws {
         let recorder = EventRecorder()
-        try clock.run { [self] in
-            let breaker = CircuitBreaker(
-                tripping: .consecutiveFailures(1),
-                healthCheck: CircuitHealthCheck { if !isWell { throw Outage() } }, timeBase: clock,
-                observers: PolicyObservers(recorder))
-            try breaker.tryAcquire().complete(.transient)
+        let breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(1),
+            healthCheck: CircuitHealthCheck { if !isWell { throw Outage() } }, timeBase: clock,
+            observers: PolicyObservers(recorder))
+        try afterTrip(of: breaker) { [self] breaker in
             recorder.reset()
             await sleep(.seconds(61))
             let found: [CircuitBreaker.Event] = [.halfOpened, isWell ? .recovered : .reopened(for: .seconds(60))]
@@ -278,13 +275,12 @@ import Testing
     @Test("a circuit of one's own that goes by verdicts and changes when it is asked is checked, and told, as ours are")
     func plain() throws {
         let recorder = EventRecorder()
-        try clock.run { [self] in
-            let breaker = CircuitBreaker(
-                circuit: PlainCircuit(), healthCheck: CircuitHealthCheck { [check] in try await check() },
-                timeBase: clock,
-                observers: PolicyObservers(recorder))
-            check.enqueue(.failure(Outage()))
-            try breaker.tryAcquire().complete(.transient)
+        let breaker = CircuitBreaker(
+            circuit: PlainCircuit(), healthCheck: CircuitHealthCheck { [check] in try await check() },
+            timeBase: clock,
+            observers: PolicyObservers(recorder))
+        check.enqueue(.failure(Outage()))
+        try afterTrip(of: breaker) { [self] breaker in
             await sleep(.seconds(61))
             #expect(check.callCount == 1 && breaker.inner.withLock { $0.circuit.state } == .open)
             await sleep(.seconds(60))
@@ -299,15 +295,14 @@ import Testing
 
     @Test("at its limit a check is cancelled")
     func cancelled() throws {
-        try clock.run { [self] in
-            let wasCancelled = Locked(false)
-            let breaker = CircuitBreaker(
-                tripping: .consecutiveFailures(1),
-                healthCheck: CircuitHealthCheck { [clock] in
-                    let wake = await PolicyWaiter().wait(until: .distantFuture, on: clock)
-                    wasCancelled.withLock { $0 = wake == .cancelled }
-                }, timeBase: clock)
-            try breaker.tryAcquire().complete(.transient)
+        let wasCancelled = Locked(false)
+        let breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(1),
+            healthCheck: CircuitHealthCheck { [clock] in
+                let wake = await PolicyWaiter().wait(until: .distantFuture, on: clock)
+                wasCancelled.withLock { $0 = wake == .cancelled }
+            }, timeBase: clock)
+        try afterTrip(of: breaker) { [self] breaker in
             await sleep(.seconds(69))
             #expect(!wasCancelled.withLock { $0 })
             await sleep(.seconds(2))
@@ -317,14 +312,13 @@ import Testing
 
     @Test("a check that ignores its cancellation has failed at its limit, and its end disturbs no later check")
     func ignoresCancellation() throws {
-        try clock.run { [self] in
-            let breaker = CircuitBreaker(
-                tripping: .consecutiveFailures(1),
-                healthCheck: CircuitHealthCheck(timeout: .seconds(10)) { [check] in
-                    try await Task { try await check() }.value
-                }, timeBase: clock)
-            check.hold()
-            try breaker.tryAcquire().complete(.transient)
+        let breaker = CircuitBreaker(
+            tripping: .consecutiveFailures(1),
+            healthCheck: CircuitHealthCheck(timeout: .seconds(10)) { [check] in
+                try await Task { try await check() }.value
+            }, timeBase: clock)
+        check.hold()
+        try afterTrip(of: breaker) { [self] breaker in
             await sleep(.seconds(71))
             #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(59))
             // The second is under way when the first ends.
@@ -341,29 +335,13 @@ import Testing
 
     @Test("a check that ends after a mode was set by hand is followed by none, until the mode is automatic")
     func endsInAnotherMode() throws {
-        try clock.run { [self] in
-            let breaker = breaker()
-            check.hold()
-            try breaker.tryAcquire().complete(.transient)
+        check.hold()
+        try afterTrip { [self] breaker in
             await sleep(.seconds(61))
             breaker.setMode(.isolated)
             check.release()
             await sleep(.seconds(100))
             #expect(check.callCount == 1 && clock.sleepers.isEmpty)
-        }
-    }
-
-    @Test("back from disabled, in which its break ended, it is checked at once")
-    func backFromDisabled() throws {
-        try clock.run { [self] in
-            let breaker = breaker()
-            try breaker.tryAcquire().complete(.transient)
-            breaker.setMode(.disabled)
-            await sleep(.seconds(100))
-            #expect(check.callCount == 0 && breaker.state == .halfOpen)
-            breaker.setMode(.automatic)
-            await sleep(.zero)
-            #expect(check.callCount == 1 && breaker.state == .closed)
         }
     }
 }
