@@ -59,8 +59,11 @@
         private mutating func addDefinition(of group: any SettingsGroup.Type) -> String {
             let subject = String(
                 group.subject.map { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == ".") ? $0 : "_" })
-            var name = subject
-            for number in 2... where definitions[name] != nil { name = "\(subject)\(number)" }
+            var (name, number) = (subject, 1)
+            while definitions[name] != nil {
+                number += 1
+                name = "\(subject)\(number)"
+            }
             names[ObjectIdentifier(group)] = name
             // Rules contain rules.
             definitions[name] = .null

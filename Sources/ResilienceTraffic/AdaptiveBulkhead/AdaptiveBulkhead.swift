@@ -66,11 +66,10 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
 
     public var name: String { bulkhead.name }
     public var timeBase: (any TimeBase)? { bulkhead.timeBase }
-    /// As those of a `Bulkhead`.
     public var traits: PolicyTraits { bulkhead.traits }
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast { bulkhead.forecast(&call) }
 
-    /// The bulkhead has the first two words of the slot; in the third is the instant of entry.
+    // The bulkhead has the first two words of the slot; in the third is the instant of entry.
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let entry = bulkhead.enter(&call, &slot)
         if case .proceed = entry { slot.third = UInt64(bitPattern: call.now.nanoseconds) }

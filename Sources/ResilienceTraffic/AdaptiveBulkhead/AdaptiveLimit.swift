@@ -50,7 +50,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - window: The shortest time between two raises, above zero.
     ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. A call that
-    ///     a ``Timeout`` further in ended is an overload, too.
+    ///     a `Timeout` further in ended is an overload, too.
     public static func aimd(
         initial: Int? = nil, in range: ClosedRange<Int> = 1...200, increase: Double = 1, decrease: Double = 0.9,
         window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
