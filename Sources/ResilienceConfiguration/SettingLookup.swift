@@ -53,7 +53,8 @@
 
         /// Whether something but groups is given of a group.
         private func isBegun(_ group: any SettingsGroup.Type, at path: [String]) -> Bool {
-            group.facts.contains { text(at: path + [$0.name]) != nil }
+            if group.field(named: "kind") != nil { return text(at: path + ["kind"]) != nil }
+            return group.facts.contains { text(at: path + [$0.name]) != nil }
         }
 
         private func value(
