@@ -344,7 +344,12 @@ public final class Bulkhead: Policy, StatusReporting {
     /// - Parameter limit: The limit then.
     package func inUse(of limit: Int) -> Int { freePermits.free.map { limit - $0 } ?? inUse }
     /// Whether a call has its permit.
-    package func isInside(_ slot: PolicySlot) -> Bool { slot.first == 1 || slot.first == 2 }
+    package func isInside(_ slot: PolicySlot) -> Bool {
+        switch BulkheadSlot(slot) {
+        case .inside, .measured: true
+        case .outside, .queued: false
+        }
+    }
     /// The number of calls in the queue now.
     package var queued: Int { ask { $0.machine.queued } }
 

@@ -40,16 +40,16 @@ extension SettingsSchema where Settings: PipelineSettings {
     ///   - subject: What they are settings of.
     ///   - places: Its policies, outermost first.
     public init(_ subject: String, places: [PolicyPlace<Settings>]) {
-        let names = places.map(\.name)
+        let (names, standard) = (places.map(\.name), Settings())
         precondition(
             Set(names + ["policies", "isIdempotent"]).count == names.count + 2
                 && Set(places.map { $0.path as PartialKeyPath<Settings> }).count == names.count,
             "\(subject) has a name or a path twice: \(names)")
         precondition(
-            !places.contains { $0.isTaken(Settings()) },
+            !places.contains { $0.isTaken(standard) },
             "\(subject): \(Settings.self)() must have no policies; a place has the defaults of its policy")
         self.init(
-            subject, standard: Settings(),
+            subject, standard: standard,
             places.map(\.field) + [
                 SettingField(policies: names, \.policies), SettingField("isIdempotent", \.isIdempotent),
             ]

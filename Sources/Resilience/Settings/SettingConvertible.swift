@@ -67,7 +67,7 @@ public struct SettingCheck: Sendable {
         return look(&self)
     }
 
-    package mutating func mismatch<Value>(_ value: SettingValue, _ requirement: String) -> Value? {
+    mutating func mismatch<Value>(_ value: SettingValue, _ requirement: String) -> Value? {
         note(value.shown, requirement)
         return nil
     }
@@ -80,7 +80,7 @@ extension SettingConvertible {
     ) throws(InvalidSettings) -> Self {
         var check = SettingCheck(subject, at: path)
         let own = read(value, &check)
-        if own == nil, check.problems.isEmpty { check.note("given", "must not be of a kind that means none") }
+        if own == nil, check.problems.isEmpty { check.note("given", "must be what can be read") }
         guard let own, check.problems.isEmpty else { throw InvalidSettings(problems: check.problems) }
         return own
     }

@@ -61,7 +61,7 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
 public struct SettingVariant<Settings: Sendable>: Sendable {
     let kind: String
     let facts: [SettingFacts]
-    let read: @Sendable ([String: SettingValue], inout SettingCheck) -> Settings?
+    let read: @Sendable ([String: SettingValue], inout SettingCheck) -> Settings
     /// nil if it is another kind.
     let write: @Sendable (Settings) throws -> [String: SettingValue]?
     /// Whether it is this kind.
@@ -110,24 +110,6 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
         values: @escaping @Sendable (Settings) -> Values?
     ) -> SettingVariant {
         SettingVariant("", standard: standard, fields, make: make, finish: finish, values: values)
-    }
-
-    /// A kind that means that there are no settings.
-    /// - Parameter kind: Its name.
-    public static func none(_ kind: String) -> SettingVariant {
-        SettingVariant(kind: kind)
-    }
-
-    private init(kind: String) {
-        self.kind = kind
-        facts = []
-        read = { members, check in
-            check.noteOthers(than: ["kind"], in: members)
-            return nil
-        }
-        write = { _ in nil }
-        check = { _, _ in false }
-        defaults = { [:] }
     }
 }
 

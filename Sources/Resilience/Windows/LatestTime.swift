@@ -32,7 +32,7 @@ package struct LatestTime: Sendable, Hashable {
         sum.failures += more.failures
     }
 
-    package func stretchEnds(after now: MonotonicInstant) -> MonotonicInstant {
+    func stretchEnds(after now: MonotonicInstant) -> MonotonicInstant {
         MonotonicInstant(nanoseconds: max(ends, end(of: stretch(of: now))))
     }
 
@@ -73,7 +73,7 @@ package struct LatestTime: Sendable, Hashable {
     private func place(of stretch: Int64) -> Int { Int(stretch.flooredDivision(by: Int64(buckets.count)).remainder) }
 
     /// For each bucket that is not empty, oldest first: how many nanoseconds ago it began, its failures, its calls.
-    package func memory(at now: MonotonicInstant) -> [Int] {
+    func memory(at now: MonotonicInstant) -> [Int] {
         var then = self
         then.advance(to: now)
         return (0..<Int64(buckets.count)).reversed().flatMap { age -> [Int] in
@@ -84,7 +84,7 @@ package struct LatestTime: Sendable, Hashable {
         }
     }
 
-    package mutating func restore(_ memory: [Int], takenAt instant: MonotonicInstant) -> Bool {
+    mutating func restore(_ memory: [Int], takenAt instant: MonotonicInstant) -> Bool {
         guard memory.count % 3 == 0, memory.count / 3 <= 100_000 else { return false }
         var youngest = Int.max
         for start in stride(from: 0, to: memory.count, by: 3) {

@@ -1,5 +1,3 @@
-import Resilience
-
 /// Additive increase, multiplicative decrease: up by a constant each window, down by a factor after an overload.
 ///
 /// So does TCP (Chiu and Jain, "Analysis of the Increase and Decrease Algorithms", 1989), and Netflix's

@@ -1,5 +1,3 @@
-import Resilience
-
 /// Down to the share of the limit that found no queue, up by a share that doubles as long as no queue shows.
 ///
 /// The share, baseline ÷ latency, is the gradient of Netflix's concurrency-limits and of Envoy, at least a half there as

@@ -1,5 +1,3 @@
-import Resilience
-
 /// The mean of latencies, and how far chance may have moved it.
 ///
 /// The mean, since Little's law is about means: where calls come in volleys, most of them find no queue, and the median

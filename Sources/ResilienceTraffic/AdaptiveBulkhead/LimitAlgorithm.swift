@@ -1,5 +1,3 @@
-import Resilience
-
 /// A rule by which an ``AdaptiveLimit`` changes: how many calls may run at the same time, from how long they take.
 ///
 /// Write your own, and pass it to ``AdaptiveLimit/custom(_:initial:in:window:slowAfter:on:)``. It is asked once a window

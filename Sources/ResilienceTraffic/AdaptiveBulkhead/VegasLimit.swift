@@ -1,5 +1,3 @@
-import Resilience
-
 /// By small steps to where a few calls wait on the other side: up while it is fewer, down while it is more.
 ///
 /// So does TCP Vegas (Brakmo and Peterson, 1995), which estimates as here how many wait: limit × (1 − baseline ÷

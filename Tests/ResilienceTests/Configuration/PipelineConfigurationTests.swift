@@ -2,21 +2,15 @@ import Foundation
 import Resilience
 import ResilienceTraffic
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @Suite struct PipelineConfigurationTests {
     private func decode(_ json: String) throws -> Pipeline.AllSettings {
-        try JSONDecoder().decode(Pipeline.AllSettings.self, from: Data(json.utf8))
+        try decoded(json)
     }
 
-    private func problems(_ json: String) -> [String] {
-        do {
-            _ = try decode(json)
-            return []
-        } catch {
-            return (error as? InvalidSettings)?.problems.map(\.description) ?? ["\(error)"]
-        }
-    }
+    private func problems(_ json: String) -> [String] { TestSupport.problems { _ = try decode(json) } }
 
     @Test("a pipeline has the policies that have settings, in the fixed order, whatever the order of the names")
     func order() throws {

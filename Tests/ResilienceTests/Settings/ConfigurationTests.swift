@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -6,21 +7,6 @@ import Testing
 
 /// Settings as values: what is read makes the policy that the same settings in source code make.
 @Suite struct ConfigurationTests {
-    private func decoded<Value: Decodable>(_ json: String, as type: Value.Type = Value.self) throws -> Value {
-        try JSONDecoder().decode(type, from: Data(json.utf8))
-    }
-
-    private func problems(_ body: () throws -> Void) -> [String] {
-        do {
-            try body()
-            return []
-        } catch let error as InvalidSettings {
-            return error.problems.map { "\($0)" }
-        } catch {
-            return ["\(error)"]
-        }
-    }
-
     /// What is wrong with settings of source code.
     private func found(in settings: @autoclosure () -> some SettingsGroup) -> [String] {
         problems { _ = try PolicySettings.checked { settings().valid() } }

@@ -1,5 +1,6 @@
 import Foundation
 import Resilience
+import TestSupport
 import Testing
 
 /// A policy as one outside of the package writes it: it lets so many calls in, and then none.
@@ -63,15 +64,6 @@ private final class PolicyLock: @unchecked Sendable {
 @Suite struct OwnPolicySettingsTests {
     private func read(_ json: String) throws -> Quota.Settings {
         try JSONDecoder().decode(Quota.Settings.self, from: Data(json.utf8))
-    }
-
-    private func problems(_ body: () throws -> Void) -> [String] {
-        do {
-            try body()
-            return []
-        } catch {
-            return (error as? InvalidSettings)?.problems.map(\.description) ?? ["\(error)"]
-        }
     }
 
     @Test("settings of one's own policy are read, written, and told to be wrong with path, value and range")

@@ -6,14 +6,7 @@ import Testing
 
 @Suite struct PolicySettingsTests {
     private func problems(_ make: () throws -> Void) -> [String] {
-        do {
-            try PolicySettings.checked(make)
-            return []
-        } catch let error as InvalidSettings {
-            return error.problems.map { "\($0)" }
-        } catch {
-            return ["\(error)"]
-        }
+        TestSupport.problems { try PolicySettings.checked(make) }
     }
 
     @Test("valid settings give what was made, and what making it throws is thrown")

@@ -1,5 +1,6 @@
 import Foundation
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -7,17 +8,10 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct ChaosConfigurationTests {
     private func decode(_ json: String) throws -> Chaos.Settings {
-        try JSONDecoder().decode(Chaos.Settings.self, from: Data(json.utf8))
+        try decoded(json)
     }
 
-    private func problems(_ json: String) -> [String] {
-        do {
-            _ = try decode(json)
-            return []
-        } catch {
-            return (error as? InvalidSettings)?.problems.map(\.description) ?? ["\(error)"]
-        }
-    }
+    private func problems(_ json: String) -> [String] { TestSupport.problems { _ = try decode(json) } }
 
     /// 2026-11-27T15:00:00Z, in milliseconds since 1970.
     private static let three: Int64 = 1_795_791_600_000
