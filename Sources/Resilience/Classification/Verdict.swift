@@ -109,7 +109,7 @@
     package var namedWait: Duration? { wait > 0 ? .nanoseconds(wait) : nil }
 
     /// Whether the verdict says nothing about the other side's health: the call did not reach it, or was cancelled.
-    package var saysNothing: Bool { kind == .cancelled || kind == .rejected }
+    @inlinable package var saysNothing: Bool { kind == .cancelled || kind == .rejected }
 
     /// The kind, and in brackets the wait and the other side's wish, if there are any: `throttled (retry in 30 s)`.
     public var description: String {
@@ -164,7 +164,7 @@ public struct VerdictSet: OptionSet, Sendable, Hashable, CustomStringConvertible
 
     /// Returns whether the set contains the kind of a verdict.
     /// - Parameter verdict: The verdict.
-    public func contains(_ verdict: Verdict) -> Bool { rawValue & 1 << verdict.kind.rawValue != 0 }
+    @inlinable public func contains(_ verdict: Verdict) -> Bool { rawValue & 1 << verdict.kind.rawValue != 0 }
 
     static let names: [(set: VerdictSet, name: String)] = [
         (.success, "success"), (.transient, "transient"), (.uncertain, "uncertain"), (.throttled, "throttled"),

@@ -1,11 +1,11 @@
-import Synchronization
+public import Synchronization
 
 /// The observers of a policy that few observe: made when somebody asks for them.
 ///
 /// Not an `AtomicLazyReference`, whose `load` is not inlined and costs 300 instructions.
-package struct LazyObservers: ~Copyable, Sendable {
+@usableFromInline package struct LazyObservers: ~Copyable, Sendable {
     /// Owns what it refers to.
-    private let reference: Atomic<Unmanaged<PolicyObservers>?>
+    @usableFromInline let reference: Atomic<Unmanaged<PolicyObservers>?>
     /// Owns what it refers to, which is set once.
     private let home = Atomic<Unmanaged<PolicyHome>?>(nil)
 
@@ -40,12 +40,12 @@ package struct LazyObservers: ~Copyable, Sendable {
     }
 
     /// nil if nobody has asked for them, and so there is none.
-    @inline(__always) package var known: PolicyObservers? {
+    @inlinable @inline(__always) package var known: PolicyObservers? {
         reference.load(ordering: .acquiring)?.takeUnretainedValue()
     }
 
     /// Whether there is no observer. Counts no reference.
-    @inline(__always) package var isEmpty: Bool {
+    @inlinable @inline(__always) package var isEmpty: Bool {
         reference.load(ordering: .acquiring)?._withUnsafeGuaranteedRef { $0.isEmpty } ?? true
     }
 

@@ -1,4 +1,4 @@
-import Synchronization
+public import Synchronization
 
 /// The observers of a policy or a pipeline. Observers can be added and removed at any time, also while an event is
 /// sent.
@@ -16,7 +16,7 @@ public final class PolicyObservers: Sendable {
     }
 
     private let state: Locked<State>
-    private let count: Atomic<Int>
+    @usableFromInline let count: Atomic<Int>
 
     /// Creates a list of observers.
     /// - Parameter observers: The first observers, which can't be removed.
@@ -33,7 +33,7 @@ public final class PolicyObservers: Sendable {
     }
 
     /// Whether there are no observers.
-    public var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
+    @inlinable public var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
 
     /// Adds an observer, which stays until ``Subscription/cancel()``.
     /// - Parameter observer: The observer.

@@ -1,11 +1,11 @@
 /// What all calls of one pipeline share.
 @usableFromInline package final class PipelineCore: Sendable {
     package let name: String?
-    package let timeBase: any TimeBase
+    @usableFromInline package let timeBase: any TimeBase
     package let classifier: Classifier
     /// Whether the calls may be repeated, unless a call says it itself.
-    let repetition: Repetition
-    package let observers: PolicyObservers
+    @usableFromInline let repetition: Repetition
+    @usableFromInline package let observers: PolicyObservers
     let elements: [Pipeline.Element]
     @usableFromInline let outermost: PipelineSegment
     /// nil without a hedge.

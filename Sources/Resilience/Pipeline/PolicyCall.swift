@@ -57,14 +57,16 @@
     public var timeBase: any TimeBase { core.timeBase }
 
     /// The time on the pipeline's time base, read once between two suspensions and shared by all policies.
-    public var now: MonotonicInstant {
+    @inlinable public var now: MonotonicInstant {
         mutating get {
             if let reading { return reading }
-            let now = core.timeBase.now
+            let now = readClock()
             reading = now
             return now
         }
     }
+
+    @usableFromInline func readClock() -> MonotonicInstant { core.timeBase.now }
 
     /// The call's priority: its own, or that of the request which the task answers (``CallOrigin``), and else normal.
     public var priority: CallPriority { options.effectivePriority ?? .normal }
@@ -74,7 +76,7 @@
 
     /// What is known of repeating the call. That its request has effects is no word against that of a pipeline whose calls
     /// are never repeated.
-    package var repetition: Repetition {
+    @inlinable package var repetition: Repetition {
         switch options.repetition {
         case .unsaid: core.repetition
         case .effectful: core.repetition == .never ? .never : .effectful
@@ -83,13 +85,13 @@
     }
 
     /// Whether the call's deadline has come.
-    package var isOver: Bool {
+    @inlinable package var isOver: Bool {
         mutating get { deadline != .distantFuture && deadline <= now }
     }
 
     /// Returns whether anyone is told of an event: the policy's own observers, or the pipeline's.
     /// - Parameter observers: The policy's own observers. nil, the default, if it has none.
-    public func isObserved(by observers: PolicyObservers? = nil) -> Bool {
+    @inlinable public func isObserved(by observers: PolicyObservers? = nil) -> Bool {
         if let observers, !observers.isEmpty { return true }
         return !core.observers.isEmpty
     }
@@ -100,12 +102,16 @@
     ///   - event: What happened.
     ///   - policy: The policy's name.
     ///   - observers: The policy's own observers. nil, the default, if it has none.
-    public mutating func emit(
+    @inlinable public mutating func emit(
         _ event: @autoclosure () -> any PolicyEventDetail, from policy: String, to observers: PolicyObservers? = nil
     ) {
-        guard isObserved(by: observers) else { return }
-        let failure = waits?.failure
-        emit(event(), from: policy, to: observers, failure: failure)
+        if isObserved(by: observers) { emitMade(event(), from: policy, to: observers) }
+    }
+
+    @usableFromInline mutating func emitMade(
+        _ event: any PolicyEventDetail, from policy: String, to observers: PolicyObservers?
+    ) {
+        emit(event, from: policy, to: observers, failure: failure)
     }
 
     mutating func emit(

@@ -46,11 +46,13 @@ extension Policy {
     ///
     /// - Parameter options: What the caller tells the policy about the work.
     /// - Returns: A permit, to be reported once.
-    /// - Throws: The error that the policy rejects with; `WouldWait` if it would make the call wait.
+    /// - Throws: The error that the policy rejects with; `WouldWait` if it would make the call wait; `DeadlinePassed` if
+    ///   the call's deadline has come.
     public func tryAcquire(options: RunOptions = RunOptions()) throws -> PolicyPermit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
         var call = PolicyCall(core, options)
+        if call.isOver { throw DeadlinePassed() }
         call.mayWait = false
         var slot = PolicySlot()
         switch enter(&call, &slot) {
@@ -75,12 +77,13 @@ extension Policy {
     ///
     /// - Parameter options: What the caller tells the policy about the work.
     /// - Returns: A permit, to be reported once.
-    /// - Throws: The error that the policy rejects with; `DeadlinePassed` if the deadline comes while it waits;
-    ///   `CancellationError` if the task is cancelled while it waits.
+    /// - Throws: The error that the policy rejects with; `DeadlinePassed` if the deadline comes first;
+    ///   `CancellationError` if the task is cancelled.
     public nonisolated(nonsending) func acquire(options: RunOptions = RunOptions()) async throws -> PolicyPermit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
         var call = PolicyCall(core, options)
+        try core.begin(&call)
         var frame = Frame()
         try await LoneSegment(self).enter(&call, &frame)
         return PolicyPermit(self, core, options, frame.slots.0)

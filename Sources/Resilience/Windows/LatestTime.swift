@@ -1,21 +1,21 @@
 /// How many calls there were, and how many of them failed.
-package struct OutcomeCounts: Sendable, Hashable {
-    package var failures: Int
-    package var calls: Int
+@usableFromInline package struct OutcomeCounts: Sendable, Hashable {
+    @usableFromInline package var failures: Int
+    @usableFromInline package var calls: Int
 
     package init(failures: Int = 0, calls: Int = 0) { (self.failures, self.calls) = (failures, calls) }
 }
 
 /// Counts of the latest time, in a ring of buckets. A bucket belongs to a stretch of time, so that a gap without calls
 /// empties the buckets of that gap.
-package struct LatestTime: Sendable, Hashable {
+@usableFromInline package struct LatestTime: Sendable, Hashable {
     private let width: Int64
     private var buckets: [OutcomeCounts]
     /// The stretch of time of the newest bucket.
     private var newest = Int64.min
     /// When that stretch ends, in nanoseconds: until then nothing leaves the window, and nothing has to be divided.
-    private var ends = Int64.min
-    private var sum = OutcomeCounts()
+    @usableFromInline var ends = Int64.min
+    @usableFromInline var sum = OutcomeCounts()
 
     package init(_ length: Int64, buckets count: Int) {
         let (whole, rest) = length.quotientAndRemainder(dividingBy: Int64(count))
@@ -36,9 +36,12 @@ package struct LatestTime: Sendable, Hashable {
         MonotonicInstant(nanoseconds: max(ends, end(of: stretch(of: now))))
     }
 
-    package func counts(at now: MonotonicInstant) -> OutcomeCounts {
+    @inlinable package func counts(at now: MonotonicInstant) -> OutcomeCounts {
         // As it is most of the time: nothing to copy.
-        guard now.nanoseconds >= ends else { return sum }
+        now.nanoseconds < ends || sum.calls | sum.failures == 0 ? sum : countsOnceAdvanced(to: now)
+    }
+
+    @usableFromInline func countsOnceAdvanced(to now: MonotonicInstant) -> OutcomeCounts {
         var then = self
         then.advance(to: now)
         return then.sum

@@ -137,6 +137,21 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
+    @Test("at the deadline or later nothing is admitted, and a cancelled task gets no permit")
+    func tooLate() async {
+        let policy = ScriptedPolicy("a", journal)
+        let options = RunOptions(deadline: SystemTimeBase.shared.now)
+        #expect(throws: DeadlinePassed.self) { _ = try policy.tryAcquire(options: options) }
+        await #expect(throws: DeadlinePassed.self) { _ = try await policy.acquire(options: options) }
+        await withTaskGroup(of: Void.self) { group in
+            group.cancelAll()
+            group.addTask {
+                await #expect(throws: CancellationError.self) { _ = try await policy.acquire() }
+            }
+        }
+        #expect(journal.lines == [])
+    }
+
     @Test("acquire until its deadline throws what the policy rejects with then")
     func waitsUntilDeadline() throws {
         let clock = ManualClock()

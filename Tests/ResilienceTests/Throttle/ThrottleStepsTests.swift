@@ -46,17 +46,6 @@ import Testing
         #expect(!throttle.status.isProbing && throttle.heldUntil == nil)
     }
 
-    @Test("a call whose deadline has come is rejected while another probes, and told of no wait")
-    func deadlineWhileProbing() throws {
-        let throttle = Throttle("gate", limit: .unlimited, maxWait: .seconds(5), holdOnThrottled: true, timeBase: clock)
-        throttle.hold(for: .seconds(1))
-        clock.advance(by: .seconds(1))
-        let probe = try throttle.tryAcquire()
-        #expect(throws: ThrottleExceeded.self) { _ = try throttle.tryAcquire(options: RunOptions(deadline: clock.now)) }
-        #expect(throws: WouldWait.self) { _ = try throttle.tryAcquire() }
-        probe.complete(.success)
-    }
-
     @Test("by hand one is told how long the wait would be")
     func turn() throws {
         let throttle = Throttle("pace", limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
