@@ -1,6 +1,3 @@
-/// A registry of bulkheads, one for each key.
-public typealias BulkheadRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Bulkhead>
-
 extension Bulkhead: ConfigurablePolicy {
     /// Whether the limit and the queue size are those that the bulkhead was made with.
     ///

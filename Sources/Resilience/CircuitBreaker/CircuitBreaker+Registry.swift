@@ -1,6 +1,3 @@
-/// A registry of circuit breakers, one for each key.
-public typealias CircuitBreakerRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, CircuitBreaker>
-
 extension CircuitBreaker: RegistryEntry {
     /// Whether the mode was not set by hand, the circuit is not open, and its last change of state is at least this long ago.
     /// - Parameter time: How long the breaker has not been used.
@@ -35,6 +32,4 @@ extension CircuitBreaker: RegistryEntry {
     }
 
     private var machine: any CircuitStateMachine { inner.withLock { $0.circuit.machine } }
-
-    public var circuitBreakers: [CircuitBreaker] { [self] }
 }

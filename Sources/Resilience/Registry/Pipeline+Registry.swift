@@ -1,6 +1,3 @@
-/// A registry of pipelines, one for each key.
-public typealias PipelineRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Pipeline>
-
 extension Pipeline: RegistryEntry {
     /// Returns whether nobody but the registry holds the pipeline.
     ///
@@ -66,14 +63,6 @@ extension Pipeline: RegistryEntry {
         for policy in policies where policy.traits.injectsFaults {
             let other = others.first { policy.canBeReconfigured(likeAny: $0) && $0.name == policy.name }
             if other.flatMap({ policy.reconfigured(likeAny: $0) }) == nil { policy.reset() }
-        }
-    }
-
-    /// The circuit breakers of the pipeline, outermost first, each once. A policy of your own that is a ``RegistryEntry``
-    /// names its own.
-    public var circuitBreakers: [CircuitBreaker] {
-        policies(of: (any RegistryEntry).self).flatMap(\.circuitBreakers).reduce(into: []) { all, breaker in
-            if !all.contains(where: { $0 === breaker }) { all.append(breaker) }
         }
     }
 

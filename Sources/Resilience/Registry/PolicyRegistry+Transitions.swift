@@ -42,17 +42,21 @@ extension PolicyRegistry {
         for one in all { unwatch(one.value, one.id, by: [id: watcher]) }
     }
 
+    private static func breakers(of value: Value) -> [CircuitBreaker] {
+        (value as? any CircuitBreakerOwner)?.circuitBreakers ?? []
+    }
+
     /// Watches the breakers of a key's value. Each key has watchers of its own, since several keys may share a breaker.
     func watch(_ value: Value, of key: Key, _ id: UInt64, by watchers: [UInt64: RegistryTable<Key, Value>.Watcher]) {
         guard !watchers.isEmpty else { return }
-        for breaker in value.circuitBreakers {
+        for breaker in Self.breakers(of: value) {
             for (stream, watcher) in watchers { breaker.watch(stream, of: id) { watcher(key, $0) } }
         }
     }
 
     func unwatch(_ value: Value, _ id: UInt64, by watchers: [UInt64: RegistryTable<Key, Value>.Watcher]) {
         guard !watchers.isEmpty else { return }
-        for breaker in value.circuitBreakers {
+        for breaker in Self.breakers(of: value) {
             for stream in watchers.keys { breaker.unwatch(stream, of: id) }
         }
     }

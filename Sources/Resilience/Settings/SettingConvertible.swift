@@ -258,3 +258,15 @@ extension CodingKey {
     /// "0" for an index in a list. A key of a dictionary may be a number, too.
     var inPath: String { intValue.flatMap { stringValue == "Index \($0)" ? "\($0)" : nil } ?? stringValue }
 }
+
+/// A list of names: `["transient", "throttled"]`.
+extension VerdictSet: Codable {
+    public init(from decoder: any Decoder) throws {
+        self = try Self.read(SettingValue(from: decoder), of: "VerdictSet", at: decoder.codingPath.map(\.inPath))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(ownNames)
+    }
+}

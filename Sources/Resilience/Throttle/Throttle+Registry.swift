@@ -1,6 +1,3 @@
-/// A registry of throttles, one for each key.
-public typealias ThrottleRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Throttle>
-
 extension Throttle: ConfigurablePolicy {
     /// Whether the throttle may be evicted although it is not idle.
     ///

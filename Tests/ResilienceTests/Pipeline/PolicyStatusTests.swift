@@ -112,17 +112,13 @@ import Testing
         #expect(one != PolicyStatus(policy: "a", detail: Maintenance.Status(isAllowed: true)))
     }
 
-    private final class Around: AroundPolicy, RegistryEntry {
+    private final class Around: AroundPolicy, CircuitBreakerOwner {
         let breaker: CircuitBreaker
         init(_ breaker: CircuitBreaker) { self.breaker = breaker }
         func around(
             _ call: inout PolicyCall, isolation: isolated (any Actor)?,
             _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
         ) async throws -> Verdict { try await inside(call.deadline) }
-        var isAtRest: Bool { breaker.isAtRest }
-        func reset() { breaker.reset() }
-        func canBeReconfigured(like other: Around) -> Bool { false }
-        func reconfigured(like other: Around) -> Around? { nil }
         var circuitBreakers: [CircuitBreaker] { [breaker] }
     }
 

@@ -9,7 +9,7 @@ import Testing
 /// made on one thread. A step that runs a user's code under the lock ends the process.
 @Suite(.heavy) struct RegistryReentrancyTests {
     /// Whose `make`, questions and `deinit` all do something with the registry.
-    private final class Probe: RegistryEntry, Sendable {
+    private final class Probe: RegistryEntry, CircuitBreakerOwner, Sendable {
         struct State {
             var settings: Int
             var failures = 0

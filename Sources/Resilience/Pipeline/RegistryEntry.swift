@@ -29,19 +29,15 @@ public protocol RegistryEntry: Sendable {
     /// - Parameter other: The entry with the new settings.
     func canBeReconfigured(like other: Self) -> Bool
 
-    /// Returns this entry with the settings of another one: its state and its breakers go on. If the other one is this
+    /// Returns this entry with the settings of another one: its state goes on. If the other one is this
     /// entry itself, nothing changes.
     /// - Parameter other: The entry with the new settings.
     /// - Returns: nil if the entry can't go on with these settings; nothing has changed then.
     func reconfigured(like other: Self) -> Self?
-
-    /// The circuit breakers in the entry. None by default.
-    var circuitBreakers: [CircuitBreaker] { get }
 }
 
 extension RegistryEntry {
     public func canBeEvicted(unusedFor time: Duration) -> Bool { false }
-    public var circuitBreakers: [CircuitBreaker] { [] }
 }
 
 extension RegistryEntry where Self: AnyObject {

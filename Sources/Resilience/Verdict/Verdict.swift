@@ -175,15 +175,3 @@ public struct VerdictSet: OptionSet, Sendable, Hashable, CustomStringConvertible
 
     public var description: String { ownNames.joined(separator: "+") }
 }
-
-/// A list of names: `["transient", "throttled"]`.
-extension VerdictSet: Codable {
-    public init(from decoder: any Decoder) throws {
-        self = try Self.read(SettingValue(from: decoder), of: "VerdictSet", at: decoder.codingPath.map(\.inPath))
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(ownNames)
-    }
-}
