@@ -159,6 +159,9 @@ extension Calls {
     private static var stacks: [Calls] {
         [
             Calls("four: retry, breaker, throttle, bulkhead", through: four()),
+            Calls(
+                "four: for an observer of what goes wrong",
+                through: Pipeline(observers: PolicyObservers(OfTrouble())) { four() }),
             Calls("four: with a window of 100 calls", through: four(CircuitBreaker(tripping: .failureRatio(0.5)))),
             Calls(
                 "five: with a timeout",
@@ -234,4 +237,10 @@ extension Calls {
             return try await group.next()!
         }
     }
+}
+
+/// As a logger at `info` does, it wants nothing of what happens in every call.
+private struct OfTrouble: PolicyObserver {
+    var leastSeverity: PolicyEventSeverity { .debug }
+    func receive(_ event: PolicyEvent) {}
 }

@@ -149,7 +149,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let generation = freePass.generation
-        guard generation != 0, !isObserved(call) else {
+        guard generation != 0, !isObserved(call, at: .trace) else {
             return enterLocked(&call, &slot)
         }
         slot = CircuitBreakerSlot.admitted(generation: generation).slot
@@ -206,8 +206,10 @@ public final class CircuitBreaker: Policy, StatusReporting {
         }
     }
 
-    @inline(__always) private func isObserved(_ call: borrowing PolicyCall) -> Bool {
-        !lazyObservers.isEmpty || call.isObserved()
+    @inline(__always) private func isObserved(
+        _ call: borrowing PolicyCall, at severity: PolicyEventSeverity = .error
+    ) -> Bool {
+        lazyObservers.want(severity) || call.isObserved(at: severity)
     }
 
     private struct Answer {

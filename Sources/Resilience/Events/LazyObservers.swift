@@ -44,9 +44,9 @@ public import Synchronization
         reference.load(ordering: .acquiring)?.takeUnretainedValue()
     }
 
-    /// Whether there is no observer. Counts no reference.
-    @inlinable @inline(__always) package var isEmpty: Bool {
-        reference.load(ordering: .acquiring)?._withUnsafeGuaranteedRef { $0.isEmpty } ?? true
+    /// Returns whether an observer wants events of a severity. Counts no reference.
+    @inlinable @inline(__always) package func want(_ severity: PolicyEventSeverity) -> Bool {
+        reference.load(ordering: .acquiring)?._withUnsafeGuaranteedRef { $0.want(severity) } ?? false
     }
 
     package var made: PolicyObservers {

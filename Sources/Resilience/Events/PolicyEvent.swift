@@ -24,8 +24,8 @@ extension PolicyEventDetail {
     public var fields: EventFields { [:] }
 }
 
-/// How much an event matters.
-public enum PolicyEventSeverity: Sendable, Hashable, CaseIterable {
+/// How much an event matters, the least first.
+@frozen public enum PolicyEventSeverity: UInt8, Sendable, Hashable, CaseIterable, Comparable {
     /// It happens in every call, even when all is well.
     case trace
     /// It is about one call.
@@ -38,6 +38,10 @@ public enum PolicyEventSeverity: Sendable, Hashable, CaseIterable {
     case warning
     /// Something is lost without somebody's help.
     case error
+
+    @inlinable public static func < (lhs: PolicyEventSeverity, rhs: PolicyEventSeverity) -> Bool {
+        lhs.rawValue < rhs.rawValue
+    }
 }
 
 /// An event, and where and when it happened.
@@ -107,6 +111,14 @@ public protocol PolicyObserver: Sendable {
     /// Receives an event. May be called concurrently.
     /// - Parameter event: The event.
     func receive(_ event: PolicyEvent)
+
+    /// The least severity of the events that it receives: what matters less is not even made. Asked once, when the observer is
+    /// added. ``PolicyEventSeverity/trace``, that is everything, by default.
+    var leastSeverity: PolicyEventSeverity { get }
+}
+
+extension PolicyObserver {
+    public var leastSeverity: PolicyEventSeverity { .trace }
 }
 
 /// An observer made of a closure.

@@ -6,24 +6,34 @@ public import Synchronization
 /// Without observers, an event costs one atomic load.
 public final class PolicyObservers: Sendable {
     private struct Entry: Sendable {
-        let id: UInt64
+        var id: UInt64
         let observer: any PolicyObserver
+        let least: PolicyEventSeverity
+
+        init(_ id: UInt64, _ observer: any PolicyObserver) {
+            (self.id, self.observer, least) = (id, observer, observer.leastSeverity)
+        }
     }
 
     private struct State {
         var entries: [Entry] = []
         var lastID: UInt64 = 0
+
+        /// The least severity that an observer wants; above all severities if there is none.
+        var least: UInt8 { entries.map(\.least.rawValue).min() ?? .max }
     }
 
     private let state: Locked<State>
-    @usableFromInline let count: Atomic<Int>
+    @usableFromInline let least: Atomic<UInt8>
 
     /// Creates a list of observers.
     /// - Parameter observers: The first observers, which can't be removed.
     public init(_ observers: (any PolicyObserver)...) {
-        let entries = observers.enumerated().map { Entry(id: UInt64($0.offset), observer: $0.element) }
-        state = Locked(State(entries: entries, lastID: UInt64(entries.count)))
-        count = Atomic(entries.count)
+        let state = State(
+            entries: observers.enumerated().map { Entry(UInt64($0.offset), $0.element) },
+            lastID: UInt64(observers.count))
+        least = Atomic(state.least)
+        self.state = Locked(state)
     }
 
     /// Creates a list of one observer, a closure, which can't be removed.
@@ -33,17 +43,26 @@ public final class PolicyObservers: Sendable {
     }
 
     /// Whether there are no observers.
-    @inlinable public var isEmpty: Bool { count.load(ordering: .relaxed) == 0 }
+    @inlinable public var isEmpty: Bool { least.load(ordering: .relaxed) == .max }
+
+    /// Returns whether an observer wants events of a severity.
+    /// - Parameter severity: The severity.
+    @inlinable public func want(_ severity: PolicyEventSeverity) -> Bool {
+        least.load(ordering: .relaxed) <= severity.rawValue
+    }
 
     /// Adds an observer, which stays until ``Subscription/cancel()``.
     /// - Parameter observer: The observer.
     /// - Returns: The subscription, which removes the observer again.
     @discardableResult
     public func add(_ observer: some PolicyObserver) -> Subscription {
-        state.withLock { state in
+        // Outside of the lock, since it asks the observer.
+        var entry = Entry(0, observer)
+        return state.withLock { state in
             state.lastID += 1
-            state.entries.append(Entry(id: state.lastID, observer: observer))
-            count.store(state.entries.count, ordering: .relaxed)
+            entry.id = state.lastID
+            state.entries.append(entry)
+            least.store(state.least, ordering: .relaxed)
             return Subscription(observers: self, id: state.lastID)
         }
     }
@@ -59,7 +78,8 @@ public final class PolicyObservers: Sendable {
     /// Sends an event to all observers that there are now.
     /// - Parameter event: The event.
     public func send(_ event: PolicyEvent) {
-        for entry in state.withLock({ $0.entries }) { entry.observer.receive(event) }
+        let severity = event.detail.severity
+        for entry in state.withLock({ $0.entries }) where entry.least <= severity { entry.observer.receive(event) }
     }
 
     /// Sends an event that belongs to no call of a pipeline. The event is made only if there is an observer.
@@ -76,7 +96,7 @@ public final class PolicyObservers: Sendable {
         let removed: Entry? = state.withLock { state in
             guard let index = state.entries.firstIndex(where: { $0.id == id }) else { return nil }
             let entry = state.entries.remove(at: index)
-            count.store(state.entries.count, ordering: .relaxed)
+            least.store(state.least, ordering: .relaxed)
             return entry
         }
         _ = removed

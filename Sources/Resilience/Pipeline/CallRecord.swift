@@ -3,7 +3,6 @@
 /// Made only for calls that are not plain: see `PipelineCore.isPlain(_:)`.
 @usableFromInline struct CallRecord: Sendable {
     private let began: MonotonicInstant
-    @usableFromInline let waits = WaitRecord()
     /// The number of times that the operation has begun.
     @usableFromInline private(set) var attempts = 0
 
@@ -11,7 +10,7 @@
 
     @usableFromInline mutating func attemptBegan(_ call: inout PolicyCall) -> MonotonicInstant {
         attempts += 1
-        call.waits?.goOn()
+        call.notes?.goOn()
         return call.now
     }
 
@@ -32,9 +31,9 @@
     }
 
     private func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict) {
-        guard call.isObserved() else { return }
+        guard isTold(verdict, call) else { return }
         let number = call.attempt
-        tell(&call, since: began, failure: call.waits?.failure) { length in
+        tell(&call, since: began, failure: call.failure) { length in
             verdict.kind == .success
                 ? .attemptSucceeded(number, took: length)
                 : .attemptFailed(number, Task.isCancelled ? .cancelled : verdict, took: length)
@@ -76,8 +75,8 @@
     }
 
     private func ended(_ call: inout PolicyCall, _ verdict: Verdict, error: (any Error)?, isCancelled: Bool) {
-        guard call.isObserved() else { return }
-        let waits = waits.waits
+        guard isTold(verdict, call) else { return }
+        let waits = call.notes?.waits ?? []
         let isOver = verdict.kind == .success || verdict.kind == .cancelled || isCancelled
         tell(&call, since: began, failure: isOver ? nil : failure(of: call, error)) { length in
             switch verdict.kind {
@@ -93,23 +92,28 @@
     /// What the call failed with: a time limit or a rejection is an end of its own; otherwise it is the last attempt's.
     private func failure(of call: borrowing PolicyCall, _ error: (any Error)?) -> FailureDetail? {
         if let error, attempts == 0 || error is any TimeLimitError { return FailureDetail(of: error) }
-        return call.waits?.lastFailure ?? error.map { FailureDetail(of: $0) }
+        return call.notes?.lastFailure ?? error.map { FailureDetail(of: $0) }
     }
 
     /// The work of a ``PipelinePermit`` has ended, which is the end of its one attempt and of the call.
     func permitEnded(
         _ call: inout PolicyCall, since began: MonotonicInstant, _ outcome: PolicyOutcome, _ failure: FailureDetail?
     ) {
-        guard call.isObserved() else { return }
         let (number, verdict) = (call.attempt, outcome.verdict)
+        guard isTold(verdict, call) else { return }
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
         }
-        tell(&call, since: began, failure: call.waits?.failure) { length in
+        tell(&call, since: began, failure: call.failure) { length in
             verdict.kind == .success
                 ? .attemptSucceeded(number, took: length) : .attemptFailed(number, verdict, took: length)
         }
         ended(&call, verdict, error: outcome.error, isCancelled: false)
+    }
+
+    /// Whether anyone is told how an attempt or a call ended: of a success as of what happens in every call.
+    private func isTold(_ verdict: Verdict, _ call: borrowing PolicyCall) -> Bool {
+        call.isObserved(at: verdict.kind == .success ? .trace : .debug)
     }
 
     private func tell(
@@ -124,9 +128,9 @@
 
 extension PolicyCall {
     /// Notes what the attempt has failed with, if somebody observes the call.
-    @inline(__always) func failed(_ verdict: Verdict, with failure: () -> FailureDetail?) {
-        guard let waits, verdict.kind != .cancelled else { return }
-        waits.failed(with: failure())
+    @inline(__always) mutating func failed(_ verdict: Verdict, with failure: () -> FailureDetail?) {
+        guard isWatched, verdict.kind != .cancelled else { return }
+        sharedNotes?.failed(with: failure())
     }
 }
 
@@ -171,8 +175,8 @@ extension Pipeline {
 
         public var severity: PolicyEventSeverity {
             switch self {
-            case .attemptSucceeded: .trace
-            case .attemptFailed, .succeeded, .rejected, .cancelled: .debug
+            case .attemptSucceeded, .succeeded: .trace
+            case .attemptFailed, .rejected, .cancelled: .debug
             // The policy that has rejected it has told so.
             case .failed(let verdict, _, _, _): verdict.kind == .rejected ? .debug : .info
             }

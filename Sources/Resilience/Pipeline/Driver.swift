@@ -80,11 +80,11 @@ extension Segment {
         guard case .wait(let wait) = frame.trouble else { preconditionFailure("a wait of nothing") }
         // Between two rounds: another attempt begins.
         if call.account.isTold { call.account = AttemptAccount() }
-        let began = call.waits == nil ? nil : call.now
-        call.waits?.goOn()
+        let began = call.isWatched ? call.now : nil
+        call.notes?.goOn()
         let wake = await wait.waiter.wait(until: wait.ends, on: call.timeBase)
         call.reading = nil
-        if let began { call.waits?.add(began.duration(to: call.now), of: name(at: frame.next)) }
+        if let began, began < call.now { call.sharedNotes?.add(began.duration(to: call.now), of: name(at: frame.next)) }
         guard wake == .cancelled || Task.isCancelled else {
             let step = walkIn(&call, &frame)
             // The call may have been woken late, or was late before: no attempt begins at the deadline or later.

@@ -82,9 +82,11 @@ extension PipelineCore {
         var call = PolicyCall(self, options)
         let record = CallRecord(beganAt: call.now)
         var opening = Opening(record)
-        let waits = record.waits
-        defer { withExtendedLifetime((self, waits)) {} }
-        if call.isObserved() { call.waits = waits }
+        defer {
+            call.endNotes()
+            withExtendedLifetime(self) {}
+        }
+        call.isWatched = call.isObserved()
         let (began, deadline) = (call.now, call.deadline)
         var result: R?
         let verdict: Verdict
@@ -118,7 +120,7 @@ extension PipelineCore {
         }
         let permit = PipelinePermit(
             whole, options, opening.allSlots, record, attempt: attempt.number, began: attempt.began,
-            account: call.account, deadline: attempt.deadline)
+            account: call.account, notes: call.notes, deadline: attempt.deadline)
         return hold(result, permit)
     }
 }
@@ -258,7 +260,7 @@ extension PipelineSegment {
         guard let around else {
             return try await inner.open(&call, &opening, judgingErrors: judgeError, innermost)
         }
-        let (core, options, attempt, waits) = (call.core, call.options, call.attempt, call.waits)
+        let (core, options, attempt, notes) = (call.core, call.options, call.attempt, call.sharedNotes)
         let account = call.account
         var settled: Verdict?
         var told = account
@@ -267,11 +269,14 @@ extension PipelineSegment {
             let verdict = try await around.around(&call, isolation: #isolation) { deadline in
                 try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {
                     var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
-                    call.waits = waits
+                    call.goOn(noting: notes)
                     call.account = account
                     // If the policy runs its inside again, the run before has ended.
                     opening.lose(&call, PolicyOutcome(.cancelled))
-                    defer { (settled, told) = (call.settled, call.account) }
+                    defer {
+                        (settled, told) = (call.settled, call.account)
+                        call.endNotes()
+                    }
                     return try await inner.open(&call, &opening, judgingErrors: judgeError, innermost)
                 }
             }

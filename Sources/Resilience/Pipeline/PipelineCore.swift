@@ -109,13 +109,9 @@
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         var record = CallRecord(beganAt: call.now)
-        let waits = record.waits
-        defer {
-            // Whoever made the call may go on with it, as a fallback does, and the notes end here.
-            call.waits = nil
-            withExtendedLifetime(waits) {}
-        }
-        if call.isObserved() { call.waits = waits }
+        call.isWatched = call.isObserved()
+        // Whoever made the call may go on with it, as a fallback does, and the notes end here.
+        defer { call.endNotes() }
         var verdict = Verdict.success
         do {
             try begin(&call)
@@ -170,14 +166,17 @@
         _ inside: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
         let (options, attempt, began, deadline) = (call.options, call.attempt, call.now, call.deadline)
-        let waits = call.waits
+        let notes = call.sharedNotes
         var settled: Verdict?
         do {
             return try await TimeoutRace.run(until: deadline, on: timeBase, isolation: #isolation) {
                 try await CallDeadline.narrowing(to: deadline, on: self.timeBase) {
                     var call = PolicyCall(self, options, attempt: attempt, deadline: deadline)
-                    call.waits = waits
-                    defer { settled = call.settled }
+                    call.goOn(noting: notes)
+                    defer {
+                        settled = call.settled
+                        call.endNotes()
+                    }
                     return try await inside(&call)
                 }
             }

@@ -22,6 +22,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
     private let attempt: Int
     private let began: MonotonicInstant
     private let account: AttemptAccount
+    private let notes: CallNotes?
     /// The instant at which the work must have ended, as the caller, the deadline that travels with the task, and
     /// client timeouts say; ``MonotonicInstant/distantFuture`` if none of them does.
     public let deadline: MonotonicInstant
@@ -35,9 +36,10 @@ public struct PipelinePermit: ~Copyable, Sendable {
     ///   - attempt: The number of the attempt that the work belongs to.
     ///   - began: When that attempt began.
     ///   - account: What was paid for it.
+    ///   - notes: What was noted of the call so far.
     init(
         _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord, attempt: Int,
-        began: MonotonicInstant, account: AttemptAccount, deadline: MonotonicInstant
+        began: MonotonicInstant, account: AttemptAccount, notes: CallNotes?, deadline: MonotonicInstant
     ) {
         self.core = core
         self.options = options
@@ -46,6 +48,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
         self.attempt = attempt
         self.began = began
         self.account = account
+        self.notes = notes
         self.deadline = deadline
     }
 
@@ -68,9 +71,9 @@ public struct PipelinePermit: ~Copyable, Sendable {
     deinit {
         var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
         call.account = account
-        let waits = record.waits
-        defer { withExtendedLifetime(waits) {} }
-        if call.isObserved() { call.waits = waits }
+        call.goOn(noting: notes)
+        defer { call.endNotes() }
+        call.isWatched = call.isObserved()
         record.permitEnded(&call, since: began, outcome, failure)
         core.outermost.exitAll(&call, slots, outcome)
     }
@@ -87,9 +90,11 @@ extension Pipeline {
         let core = core
         var call = PolicyCall(core, options)
         var record = CallRecord(beganAt: call.now)
-        let waits = record.waits
-        defer { withExtendedLifetime((core, waits)) {} }
-        if call.isObserved() { call.waits = waits }
+        defer {
+            call.endNotes()
+            withExtendedLifetime(core) {}
+        }
+        call.isWatched = call.isObserved()
         var slots: [PolicySlot] = []
         do {
             try core.begin(&call)
@@ -101,7 +106,7 @@ extension Pipeline {
         let began = record.attemptBegan(&call)
         return PipelinePermit(
             core, options, slots, record, attempt: options.firstAttempt, began: began, account: call.account,
-            deadline: call.deadline)
+            notes: call.notes, deadline: call.deadline)
     }
 }
 

@@ -69,7 +69,7 @@
         let core = call.core
         let options = call.options
         let attempt = call.attempt
-        let waits = call.waits
+        let notes = call.sharedNotes
         let account = call.account
         var settled: Verdict?
         var told = account
@@ -78,9 +78,12 @@
             return try await around.around(&call, isolation: #isolation) { deadline in
                 try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {
                     var call = PolicyCall(core, options, attempt: attempt, deadline: deadline)
-                    call.waits = waits
+                    call.goOn(noting: notes)
                     call.account = account
-                    defer { (settled, told) = (call.settled, call.account) }
+                    defer {
+                        (settled, told) = (call.settled, call.account)
+                        call.endNotes()
+                    }
                     // A hedge right inside, where the pipeline is cut in two, pays and tells all the same.
                     if inner.isBare { return try await innermost(&call) }
                     return try await inner.descend(&call, innermost)

@@ -25,9 +25,11 @@
     @usableFromInline package var account = AttemptAccount()
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline package var settled: Verdict?
-    /// Where the waits and failures of an observed call are noted; nil for any other call. Not counted. Safe: the code
-    /// that observes the call holds it until the call is over.
-    @usableFromInline package unowned(unsafe) var waits: WaitRecord?
+    /// Whether the waits and failures of the call are noted, since somebody observes it.
+    @usableFromInline package var isWatched = false
+    /// Where they are noted, retained; nil as long as there are none. Not a reference of its own, which each call would have to
+    /// look at when it ends: whoever watches a call, or goes on with one, calls ``endNotes()``.
+    @usableFromInline var retainedNotes: Unmanaged<CallNotes>?
 
     // Borrowed: an initializer would retain the core otherwise.
     @inlinable init(_ core: borrowing PipelineCore, _ options: RunOptions = RunOptions()) {
@@ -90,10 +92,37 @@
     }
 
     /// Returns whether anyone is told of an event: the policy's own observers, or the pipeline's.
-    /// - Parameter observers: The policy's own observers. nil, the default, if it has none.
-    @inlinable public func isObserved(by observers: PolicyObservers? = nil) -> Bool {
-        if let observers, !observers.isEmpty { return true }
-        return !core.observers.isEmpty
+    /// - Parameters:
+    ///   - observers: The policy's own observers. nil, the default, if it has none.
+    ///   - severity: The severity of the event. By default the highest: whether there is any observer.
+    @inlinable public func isObserved(
+        by observers: PolicyObservers? = nil, at severity: PolicyEventSeverity = .error
+    ) -> Bool {
+        if let observers, observers.want(severity) { return true }
+        return core.observers.want(severity)
+    }
+
+    /// What was noted of the call; nil if there is nothing.
+    package var notes: CallNotes? { retainedNotes?.takeUnretainedValue() }
+
+    /// The notes, made now if there are none: for several tasks of one call. nil if nobody observes it.
+    package var sharedNotes: CallNotes? {
+        mutating get {
+            if isWatched, retainedNotes == nil { retainedNotes = .passRetained(CallNotes()) }
+            return notes
+        }
+    }
+
+    /// Goes on with the notes of another part of the call, if it has any. Followed by ``endNotes()``.
+    package mutating func goOn(noting notes: CallNotes?) {
+        retainedNotes = notes.map { .passRetained($0) }
+        if notes != nil { isWatched = true }
+    }
+
+    /// The call is watched no longer.
+    @usableFromInline package mutating func endNotes() {
+        isWatched = false
+        retainedNotes.take()?.release()
     }
 
     /// Sends an event to the policy's own observers and to the pipeline's. The event is made only if there is an
@@ -129,7 +158,7 @@
 
     /// What the attempt failed with that the policies learn of just now; nil if none did, or if nobody observes the
     /// call.
-    package var failure: FailureDetail? { waits?.failure }
+    package var failure: FailureDetail? { notes?.failure }
 }
 
 /// What an operation may know about the attempt in which it runs.

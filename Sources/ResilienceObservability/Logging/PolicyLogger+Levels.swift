@@ -8,7 +8,11 @@
         /// It is quiet while all is well. The guide <doc:LogsMetricsTracesGuide> has the table.
         /// - Parameter event: The event.
         public static func standardLevel(of event: PolicyEvent) -> Logger.Level {
-            switch event.detail.severity {
+            standardLevel(of: event.detail.severity)
+        }
+
+        static func standardLevel(of severity: PolicyEventSeverity) -> Logger.Level {
+            switch severity {
             case .trace: .trace
             case .debug: .debug
             case .info: .info

@@ -17,8 +17,8 @@
     ///
     /// Many events of one kind do not flood the log. Of each pipeline, policy and kind of event, five lines are written
     /// in ten seconds, and then one summary of what was left out: how many, since when, and the last of them. While they
-    /// go on, each time is twice as long as the one before, up to five minutes. An event below the logger's level costs
-    /// one call of the level's closure and is not counted.
+    /// go on, each time is twice as long as the one before, up to five minutes. An event below the logger's level is not
+    /// counted; with the standard levels it is not even made.
     ///
     /// Rejected calls are counted although their lines are below the logger's level: after each of these times in which
     /// there were some, a line at `notice` says how many each policy has rejected.
@@ -27,7 +27,8 @@
     ///
     /// See <doc:LogsMetricsTracesGuide>.
     public final class PolicyLogger: PolicyObserver {
-        /// Returns the level of an event's line; nil for no line. A pure function, called for every event.
+        /// Returns the level of an event's line; nil for no line. A pure function, called for every event, whatever the logger's
+        /// level.
         public typealias Levels = @Sendable (PolicyEvent) -> Logger.Level?
 
         struct Key: Hashable, Sendable {
@@ -42,6 +43,7 @@
 
         private let logger: Logger
         private let levels: Levels
+        public let leastSeverity: PolicyEventSeverity
         private let timeBase: any TimeBase
         private let flood: Locked<LogFlood<Key, PolicyEvent>>
 
@@ -55,14 +57,18 @@
         ///   - maxKeys: How many combinations of pipeline, policy and kind are counted separately at the same time; 1 or
         ///     more, 200 by default. Events of further ones share one limit.
         ///   - timeBase: The clock that measures the window.
-        ///   - levels: Returns the level of an event's line; nil for no line.
+        ///   - levels: Returns the level of an event's line; nil, the default, for the standard ones, ``standardLevel(of:)``.
         public init(
             _ logger: Logger, lines: Int = 5, per window: Duration = .seconds(10), maxKeys: Int = 200,
-            timeBase: any TimeBase = .system, levels: @escaping Levels = { standardLevel(of: $0) }
+            timeBase: any TimeBase = .system, levels: Levels? = nil
         ) {
             let checks = SettingChecks("PolicyLogger")
             self.logger = logger
-            self.levels = levels
+            self.levels = levels ?? { Self.standardLevel(of: $0) }
+            let written = PolicyEventSeverity.allCases.first { Self.standardLevel(of: $0) >= logger.logLevel } ?? .error
+            // Rejections, whose severity is debug, have a summary, though their lines are below the logger's level.
+            let least = Self.summaryLevel >= logger.logLevel ? min(written, .debug) : written
+            leastSeverity = levels == nil ? least : .trace
             self.timeBase = timeBase
             let window = checks.aboveZero(window, "window")
             flood = Locked(
@@ -79,7 +85,6 @@
             guard let level = levels(event) else { return }
             let isWritten = level >= logger.logLevel
             let rejecter = event.rejecter
-            // Rejections have a summary, though their lines are below the logger's level.
             guard isWritten || rejecter != nil && Self.summaryLevel >= logger.logLevel else { return }
             let key = Key(
                 pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind, rejecter: rejecter)

@@ -9,7 +9,7 @@ extension Hedge: CopyingPolicy {
         let (began, deadline, options) = (call.now, call.deadline, call.options)
         let repetition = call.repetition
         if repetition == .unsaid { noteUncopied(because: .unknownEffects, &call) }
-        let (attempt, isWatched, account) = (call.attempt, call.waits != nil, call.account)
+        let (attempt, isWatched, account) = (call.attempt, call.isWatched, call.account)
         let race = HedgeRace<R>(
             HedgeStateMachine(
                 maxHedges: repetition == .never ? 0 : terms.settings.maxHedges,
@@ -20,11 +20,11 @@ extension Hedge: CopyingPolicy {
         let executor = inner.timeBase.executorForTasks
         await withDiscardingTaskGroup { group in
             @Sendable func run(_ copy: Int, _ withdrawal: Withdrawal) async {
-                let waits = isWatched ? WaitRecord() : nil
-                // The call holds references to these that are not counted.
-                defer { withExtendedLifetime((inner, waits)) {} }
+                // The call holds a reference to it that is not counted.
+                defer { withExtendedLifetime(inner) {} }
                 var call = PolicyCall(inner, options, attempt: attempt, deadline: deadline)
-                call.waits = waits
+                call.isWatched = isWatched
+                defer { call.endNotes() }
                 call.account = account
                 if copy > 0 { terms.budget.begins(after: withdrawal, &call) }
                 var (verdict, hasRun) = (Verdict.success, false)
@@ -50,7 +50,7 @@ extension Hedge: CopyingPolicy {
                 call.reading = nil
                 let counts = race.ended(
                     HedgeRace.Ending(
-                        copy: copy, result: result, verdict: verdict, waits: waits?.waits ?? [], hasRun: hasRun),
+                        copy: copy, result: result, verdict: verdict, waits: call.notes?.waits ?? [], hasRun: hasRun),
                     at: call.now)
                 if !counts, case .success(let value) = result { lose(value, &call) }
                 if !hasRun || counts && verdict.kind == .rejected {
@@ -92,7 +92,7 @@ extension Hedge: CopyingPolicy {
         call.reading = nil
         let outcome = race.outcome
         let kept = outcome.kept
-        for wait in kept.waits { call.waits?.add(wait.duration, of: wait.policy) }
+        for wait in kept.waits { call.sharedNotes?.add(wait.duration, of: wait.policy) }
         if kept.verdict.kind == .success {
             // Calls that can't be repeated say nothing about those that can; a cancelled one says nothing at all.
             if outcome.firstLost || kept.copy == 0, repetition == .harmless, !Task.isCancelled {

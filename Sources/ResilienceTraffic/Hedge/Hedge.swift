@@ -124,7 +124,7 @@ public final class Hedge: Policy, StatusReporting {
     @inline(__always)
     func noteUncopied(because reason: NoCopy, _ call: inout PolicyCall) {
         guard call.repetition != .never else { return }
-        func hears() -> Bool { (call.isObserved() || !lazyObservers.isEmpty) && settings.maxHedges > 0 }
+        func hears() -> Bool { (call.isObserved() || lazyObservers.want(.error)) && settings.maxHedges > 0 }
         let isNews =
             switch reason {
             case .runOnce: ranOnce.note(hears)

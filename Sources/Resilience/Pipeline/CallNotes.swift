@@ -2,7 +2,7 @@ import Synchronization
 
 /// What is noted of one observed call: its waits, added up, and what its attempts failed with. An around policy may run
 /// its inside in another task.
-@usableFromInline package final class WaitRecord: Sendable {
+@usableFromInline package final class CallNotes: Sendable {
     private struct State: Sendable {
         var waits: [PolicyWait] = []
         /// What the latest attempt that failed did so with.
@@ -23,7 +23,6 @@ import Synchronization
     var lastFailure: FailureDetail? { state.withLock { $0.lastFailure } }
 
     package func add(_ duration: Duration, of policy: String) {
-        guard duration > .zero else { return }
         state.withLock { state in
             let index = state.waits.firstIndex { $0.policy == policy }
             let sum = PolicyWait(
