@@ -2,22 +2,6 @@ import Resilience
 import Testing
 
 @Suite struct BulkheadInputTests {
-    @Test("a limit below one or a negative queue is rejected, and the message says so")
-    func badConfiguration() async {
-        let limit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Bulkhead(limit: 0)
-        }
-        #expect(text(limit).contains("limit is 0"))
-        let queue = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Bulkhead(limit: 1, queue: -1)
-        }
-        #expect(text(queue).contains("queue is -1"))
-        let wait = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Bulkhead(limit: 1, maxWait: .seconds(-1))
-        }
-        #expect(text(wait).contains("maxWait is -1"))
-    }
-
     @Test("a limit below one or a negative queue is rejected later too")
     func badChange() async {
         let limit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

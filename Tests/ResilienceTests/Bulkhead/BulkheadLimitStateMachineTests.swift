@@ -13,24 +13,6 @@ import Testing
         #expect(machine.inUse == 0)
     }
 
-    @Test("a raised limit beyond those who wait leaves the rest for newcomers")
-    func raisedFar() {
-        var machine = busy(limit: 1, queue: 9, waiting: 2)
-        _ = machine.leave(after: 100)
-        #expect(machine.setLimit(3) == [2])
-        #expect(machine.inUse == 2 && machine.serviceTime == nil)
-        #expect(machine.arrive() == .enter)
-        #expect(machine.arrive() == .queue(ticket: 3))
-    }
-
-    @Test("raised as far as those who wait, a limit remembers the holds: no permit lies free")
-    func raisedJust() {
-        var machine = busy(limit: 1, queue: 9, waiting: 2)
-        _ = machine.leave(after: 100)
-        #expect(machine.setLimit(2) == [2])
-        #expect(machine.serviceTime == 100)
-    }
-
     @Test("a lowered limit lets those inside finish, and lets nobody in before fewer are inside (P24)")
     func lowered() {
         var machine = busy(limit: 3, queue: 9, waiting: 0)
@@ -56,18 +38,6 @@ import Testing
         #expect(machine.serviceTime == 100 && machine.inUse == 1 && machine.queued == 1)
     }
 
-    @Test("lowered and raised again, a limit has lost no permit (P24)")
-    func thereAndBack() {
-        var machine = busy(limit: 4, queue: 9, waiting: 2)
-        _ = (machine.setLimit(1), machine.leave(), machine.leave())
-        #expect(machine.inUse == 2 && machine.queued == 2)
-        #expect(machine.setLimit(4) == [1, 2])
-        #expect((0..<4).map { _ in machine.leave() } == [nil, nil, nil, nil])
-        #expect(machine.inUse == 0)
-        for _ in 0..<4 { #expect(machine.arrive() == .enter) }
-        #expect(machine.arrive() == .queue(ticket: 3))
-    }
-
     @Test("a shorter queue rejects nobody who waits already, and a newcomer until it has room (P24)")
     func shorterQueue() {
         var machine = busy(limit: 1, queue: 3, waiting: 3)
@@ -78,14 +48,6 @@ import Testing
         #expect(machine.arrive() == .reject)
         _ = machine.leave()
         #expect(machine.arrive() == .queue(ticket: 4))
-    }
-
-    @Test("a longer queue has room at once")
-    func longerQueue() {
-        var machine = busy(limit: 1, queue: 0, waiting: 0)
-        #expect(machine.arrive() == .reject)
-        machine.setQueueLimit(1)
-        #expect(machine.arrive() == .queue(ticket: 1))
     }
 
     private func busy(limit: Int, queue: Int, waiting: Int) -> BulkheadStateMachine {

@@ -22,16 +22,6 @@ import Testing
         #expect(machine.leave() == nil && machine.inUse == 0 && names.count == 5)
     }
 
-    @Test("a full queue, newest first, rejects the oldest in the newcomer's place")
-    func newestFirst() {
-        var machine = full(limit: 1, queue: 2, .lastInFirstOut)
-        _ = (machine.arrive(), machine.arrive())
-        #expect(machine.arrive() == .queue(ticket: 3, displacing: 1))
-        #expect(machine.arrive() == .queue(ticket: 4, displacing: 2))
-        #expect(machine.queued == 2)
-        #expect([machine.leave(), machine.leave(), machine.leave()] == [4, 3, nil])
-    }
-
     @Test("a full queue by priority rejects the youngest of the least important in a more important one's place")
     func byPriority() {
         var machine = full(limit: 1, queue: 4, .byPriority)
@@ -46,64 +36,6 @@ import Testing
         #expect(machine.arrive(priority: .high) == .queue(ticket: high + 1, displacing: normal + 2))
         #expect(machine.queued == 4)
         #expect((0..<5).map { _ in machine.leave() } == [high, high + 1, normal, normal + 1, nil])
-    }
-
-    @Test("first come first served, a full queue rejects the newcomer, however important")
-    func firstComeFirstServed() {
-        var machine = full(limit: 1, queue: 1, .firstInFirstOut)
-        #expect(machine.arrive(priority: .low) == .queue(ticket: 1))
-        #expect(machine.arrive(priority: .high) == .reject)
-    }
-
-    @Test(
-        "where there is no queue nobody can be displaced",
-        arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
-    func noQueue(order: Bulkhead.Order) {
-        var machine = full(limit: 1, queue: 0, order)
-        #expect(machine.arrive(priority: .high) == .reject)
-        #expect(machine.removed.isEmpty)
-    }
-
-    @Test("after the queue has run dry, whoever was in it can't be displaced any more")
-    func dry() {
-        var machine = full(limit: 1, queue: 1, .byPriority)
-        _ = (machine.arrive(priority: .low), machine.leave())
-        machine.setQueueLimit(0)
-        #expect(machine.arrive(priority: .high) == .reject)
-    }
-
-    @Test("one that may not displace is rejected by a full queue, and queues where there is room")
-    func mayNotDisplace() {
-        var machine = full(limit: 1, queue: 1, .lastInFirstOut)
-        #expect(machine.arrive(mayDisplace: false) == .queue(ticket: 1))
-        #expect(machine.arrive(mayDisplace: false) == .reject)
-        #expect(machine.leave() == 1)
-    }
-
-    @Test("one that lost its place gets no permit, and learns of it once (P20)")
-    func displaced() {
-        var machine = full(limit: 1, queue: 1, .lastInFirstOut)
-        _ = (machine.arrive(), machine.arrive())
-        #expect(machine.leaveQueue(1) == false)
-        #expect(machine.leave() == 2)
-        #expect(machine.learnsOfRemoval(1) == .displaced)
-        #expect(machine.learnsOfRemoval(1) == nil)
-        #expect(machine.learnsOfRemoval(2) == nil)
-        #expect(machine.leave() == nil && machine.inUse == 0)
-    }
-
-    @Test(
-        "one that left the queue gets no permit, whatever the order (P20)",
-        arguments: [
-            (Bulkhead.Order.lastInFirstOut, CallPriority.normal, [3, 1] as [UInt64]), (.byPriority, .normal, [1, 3]),
-        ])
-    func left(order: Bulkhead.Order, priority: CallPriority, expected: [UInt64]) {
-        var machine = full(limit: 1, queue: 3, order)
-        for _ in 0..<3 { _ = machine.arrive(priority: priority) }
-        #expect(machine.leaveQueue(2) == true)
-        #expect(machine.leaveQueue(2) == false)
-        #expect([machine.leave(), machine.leave()] == expected)
-        #expect(machine.leave() == nil && machine.inUse == 0 && machine.queued == 0)
     }
 
     @Test("all 256 priorities have an order and tickets of their own")

@@ -30,20 +30,6 @@ import Testing
         #expect(journal.lines == expected)
     }
 
-    @Test("newest first, a full queue rejects the oldest at once, and that one eats no permit later (P20)")
-    func newestFirst() async throws {
-        let bulkhead = bulkhead(queue: 1, .lastInFirstOut)
-        let inside = try bulkhead.tryAcquire()
-        let oldest = Task { try await bulkhead.run { try await operation(1) } }
-        await recorder.waitForEvents(1)
-        let newest = Task { try await bulkhead.run { try await operation(2) } }
-        await #expect(throws: BulkheadFull(policy: "bulkhead", reason: .displaced)) { try await oldest.value }
-        #expect(bulkhead.queued == 1 && operation.callCount == 0)
-        inside.complete(.success)
-        try await newest.value
-        #expect(operation.inputs == [2] && bulkhead.inUse == 0)
-    }
-
     @Test("by priority, a full queue rejects the youngest of the least important, or the newcomer if that is it")
     func byPriority() async throws {
         let bulkhead = bulkhead(queue: 1, .byPriority)

@@ -52,47 +52,6 @@ import Testing
         #expect(!machine.isShedding)
     }
 
-    @Test("those who have waited for no longer than the target stay")
-    func target() {
-        var machine = busy()
-        _ = machine.arrive(at: 0)
-        for time in 93...99 { _ = machine.arrive(at: Int64(time)) }
-        #expect(machine.leave(at: 100) == 8)
-        #expect(machine.takeShed() == [1, 2, 3])
-    }
-
-    @Test("one that arrives finds the room of those whom it sheds")
-    func room() {
-        var machine = busy(queue: 2)
-        _ = (machine.arrive(at: 0), machine.arrive(at: 1))
-        #expect(machine.arrive(at: 99) == .reject)
-        #expect(machine.arrive(at: 100) == .queue(ticket: 3))
-        #expect(machine.takeShed() == [1])
-        // Two wait, and one may for the permit: both are late, the other goes.
-        #expect(machine.arrive(at: 200) == .queue(ticket: 4))
-        #expect(machine.takeShed() == [2])
-    }
-
-    @Test("the overload ends with the queue, however it empties", arguments: [0, 1, 2])
-    func ends(way: Int) {
-        var machine = busy()
-        _ = machine.arrive(at: 0)
-        #expect(machine.arrive(at: 100) == .queue(ticket: 2))
-        #expect(machine.isShedding)
-        switch way {
-        case 0: _ = (machine.leave(at: 101), machine.leave(at: 102))
-        case 1: _ = (machine.leaveQueue(1), machine.leaveQueue(2))
-        default: _ = machine.setLimit(9)
-        }
-        #expect(!machine.isShedding && machine.waitingSince == nil && machine.queued == 0)
-        machine.setQueueLimit(9)
-        _ = machine.setLimit(1)
-        while machine.inUse > 1 { _ = machine.leave(at: 103) }
-        if machine.inUse == 0 { _ = machine.arrive(at: 103) }
-        _ = (machine.arrive(at: 110), machine.arrive(at: 111))
-        #expect(machine.leave(at: 209) != nil && !machine.isShedding)
-    }
-
     @Test("as many as there are permits may wait, however long, so that none lies idle")
     func reserve() {
         var machine = busy(limit: 3)
@@ -115,22 +74,6 @@ import Testing
         #expect(machine.isShedding && machine.queued == 3 - machine.takeShed().count)
         let oldest = machine.lines[0].tickets.members.values.min() ?? 0
         #expect(oldest > 9_700, "one has waited since \(oldest)")
-    }
-
-    @Test("by priority, those whose turn would come last are shed first")
-    func byPriority() {
-        var machine = busy(.byPriority)
-        guard case .queue(let low, _) = machine.arrive(priority: .low, at: 0),
-            case .queue(let high, _) = machine.arrive(priority: .high, at: 0),
-            case .queue(let normal, _) = machine.arrive(at: 0),
-            case .queue(let other, _) = machine.arrive(priority: .high, at: 1)
-        else {
-            Issue.record("not queued")
-            return
-        }
-        #expect(machine.leave(at: 100) == other)
-        #expect(machine.takeShed() == [low, normal])
-        #expect(machine.leave(at: 101) == high)
     }
 
     @Test("a clock that goes back, and one that jumps, do no harm")

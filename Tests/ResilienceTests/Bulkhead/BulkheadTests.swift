@@ -20,20 +20,6 @@ import Testing
         try await bulkhead.run { try await operation(1) }
     }
 
-    @Test("queued calls run first come, first served (A10)")
-    func order() async throws {
-        let bulkhead = bulkhead(limit: 1, queue: 9)
-        let inside = try bulkhead.tryAcquire()
-        var tasks: [Task<Void, any Error>] = []
-        for number in 1...5 {
-            tasks.append(Task { try await bulkhead.run { journal.note("\(number)") } })
-            await recorder.waitForEvents(number)
-        }
-        inside.complete(.success)
-        for task in tasks { try await task.value }
-        #expect(journal.lines == ["1", "2", "3", "4", "5"])
-    }
-
     @Test("a newcomer does not take the permit that was handed to one who queued")
     func noOvertaking() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1)

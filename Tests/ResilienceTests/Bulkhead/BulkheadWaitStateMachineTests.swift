@@ -42,14 +42,6 @@ import Testing
         #expect(machine.arrive(patience: 0) == .reject)
     }
 
-    @Test("one that would wait in vain takes nobody's place")
-    func displacesNobody() {
-        var machine = BulkheadStateMachine(limit: 1, queueLimit: 1, order: .lastInFirstOut)
-        _ = (machine.arrive(), machine.arrive())
-        #expect(machine.arrive(patience: 0) == .tooLate)
-        #expect(machine.removed.isEmpty && machine.leave() == 1)
-    }
-
     @Test("newest first, nobody is ahead: a turn is never predicted to be late")
     func newestFirst() {
         var machine = measured(limit: 1, waiting: 9, serviceTime: 1_000, order: .lastInFirstOut)

@@ -38,65 +38,6 @@ import Testing
         #expect(gate.gate.admit(at: .second(second)) == admission)
     }
 
-    @Test("its status turns to closed by itself once the time has passed")
-    mutating func byItself() {
-        throttle(3, at: .second(0))
-        #expect(gate.state == .open)
-        #expect(gate.status(at: MonotonicInstant(nanoseconds: 29_999_999_999)).timeRemaining == .nanoseconds(1))
-        #expect(gate.status(at: .second(30)).state == .closed)
-        #expect(gate.status(at: .second(30)).timeRemaining == nil)
-    }
-
-    @Test("trips in a row shut it for 30, 60, 120, 240 and 300 s")
-    mutating func growth() {
-        var (now, breaks) = (MonotonicInstant.second(0), [Duration]())
-        throttle(2, at: now)
-        for _ in 0..<6 {
-            throttle(1, at: now)
-            let remaining = gate.status(at: now).timeRemaining ?? .zero
-            breaks.append(remaining)
-            now = now + remaining
-            _ = gate.admit(at: now)
-        }
-        #expect(breaks == [30, 60, 120, 240, 300, 300].map { .seconds($0) })
-    }
-
-    @Test("a single 429 leaves it open, but not at rest")
-    mutating func oneThrottle() {
-        throttle(1, at: .second(0))
-        #expect(gate.state == .closed && !gate.isAtRest)
-    }
-
-    @Test("after a break the first 429 shuts it again, no other failure does")
-    mutating func afterABreak() {
-        throttle(3, at: .second(0))
-        _ = gate.admit(at: .second(30))
-        gate.call(.transient, at: .second(30))
-        #expect(gate.state == .closed)
-        throttle(1, at: .second(30))
-        #expect(gate.state == .open)
-    }
-
-    @Test("a success clears the slate: the count and the growth")
-    mutating func slate() {
-        throttle(3, at: .second(0))
-        _ = gate.admit(at: .second(30))
-        gate.call(.success, at: .second(30))
-        #expect(gate.isAtRest)
-        throttle(2, at: .second(31))
-        #expect(gate.state == .closed)
-        throttle(1, at: .second(31))
-        #expect(gate.status(at: .second(31)).timeRemaining == .seconds(30))
-    }
-
-    @Test("a 429 that comes in while it is shut neither prolongs the break nor counts")
-    mutating func whileShut() {
-        throttle(3, at: .second(0))
-        throttle(50, at: .second(20))
-        #expect(gate.status(at: .second(20)).timeRemaining == .seconds(10))
-        #expect(gate.status(at: .second(20)).failureCount == 3)
-    }
-
     @Test("a volley is one event: of calls let in before a 429 was counted no end counts (P46)")
     mutating func volley() {
         for _ in 0..<8 { gate.record(.throttled, at: .second(0)) }
@@ -180,19 +121,6 @@ import Testing
         #expect(gate.status(at: .second(0)).failureCount == (successes > 1 ? 1 : 3))
     }
 
-    @Test("volleys of one 429 and a later success never shut it: the success ends the row (B5)")
-    mutating func successAfterTheFailure() {
-        for second in Int64(0)..<9 {
-            guard case .allow(let first) = gate.admit(at: .second(second)),
-                case .allow(let other) = gate.admit(at: .second(second))
-            else { return #expect(Bool(false), "rejected") }
-            gate.record(.throttled, ticket: first, at: .second(second))
-            gate.record(.success, ticket: other, at: .second(second))
-            #expect(gate.status(at: .second(second)).failureCount == 1)
-        }
-        #expect(gate.state == .closed)
-    }
-
     @Test("callers side by side, nearly all of whom are rejected, shut it soon", arguments: [2, 5, 20, 100])
     func crowd(callers: Int) {
         var gate = BackoffGate()
@@ -218,16 +146,6 @@ import Testing
         #expect(next.state == .closed)
         next.call(.throttled, at: .second(0))
         #expect(next.state == .open)
-    }
-
-    @Test("a reset opens it, and keeps the growth only when told to", arguments: [(false, 30), (true, 60)])
-    func reset(keepingGrowth: Bool, seconds: Int) {
-        var test = self
-        test.throttle(3, at: .second(0))
-        test.gate.reset(keepingGrowth: keepingGrowth)
-        #expect(test.gate.state == .closed && test.gate.isAtRest == !keepingGrowth)
-        test.throttle(3, at: .second(1))
-        #expect(test.gate.status(at: .second(1)).timeRemaining == .seconds(seconds))
     }
 
     @Test("it may be forgotten only open, with nothing counted and no growth")
@@ -264,40 +182,12 @@ import Testing
         #expect(other.status(at: .second(second)) == test.gate.status(at: .second(second)))
     }
 
-    @Test("a rule that watches calls is rejected with a message that names it")
-    func watching() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = BackoffGate(tripping: .slowCalls(0.5, longerThan: .seconds(8)))
-        }
-        #expect(errorText(result).contains("taking longer than 8 s, of at least 10, and must not watch calls"))
-    }
-
     @Test("a break of less than no time is over at once, not before")
     func negativeBreak() {
         var gate = BackoffGate(tripping: .consecutiveThrottles(1), openFor: NegativeBreak())
         gate.record(.throttled, at: .second(100))
         #expect(gate.status(at: .second(98)).timeRemaining == .seconds(2))
         #expect(gate.admit(at: .second(100)) == .allow(ticket: 1))
-    }
-
-    @Test("through any history it rejects exactly while time remains, and for no longer than the cap", arguments: 1...4)
-    mutating func walk(seed: UInt64) throws {
-        var random = SeededNumbers(seed: seed)
-        var now = MonotonicInstant.second(0)
-        for _ in 0..<20_000 {
-            now = now + .milliseconds(random.below(20_000))
-            let remaining = gate.status(at: now).timeRemaining
-            try #require(remaining.map { $0 > .zero && $0 <= .seconds(300) } ?? true)
-            var asked = gate
-            switch asked.admit(at: now) {
-            case .allow: try #require(remaining == nil)
-            case .reject(let retryAfter): try #require(retryAfter == remaining)
-            case .wait: Issue.record("It waits.")
-            }
-            let verdict = random.pick([Verdict.throttled, .throttled, .transient, .success, .cancelled])
-            gate.call(verdict, at: now)
-            try #require(verdict != .success || remaining != nil || gate.isAtRest)
-        }
     }
 }
 

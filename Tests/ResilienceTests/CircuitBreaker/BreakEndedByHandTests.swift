@@ -33,50 +33,6 @@ import Testing
         #expect(recorder.count { $0 == CircuitBreaker.Event.halfOpened } == 0)
     }
 
-    @Test("if that probe fails, the next break is as long as it would have been after this one")
-    func growth() throws {
-        try breaker.tryAcquire().complete(.transient)
-        breaker.endBreak()
-        try breaker.tryAcquire().complete(.transient)
-        #expect(breaker.status.timeRemaining == .seconds(60))
-    }
-
-    @Test("a probe that hangs is replaced: the next call probes, and the old one decides nothing")
-    func hangingProbe() throws {
-        try breaker.tryAcquire().complete(.transient)
-        clock.advance(by: .seconds(30))
-        let hangs = try breaker.tryAcquire()
-        #expect(breaker.endBreak())
-        let next = try breaker.tryAcquire()
-        hangs.complete(.transient)
-        #expect(breaker.state == .halfOpen)
-        next.complete(.success)
-        #expect(breaker.state == .closed)
-    }
-
-    @Test("where no call is kept out nothing changes: calls in flight still count")
-    func closed() throws {
-        let call = try breaker.tryAcquire()
-        #expect(!breaker.endBreak())
-        call.complete(.transient)
-        #expect(breaker.state == .open)
-        let ramping = CircuitBreaker(
-            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .seconds(5), ramp: .seconds(10)),
-            timeBase: clock)
-        ramping.trip()
-        clock.advance(by: .seconds(5))
-        try ramping.tryAcquire().complete(.success)
-        #expect(ramping.state == .halfOpen && !ramping.endBreak())
-    }
-
-    @Test(
-        "in a mode set by hand nothing changes", arguments: [CircuitBreaker.Mode.isolated, .disabled, .observing])
-    func modes(mode: CircuitBreaker.Mode) {
-        breaker.trip()
-        breaker.setMode(mode)
-        #expect(!breaker.endBreak() && breaker.mode == mode)
-    }
-
     @Test("a gate has no probes: it lets all calls in, and the next failure shuts it for longer")
     func gate() throws {
         let gate = CircuitBreaker(

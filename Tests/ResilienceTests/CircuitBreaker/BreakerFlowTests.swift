@@ -140,11 +140,4 @@ import Testing
         try await pipeline.run {}
         #expect(breaker.state == .closed)
     }
-
-    @Test("one breaker behind two pipelines is one circuit")
-    func shared() async {
-        let (one, other) = (Pipeline { breaker }, Pipeline("other") { breaker })
-        for _ in 0..<3 { await #expect(throws: Outage()) { try await one.run { try await request() } } }
-        await #expect(throws: CircuitOpen.self) { try await other.run { try await request() } }
-    }
 }

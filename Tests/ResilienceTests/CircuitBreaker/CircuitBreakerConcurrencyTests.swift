@@ -3,15 +3,6 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// Carries a permit, which can't be copied, into another task.
-private final class Envelope: Sendable {
-    private let permit: Locked<PolicyPermit?>
-
-    init(_ permit: consuming PolicyPermit) { self.permit = Locked(permit) }
-
-    func open() -> PolicyPermit? { permit.withLock { $0.take() } }
-}
-
 @Suite struct CircuitBreakerConcurrencyTests {
     let clock = ManualClock()
 
@@ -54,36 +45,6 @@ private final class Envelope: Sendable {
         let rejected = recorder.count(CircuitBreaker.Event.self) { if case .rejected = $0 { true } else { false } }
         #expect(allowed == reached.lines.count)
         #expect(allowed + rejected == 1600)
-    }
-
-    @Test("resets while calls are under way leave nothing counted that came before them")
-    func resets() async {
-        let breaker = CircuitBreaker(timeBase: clock)
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<4 {
-                group.addTask { for _ in 0..<500 { try? await breaker.run { throw Outage() } } }
-                group.addTask { for _ in 0..<500 { breaker.reset() } }
-            }
-        }
-        breaker.reset()
-        #expect(breaker.status.timeless == CircuitBreakerStatus(state: .closed, failureCount: 0, failureLimit: 5))
-        #expect((try? breaker.tryAcquire().complete(.transient)) != nil)
-        #expect(breaker.status.failureCount == 1)
-    }
-
-    @Test("permits handed over to other tasks come back as well as those that stay")
-    func permitsAcrossTasks() async throws {
-        let breaker = CircuitBreaker(tripping: .consecutiveFailures(.max), timeBase: clock)
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<500 {
-                group.addTask {
-                    guard let permit = try? breaker.tryAcquire() else { return }
-                    let envelope = Envelope(permit)
-                    await Task.detached { envelope.open()?.complete(.transient) }.value
-                }
-            }
-        }
-        #expect(breaker.status.failureCount == 500)
     }
 
     @Test("successes of many threads are all counted, none twice and none in another generation")

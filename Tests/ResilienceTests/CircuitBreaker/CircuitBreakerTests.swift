@@ -109,26 +109,6 @@ import Testing
         #expect(breaker.status.failureCount == 0)
     }
 
-    @Test("asking changes nothing: the first call after the break is still the probe")
-    func askingChangesNothing() async throws {
-        await fail(5)
-        clock.advance(by: .seconds(60))
-        for _ in 0..<10 { #expect(breaker.status.isAllowed && breaker.state == .halfOpen) }
-        let probe = try breaker.tryAcquire()
-        probe.complete(.transient)
-        #expect(breaker.state == .open)
-    }
-
-    @Test("a reset closes it at once with nothing counted, and what was under way no longer counts")
-    func reset() async throws {
-        let early = try breaker.tryAcquire()
-        await fail(5)
-        breaker.reset()
-        #expect(breaker.status.timeless == CircuitBreakerStatus(state: .closed, failureCount: 0, failureLimit: 5))
-        early.complete(.transient)
-        #expect(breaker.status.failureCount == 0)
-    }
-
     @Test("by hand, admission is asked for, the work is done elsewhere, and its end is recorded (A7)")
     func byHand() throws {
         for _ in 0..<5 { try breaker.tryAcquire().complete(.transient) }
@@ -150,16 +130,6 @@ import Testing
         #expect(breaker.state == .halfOpen)
         try breaker.tryAcquire().complete(.success)
         #expect(breaker.state == .closed)
-    }
-
-    @Test(
-        "an endpoint that answers is healthy: only failures that may pass or may have been done count",
-        arguments: [
-            (.transient, 1), (.uncertain, 1), (.permanent, 0), (.throttled, 0), (.rejected, 0), (.cancelled, 0),
-        ] as [(Verdict, Int)])
-    func verdicts(verdict: Verdict, count: Int) throws {
-        try breaker.tryAcquire().complete(verdict)
-        #expect(breaker.status.failureCount == count)
     }
 
     @Test("a result that means failure counts, and is handed back as it is")

@@ -216,7 +216,7 @@ private struct WitnessedCircuit: ExplorableMachine {
             openFor: .exponential(from: .nanoseconds(length), maxMultiplier: 2, cap: .nanoseconds(2 * length)))
     }
 
-    @Test("whatever happens in whatever order, a circuit is told what is not late, and of every change once")
+    @Test("whatever happens in whatever order, a circuit is told what is not late, and of every change once (P4)")
     func complete() throws {
         let gate = try Explorer(WitnessedCircuit(Self.gate(openFor: 1)), code: "WitnessedCircuit(gate)").explore()
         #expect(gate.isComplete && gate.transitions > 1_000, "\(gate)")

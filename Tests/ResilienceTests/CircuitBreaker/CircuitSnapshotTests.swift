@@ -131,14 +131,6 @@ import Testing
         #expect(circuit.status(at: clock.now).timeRemaining == .seconds(1_000_000))
     }
 
-    @Test("who was set by hand stays so")
-    func mode() throws {
-        let before = breaker(clock)
-        before.setMode(.isolated)
-        let (after, _) = try restored(before.snapshot(wallClock: 1_000_000), after: .seconds(1_000_000))
-        #expect(after.mode == .isolated && !after.status.isAllowed)
-    }
-
     @Test("a gate too stays shut for what remains, and goes on growing")
     func gate() throws {
         let before = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
@@ -149,16 +141,6 @@ import Testing
         clock.advance(by: .seconds(20))
         end(after, .throttled)
         #expect(after.status.timeRemaining == .seconds(60))
-    }
-
-    @Test("calls under way when it is restored no longer count")
-    func underWay() throws {
-        let breaker = breaker(clock)
-        end(breaker, .transient)
-        let permit = try breaker.tryAcquire()
-        try breaker.restore(try #require(breaker.snapshot(wallClock: 0)), wallClock: 0)
-        permit.complete(.transient)
-        #expect(breaker.status.failureCount == 1 && breaker.state == .closed)
     }
 
     @Test(

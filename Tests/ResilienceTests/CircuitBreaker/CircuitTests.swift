@@ -133,13 +133,6 @@ private let now = MonotonicInstant.second(0)
         #expect(Set(rejections).count == 2)
     }
 
-    @Test("a reset begins a new generation even when it changes no state")
-    mutating func reset() {
-        #expect(circuit.reset(keepingGrowth: false) == nil)
-        #expect(circuit.record(.transient, generation: 1, ticket: 0, at: now) == .late())
-        #expect(circuit.machine.state == .closed)
-    }
-
     @Test(
         "a rejection or a cancellation without a ticket is kept from the machine",
         arguments: [Verdict.cancelled, .rejected])
@@ -159,14 +152,6 @@ private let now = MonotonicInstant.second(0)
         }
         var circuit = Circuit(Strict())
         #expect(circuit.record(verdict, generation: 1, ticket: 0, at: now) == .recorded(nil))
-    }
-
-    @Test("a rejection or a cancellation with a ticket reaches the machine", arguments: [Verdict.cancelled, .rejected])
-    mutating func saysNothingOfAProbe(verdict: Verdict) {
-        _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
-        _ = circuit.admit(at: .second(60))
-        #expect(circuit.record(verdict, generation: 3, ticket: 1, at: .second(61)) == .recorded(nil))
-        #expect(circuit.admit(at: .second(61)) == .allow(generation: 3, ticket: 2, nil))
     }
 
     @Test("where a check tests health only it may be a probe: callers are rejected once the break is over")
@@ -216,20 +201,6 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.set(.disabled) == nil && circuit.generation == 2)
     }
 
-    @Test("who is let in by hand gets no ticket", arguments: [CircuitBreaker.Mode.disabled, .observing])
-    mutating func noTicket(mode: CircuitBreaker.Mode) {
-        _ = circuit.set(mode)
-        #expect(circuit.admit(at: now) == .allow(generation: 2, ticket: 0, nil))
-    }
-
-    @Test("a closed circuit set to observe goes on with what it has counted")
-    func observing() {
-        var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(2)))
-        _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
-        _ = circuit.set(.observing)
-        #expect(circuit.status(at: now).failureCount == 1)
-    }
-
     @Test("replaced or restored, its time goes on and not back")
     mutating func replaced() throws {
         let other = ThreeStateCircuit(tripping: .consecutiveFailures(1))
@@ -261,70 +232,12 @@ private let now = MonotonicInstant.second(0)
         _ = circuit.set(.isolated)
         #expect(!circuit.isAtRest(at: .second(100)))
     }
-
-    @Test("the resting generation is 0 whenever something is counted or the circuit is not closed")
-    mutating func resting() {
-        var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(2)))
-        #expect(circuit.restingGeneration == 1)
-        _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
-        #expect(circuit.restingGeneration == 0)
-        _ = circuit.record(.success, generation: 1, ticket: 0, at: now)
-        #expect(circuit.restingGeneration == 1)
-        _ = circuit.reset(keepingGrowth: false)
-        #expect(circuit.restingGeneration == 2)
-    }
 }
 
 @Suite struct CircuitWalkTests {
-    private struct Admitted {
-        let generation: UInt64
-        let ticket: UInt64
-        let leaseEnds: MonotonicInstant
-    }
-
     private let verdicts: [Verdict] = [
         .success, .transient, .throttled, .uncertain, .permanent, .rejected, .cancelled,
     ]
-
-    @Test(
-        "through any history, probes outside never exceed the limit and no stale result changes anything (P4)",
-        arguments: 1...8)
-    func threeStates(seed: UInt64) throws {
-        var random = SeededNumbers(seed: seed)
-        let limit = 1 + random.below(4)
-        var circuit = Circuit(
-            ThreeStateCircuit(
-                tripping: .consecutiveFailures(1 + random.below(3)), openFor: .exponential(from: .seconds(2)),
-                probes: limit, closing: .successes(1 + random.below(limit), of: limit), probeLease: .seconds(5)))
-        var (now, open) = (MonotonicInstant.second(0), [Admitted]())
-        for _ in 0..<20_000 {
-            now = now + .milliseconds(random.below(1500))
-            switch random.below(20) {
-            case 0..<11:
-                let wasOpen = circuit.machine.status(at: now).state == .open
-                guard case .allow(let generation, let ticket, _, _, _) = circuit.admit(at: now) else { continue }
-                try #require(!wasOpen && generation == circuit.generation)
-                open.append(Admitted(generation: generation, ticket: ticket, leaseEnds: now + .seconds(5)))
-            case 19 where random.below(50) == 0:
-                let before = circuit.generation
-                let keepsGrowth = random.below(2) == 0
-                _ = circuit.reset(keepingGrowth: keepsGrowth)
-                try #require(circuit.generation == before + 1 && circuit.machine.state == .closed)
-                try #require(keepsGrowth || circuit.restingGeneration == before + 1)
-            default:
-                guard !open.isEmpty else { continue }
-                let call = open.remove(at: random.below(open.count))
-                let before = (circuit.generation, circuit.machine.status(at: now))
-                let recording = circuit.record(
-                    random.pick(verdicts), generation: call.generation, ticket: call.ticket, at: now)
-                try #require((recording == .late()) == (call.generation != before.0))
-                if recording == .late() { try #require(circuit.machine.status(at: now) == before.1) }
-            }
-            let probes = open.count { $0.generation == circuit.generation && $0.ticket != 0 && now < $0.leaseEnds }
-            try #require(circuit.machine.state != .halfOpen || probes <= limit)
-            try #require((circuit.machine.status(at: now).timeRemaining ?? .zero) >= .zero)
-        }
-    }
 
     @Test("from any history, a circuit whose calls end well again is closed before long", arguments: 1...8)
     func recovers(seed: UInt64) {

@@ -72,16 +72,6 @@ import Testing
         }
     }
 
-    @Test("when a probe says nothing one who waits takes its place, and the others wait on")
-    func cancelledProbe() async throws {
-        let probe = try breaker.tryAcquire()
-        let callers = await callers(3)
-        probe.complete(.cancelled)
-        for (number, caller) in callers.enumerated() { #expect(try await caller.value == number) }
-        #expect(breaker.state == .closed)
-        #expect(recorder.count { (event: CircuitBreaker.Event) in event == .halfOpened } == 1)
-    }
-
     @Test("nobody waits longer than allowed, not even by asking again")
     func tooLong() async throws {
         let probe = try breaker.tryAcquire()

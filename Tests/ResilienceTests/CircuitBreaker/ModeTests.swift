@@ -138,21 +138,6 @@ import Testing
         #expect(advice() == .seconds(30))
     }
 
-    @Test(
-        "no late result undoes an isolation, a success as little as a failure (P11)",
-        arguments: [Verdict.success, .transient])
-    func lateResults(verdict: Verdict) throws {
-        let first = try breaker.tryAcquire()
-        let second = try breaker.tryAcquire()
-        breaker.setMode(.isolated)
-        first.complete(verdict)
-        #expect(breaker.mode == .isolated && !breaker.status.isAllowed)
-        breaker.setMode(.automatic)
-        second.complete(verdict)
-        #expect(breaker.status.timeless == CircuitBreakerStatus(state: .closed, failureCount: 0, failureLimit: 2))
-        #expect(recorder.count { (event: CircuitBreaker.Event) in event == .late(verdict) } == 2)
-    }
-
     @Test("a probe under way, and a reset, do not undo an isolation (P11)")
     func probeAndReset() throws {
         end(.transient, times: 2)
@@ -162,30 +147,6 @@ import Testing
         probe.complete(.success)
         breaker.reset()
         #expect(breaker.mode == .isolated && !breaker.status.isAllowed)
-    }
-
-    @Test("back in automatic an open circuit goes on from where it stood")
-    func back() {
-        end(.transient, times: 2)
-        breaker.setMode(.isolated)
-        clock.advance(by: .seconds(40))
-        breaker.setMode(.automatic)
-        #expect(breaker.status.timeRemaining == .seconds(20))
-    }
-
-    @Test("disabled, it lets everybody through, open or not, and counts nothing")
-    func disabled() {
-        end(.transient, times: 2)
-        breaker.setMode(.disabled)
-        #expect(breaker.status.isAllowed)
-        end(.transient, times: 5)
-        breaker.setMode(.automatic)
-        #expect(!breaker.status.isAllowed && breaker.status.failureCount == 2)
-        breaker.reset()
-        breaker.setMode(.disabled)
-        end(.transient, times: 5)
-        breaker.setMode(.automatic)
-        #expect(breaker.status.failureCount == 0)
     }
 
     @Test("observing, it counts and says when it would open, and never does")
@@ -203,20 +164,6 @@ import Testing
         breaker.setMode(.automatic)
         end(.transient)
         #expect(breaker.state == .open)
-    }
-
-    @Test("observing closes what is open, and the next break is as long as it would have been")
-    func observingOpen() {
-        let breaker = CircuitBreaker(
-            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .exponential(from: .seconds(1))),
-            timeBase: clock)
-        try? breaker.tryAcquire().complete(.transient)
-        breaker.setMode(.observing)
-        #expect(breaker.status.isAllowed)
-        breaker.setMode(.automatic)
-        #expect(breaker.state == .closed)
-        try? breaker.tryAcquire().complete(.transient)
-        #expect(breaker.status.timeRemaining == .seconds(2))
     }
 
     @Test("a circuit of one's own that can't observe is tried on a copy, and stays closed")

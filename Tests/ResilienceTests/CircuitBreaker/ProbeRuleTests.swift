@@ -70,33 +70,6 @@ import Testing
         }
     }
 
-    @Test(
-        "a round lets in no more probes than it counts, and another for each that says nothing",
-        arguments: [1, 2, 3, 5])
-    func admissions(probes: Int) {
-        var circuit = ThreeStateCircuit(
-            tripping: .consecutiveFailures(1), probes: probes, closing: .successes(4, of: 5))
-        circuit.record(.transient, at: .second(0))
-        var out: [UInt64] = []
-        func admitAll() {
-            while case .allow(let ticket) = circuit.admit(at: .second(60)) { out.append(ticket) }
-        }
-        admitAll()
-        #expect(out.count == probes)
-        for ticket in out { circuit.record(.cancelled, ticket: ticket, at: .second(61)) }
-        out = []
-        admitAll()
-        #expect(out.count == probes)
-        circuit.record(.success, ticket: out.removeFirst(), at: .second(61))
-        admitAll()
-        #expect(out.count == min(probes, 4))
-        circuit.record(.success, ticket: out.removeFirst(), at: .second(61))
-        circuit.record(.success, ticket: circuit.oneMore(&out), at: .second(61))
-        admitAll()
-        #expect(out.count == min(probes, 2))
-        #expect(circuit.state == .halfOpen)
-    }
-
     @Test("while half-open the status counts the probes of the round, and each that fails is told with its number")
     func seen() throws {
         let clock = ManualClock()
@@ -116,27 +89,5 @@ import Testing
         let events = recorder.events().filter { (event: CircuitBreaker.Event) in event != .allowed(.halfOpen) }
         #expect(
             events == [.halfOpened, .failure(1, of: 3), .failure(2, of: 3), .reopened(for: .seconds(60))])
-    }
-
-    @Test("rules that can't be are rejected with a message that names the setting")
-    func nonsense() {
-        for (make, text) in [
-            ({ ProbeRule.successes(0) }, "ProbeRule: successes is 0, and must be at least 1"),
-            ({ ProbeRule.successes(4, of: 3) }, "ProbeRule: successes is 4, and must lie in 1...3"),
-            ({ ProbeRule.successes(1, of: 0) }, "ProbeRule: probes is 0, and must be at least 1"),
-            ({ ProbeRule.failureRatio(.nan, of: 3) }, "ProbeRule: ratio is nan, and must be above 0 and at most 1"),
-        ] as [(() -> ProbeRule, String)] {
-            let error = #expect(throws: InvalidSettings.self) { _ = try PolicySettings.checked(make) }
-            #expect(error.map { "\($0)" } == text)
-        }
-    }
-}
-
-extension ThreeStateCircuit {
-    /// A probe that is out: of those, or a new one.
-    fileprivate mutating func oneMore(_ out: inout [UInt64]) -> UInt64 {
-        if !out.isEmpty { return out.removeFirst() }
-        guard case .allow(let ticket) = admit(at: .second(60)) else { return 0 }
-        return ticket
     }
 }

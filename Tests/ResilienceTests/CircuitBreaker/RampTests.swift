@@ -27,15 +27,6 @@ import Testing
         }
     }
 
-    @Test("it is half-open until the ramp is over, and closed by the first call after")
-    func closes() {
-        var circuit = ramped(at: 100)
-        _ = circuit.admit(at: .second(109))
-        #expect(circuit.state == .halfOpen && !circuit.wantsProbe(at: .second(109)))
-        _ = circuit.admit(at: .second(110))
-        #expect(circuit.state == .closed && circuit.trips == 0)
-    }
-
     @Test("a ramp of a nanosecond is one")
     func shortest() {
         var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .nanoseconds(1))
@@ -47,31 +38,6 @@ import Testing
         #expect(circuit.state == .closed)
     }
 
-    @Test("in the ramp the rule counts as in a closed circuit, from nothing; when it trips the break has grown")
-    func trips() {
-        var circuit = ThreeStateCircuit(
-            tripping: .consecutiveFailures(2), openFor: .exponential(from: .seconds(60)), ramp: .seconds(10))
-        for _ in 0..<2 { circuit.record(.transient, at: .second(0)) }
-        _ = circuit.admit(at: .second(60))
-        circuit.record(.success, ticket: 1, at: .second(60))
-        circuit.record(.transient, at: .second(61))
-        #expect(circuit.state == .halfOpen)
-        circuit.record(.success, at: .second(62))
-        for _ in 0..<2 { circuit.record(.transient, at: .second(63)) }
-        #expect(circuit.state == .open && circuit.status(at: .second(63)).timeRemaining == .seconds(120))
-    }
-
-    @Test("the end of a probe whose fellows were enough decides nothing in the ramp")
-    func lateProbe() {
-        var circuit = ThreeStateCircuit(
-            tripping: .consecutiveFailures(1), probes: 2, closing: .successes(1, of: 2), ramp: .seconds(10))
-        circuit.record(.transient, at: .second(0))
-        for _ in 0..<2 { _ = circuit.admit(at: .second(60)) }
-        circuit.record(.success, ticket: 1, at: .second(60))
-        circuit.record(.transient, ticket: 2, at: .second(61))
-        #expect(circuit.state == .halfOpen)
-    }
-
     @Test("a ramp as long as all time neither traps nor lets more than its tenth in")
     func endless() {
         var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(Int64.max))
@@ -80,17 +46,5 @@ import Testing
         circuit.record(.success, ticket: 1, at: .second(60))
         let admissions = (0..<100).map { _ in circuit.admit(at: .second(61)) }
         #expect(admissions.count { $0 == .allow(ticket: 0) } == 9)
-    }
-
-    @Test("settings that can't be are rejected with a message that names them")
-    func nonsense() async {
-        var result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = ThreeStateCircuit(ramp: .seconds(-1))
-        }
-        #expect(errorText(result).contains("ramp is -1 s, and must not be negative"))
-        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = ThreeStateCircuit(excess: .waits(upTo: .zero))
-        }
-        #expect(errorText(result).contains("excessWaits is 0 s, and must be above zero"))
     }
 }

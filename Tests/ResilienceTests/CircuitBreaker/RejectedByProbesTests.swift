@@ -59,17 +59,6 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("a lease that ends sooner is waited for")
-    func shortLease() throws {
-        let machine = ThreeStateCircuit(
-            tripping: .consecutiveFailures(1), openFor: .seconds(5), probeLease: .milliseconds(10))
-        let breaker = CircuitBreaker(circuit: machine, timeBase: clock)
-        try open(breaker)
-        let probe = try breaker.tryAcquire()
-        #expect(wait(breaker) == .milliseconds(10))
-        probe.complete(.success)
-    }
-
     @Test("while a probe is in flight, all calls are told the same instant")
     func oneError() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(5), timeBase: clock)

@@ -61,76 +61,6 @@ private let now = MonotonicInstant.second(100)
         #expect(circuit.status(at: now).failureCount == failures)
     }
 
-    @Test("a reset closes from every state, with nothing counted", arguments: CircuitStart.allCases)
-    func reset(start: CircuitStart) {
-        var circuit = start.circuit
-        circuit.reset(keepingGrowth: false)
-        #expect(circuit.isAtRest)
-        #expect(circuit.status(at: now) == CircuitBreakerStatus(state: .closed, failureCount: 0, failureLimit: 2))
-    }
-
-    @Test(
-        "asking for the status in each state, which changes nothing",
-        arguments: [
-            (.closed, .closed, 0, nil), (.oneShort, .closed, 1, nil), (.open, .open, 2, .seconds(30)),
-            (.breakOver, .halfOpen, 0, nil), (.halfOpen, .halfOpen, 0, nil),
-        ] as [(CircuitStart, CircuitState, Int, Duration?)])
-    func status(start: CircuitStart, state: CircuitState, failures: Int, remaining: Duration?) {
-        // In the half-open one, the only probe is out.
-        let expected = CircuitBreakerStatus(
-            state: state, failureCount: failures, failureLimit: state == .halfOpen ? 1 : 2,
-            callCount: state == .halfOpen ? 0 : nil, timeRemaining: remaining,
-            isAllowed: start != .open && start != .halfOpen)
-        #expect(start.circuit.status(at: now) == expected)
-        #expect(start.circuit.isAtRest == (start == .closed))
-    }
-
-    @Test("it opens again on the nanosecond that the break is over, not one before")
-    func boundary() {
-        var circuit = CircuitStart.open.circuit
-        #expect(
-            circuit.admit(at: MonotonicInstant(nanoseconds: 129_999_999_999)) == .reject(retryAfter: .nanoseconds(1)))
-        #expect(circuit.status(at: .second(130)).isAllowed && circuit.status(at: .second(130)).state == .halfOpen)
-        #expect(circuit.admit(at: .second(130)) == .allow(ticket: 1))
-    }
-
-    @Test("a probe that fails opens it again for a whole break, and a longer one when breaks grow")
-    func growth() {
-        var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .exponential())
-        circuit.record(.transient, ticket: 0, at: .second(0))
-        var (time, breaks) = (MonotonicInstant.second(0), [Duration]())
-        for probe in 1...6 {
-            let remaining = circuit.status(at: time).timeRemaining
-            breaks.append(remaining ?? .zero)
-            time = time + breaks[probe - 1]
-            _ = circuit.admit(at: time)
-            circuit.record(.transient, ticket: UInt64(probe), at: time)
-        }
-        #expect(breaks == [30, 60, 120, 240, 300, 300].map { .seconds($0) })
-    }
-
-    @Test("a success that closes it sets the growth of breaks back; so does a reset, unless told to keep it")
-    func growthSetBack() {
-        var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .exponential())
-        func nextBreak() -> Duration? {
-            circuit.record(.transient, ticket: 0, at: now)
-            return circuit.status(at: now).timeRemaining
-        }
-        #expect(nextBreak() == .seconds(30))
-        circuit.reset(keepingGrowth: true)
-        #expect(!circuit.isAtRest)
-        #expect(nextBreak() == .seconds(60))
-        circuit.reset(keepingGrowth: true)
-        circuit.record(.success, ticket: 0, at: now)
-        #expect(circuit.isAtRest)
-        #expect(nextBreak() == .seconds(30))
-        circuit.reset(keepingGrowth: false)
-        #expect(nextBreak() == .seconds(30))
-        _ = circuit.admit(at: now + .seconds(30))
-        circuit.record(.success, ticket: 1, at: now + .seconds(30))
-        #expect(nextBreak() == .seconds(30))
-    }
-
     @Test("a break without end never ends")
     func infiniteBreak() {
         var circuit = ThreeStateCircuit(
@@ -138,13 +68,6 @@ private let now = MonotonicInstant.second(100)
         circuit.record(.transient, ticket: 0, at: now)
         #expect(circuit.status(at: MonotonicInstant(nanoseconds: .max - 1)).state == .open)
         #expect(circuit.admit(at: MonotonicInstant(nanoseconds: .max - 1)) == .reject(retryAfter: nil))
-    }
-
-    @Test("a reading that goes back does not prolong a break: it ends at its own instant")
-    func backwards() {
-        var circuit = CircuitStart.open.circuit
-        #expect(circuit.admit(at: .second(-3530)) == .reject(retryAfter: .seconds(3660)))
-        #expect(circuit.admit(at: .second(130)) == .allow(ticket: 1))
     }
 
     @Test("it may be forgotten only closed, with nothing counted and no growth", arguments: CircuitStart.allCases)
@@ -176,37 +99,5 @@ private let now = MonotonicInstant.second(100)
         circuit.record(.transient, ticket: 0, at: now)
         #expect(circuit.status(at: .second(98)).timeRemaining == .seconds(2))
         #expect(circuit.admit(at: now) == .allow(ticket: 1))
-    }
-
-    @Test("the description says when it opens, for how long, and what tests it")
-    func description() {
-        let text = "opens on 5 in a row of transient+uncertain, for 60 s, then 1 probe at a time, closing on 1 success"
-        #expect("\(ThreeStateCircuit())" == text)
-    }
-}
-
-@Suite struct ThreeStateCircuitInputTests {
-    @Test("no probes at all are rejected with a message that names them")
-    func probes() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = ThreeStateCircuit(probes: 0)
-        }
-        #expect(errorText(result).contains("probes is 0, and must be at least 1"))
-    }
-
-    @Test("a number of successes below one is rejected with a message that names it")
-    func successesToClose() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = ThreeStateCircuit(closing: .successes(-3))
-        }
-        #expect(errorText(result).contains("successes is -3, and must be at least 1"))
-    }
-
-    @Test("a lease of no time is rejected with a message that names it")
-    func probeLease() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = ThreeStateCircuit(probeLease: .zero)
-        }
-        #expect(errorText(result).contains("probeLease is 0 s, and must be above zero"))
     }
 }

@@ -364,19 +364,6 @@ import Testing
         #expect(await rest.next()?.to == .open)
     }
 
-    @Test("when one of several readers ends the others are told as before")
-    func oneEnds() async {
-        let streams = (0..<3).map { _ in breaker.transitions() }
-        let task = Task { for await _ in streams[1] {} }
-        task.cancel()
-        await task.value
-        end(.transient)
-        for index in [0, 2] {
-            var iterator = streams[index].makeAsyncIterator()
-            #expect(await iterator.next()?.to == .open)
-        }
-    }
-
     @Test("of two plans made at once the later is kept, and one alarm is set (P36)")
     func plannedTwice() throws {
         let base = InterruptedClock(clock)

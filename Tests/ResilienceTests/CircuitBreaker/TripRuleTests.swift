@@ -13,20 +13,6 @@ private let now = MonotonicInstant.second(0)
     }
 
     @Test(
-        "what each verdict says about an endpoint, to a rule on failures and to a rule on 429s",
-        arguments: [
-            (.success, .healthy, .healthy), (.transient, .failing, .inconclusive),
-            (.uncertain, .failing, .inconclusive),
-            (.throttled, .inconclusive, .failing), (.throttled(retryAfter: .seconds(9)), .inconclusive, .failing),
-            (.permanent, .healthy, .inconclusive), (.rejected, .inconclusive, .inconclusive),
-            (.cancelled, .inconclusive, .inconclusive),
-        ] as [(Verdict, TripEvidence, TripEvidence)])
-    func evidence(verdict: Verdict, ofFailures: TripEvidence, ofThrottles: TripEvidence) {
-        #expect(ConsecutiveFailures.consecutiveFailures(5).evidence(of: verdict) == ofFailures)
-        #expect(ConsecutiveFailures.consecutiveThrottles(3).evidence(of: verdict) == ofThrottles)
-    }
-
-    @Test(
         "it opens on the nth failure in a row: a success in between sets the count back, nothing else does",
         arguments: [
             ("fff", 3, true), ("ff", 2, false), ("ffs", 0, false), ("ffsff", 2, false), ("ffsfff", 3, true),
@@ -54,21 +40,5 @@ private let now = MonotonicInstant.second(0)
         let rule = ConsecutiveFailures(2, failing: [.permanent], healthy: [.success, .transient])
         #expect(rule.evidence(of: .permanent) == .failing && rule.evidence(of: .transient) == .healthy)
         #expect("\(rule)" == "opens on 2 in a row of permanent")
-    }
-
-    @Test("a reset forgets the count")
-    func reset() {
-        var rule = ConsecutiveFailures.consecutiveFailures(2)
-        _ = rule.ended(.transient)
-        rule.reset()
-        #expect(rule.failureCount == 0 && !rule.ended(.transient))
-    }
-
-    @Test("a limit of zero is rejected with a message that names it")
-    func zero() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = ConsecutiveFailures.consecutiveFailures(0)
-        }
-        #expect(errorText(result).contains("limit is 0, and must be at least 1"))
     }
 }

@@ -38,13 +38,6 @@ import Testing
         #expect(breakers["/slow"].status.timeRemaining == .seconds(300))
     }
 
-    @Test("a key always has the same breaker")
-    func same() {
-        #expect(breakers["/a"] === breakers["/a"])
-        #expect(breakers["/a"] !== breakers["/b"])
-        #expect(breakers.count == 2)
-    }
-
     @Test("asking about a key makes no breaker for it: it is allowed")
     func asking() {
         #expect(breakers.isAllowed("/new") && breakers.existing("/new") == nil && breakers.count == 0)
@@ -100,37 +93,6 @@ import Testing
             ($0.detail as? CircuitBreaker.Event) == .opened(1, of: 1, for: .seconds(60))
         }
         #expect(opened.map(\.policy) == ["/a", "/b"])
-    }
-
-    @Test("many tasks racing for a new key get one breaker (P29)")
-    func race() async {
-        let made = Journal()
-        let breakers = CircuitBreakerRegistry<Int> { [clock] key in
-            made.note("\(key)")
-            return CircuitBreaker("\(key)", timeBase: clock)
-        }
-        for key in 0..<50 {
-            let found = await withTaskGroup(of: CircuitBreaker.self) { group in
-                for _ in 0..<100 { group.addTask { breakers[key] } }
-                return await group.reduce(into: [CircuitBreaker]()) { $0.append($1) }
-            }
-            #expect(Set(found.map(ObjectIdentifier.init)).count == 1)
-        }
-        #expect(breakers.count == 50)
-        #expect(made.lines.count >= 50)
-    }
-
-    @Test("the failures of many tasks that each ask for the breaker anew are all counted in one")
-    func raceCounts() async {
-        let breakers = CircuitBreakerRegistry<Int> { [clock] key in
-            CircuitBreaker("\(key)", tripping: .consecutiveFailures(.max), timeBase: clock)
-        }
-        await withTaskGroup(of: Void.self) { group in
-            for index in 0..<1000 {
-                group.addTask { try? await breakers[index % 10].run { throw Outage() } }
-            }
-        }
-        #expect(breakers.statuses.values.map(\.failureCount) == Array(repeating: 100, count: 10))
     }
 
     @Test("making a breaker may use the registry it is made for (P7)")

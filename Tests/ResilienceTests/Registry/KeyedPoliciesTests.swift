@@ -39,19 +39,6 @@ import Testing
         #expect(throttles.existing(-1) == nil && throttles.existing(-2) != nil)
     }
 
-    @Test("a throttle that differs in more than its rate can't go on, and stays")
-    func throttlesOfAnotherKind() {
-        let throttles = ThrottleRegistry<String> { [clock] key in Throttle(key, limit: .perSecond(1), timeBase: clock) }
-        _ = throttles["a"]
-        let window = throttles.reconfigure { [clock] key in
-            Throttle(key, limit: .slidingWindow(5, per: .seconds(1)), timeBase: clock)
-        }
-        let wait = throttles.reconfigure { [clock] key in
-            Throttle(key, limit: .perSecond(1), maxWait: .seconds(1), timeBase: clock)
-        }
-        #expect(window == ["a"] && wait == ["a"] && "\(throttles["a"])".contains("1 per 1 s"))
-    }
-
     @Test("a bulkhead for each key: new limits keep the permits in use, and one in use is not forgotten (P24)")
     func bulkheads() throws {
         let bulkheads = BulkheadRegistry<Int>(capacity: 2) { [clock] key in
@@ -68,19 +55,5 @@ import Testing
         other.complete(.success)
         for key in 0..<50 { _ = bulkheads[key] }
         #expect(bulkheads.existing(-1) == nil && bulkheads[-1].status.limit == 2)
-    }
-
-    @Test("a bulkhead whose limit was set by hand is not forgotten, since the new one would have another")
-    func setByHand() {
-        let bulkheads = BulkheadRegistry<Int>(capacity: 2) { [clock] key in
-            Bulkhead("\(key)", limit: 1, timeBase: clock)
-        }
-        bulkheads[-1].setLimit(7)
-        for key in 0..<50 { _ = bulkheads[key] }
-        #expect(bulkheads[-1].status.limit == 7)
-        let kept = bulkheads.reconfigure { [clock] key in
-            Bulkhead("\(key)", limit: 2, order: .lastInFirstOut, timeBase: clock)
-        }
-        #expect(kept.contains(-1) && bulkheads[-1].status.limit == 7)
     }
 }

@@ -79,20 +79,6 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("an idle throttle or bulkhead that was given new settings is evicted as any other")
-    func evictable() {
-        let bulkheads = BulkheadRegistry<Int>(capacity: 2) { [clock] _ in Bulkhead(limit: 1, timeBase: clock) }
-        let throttles = ThrottleRegistry<Int>(capacity: 2) { [clock] _ in
-            Throttle(limit: .perSecond(1), timeBase: clock)
-        }
-        _ = (bulkheads[-1], throttles[-1])
-        bulkheads.reconfigure { [clock] _ in Bulkhead(limit: 9, queue: 9, timeBase: clock) }
-        throttles.reconfigure { [clock] _ in Throttle(limit: .perSecond(9, burst: 1), timeBase: clock) }
-        #expect(bulkheads[-1].status.limit == 9 && "\(throttles[-1])".contains("9 per 1 s"))
-        for key in 0..<10 { _ = (bulkheads[key], throttles[key]) }
-        #expect(bulkheads.existing(-1) == nil && throttles.existing(-1) == nil)
-    }
-
     // MARK: Settings from outside
 
     /// What a configuration from outside says; a limit of 0 can't be.

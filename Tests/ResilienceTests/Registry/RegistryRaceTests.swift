@@ -40,19 +40,6 @@ import Testing
         #expect(breakers["/a"].status.failureLimit == 7 && breakers.count == 1)
     }
 
-    @Test("a key that is being made while it gets an override has that, and one that loses its override has none (P37)")
-    func overriddenWhileMade() {
-        let (breakers, hook) = registry()
-        hook.set { #expect(breakers.setOverride("/a") { breaker(9) }) }
-        #expect(breakers["/a"].status.failureLimit == 9)
-        breakers.setOverride("/b") {
-            hook.run()
-            return breaker(8)
-        }
-        hook.set { #expect(breakers.setOverride("/b", make: nil)) }
-        #expect(breakers["/b"].status.failureLimit == 2)
-    }
-
     @Test("an override of another key has nothing made again")
     func othersOverride() {
         let (breakers, hook) = registry()
@@ -113,39 +100,6 @@ import Testing
     }
 
     // MARK: Keys that go
-
-    @Test("new settings and resets bring no key back that was evicted meanwhile")
-    func noneComesBack() {
-        let (breakers, hook) = registry(capacity: 2)
-        let makeRoom: @Sendable () -> Void = {
-            for key in ["/1", "/2"] { try? breakers[key].tryAcquire().complete(.transient) }
-        }
-        let left: Set = ["/1", "/2"]
-        for key in ["/a", "/b"] { _ = breakers[key] }
-        hook.set(makeRoom)
-        let kept = breakers.reconfigure { [clock] key in
-            hook.run()
-            return CircuitBreaker(key, tripping: .consecutiveFailures(5), timeBase: clock)
-        }
-        // One was being changed, and so held.
-        #expect(kept == [] && breakers.count == 3 && left.isSubset(of: breakers.values.keys))
-        #expect(breakers.statuses.values.allSatisfy { $0.failureLimit == 5 })
-
-        breakers.resetAll()
-        _ = breakers["/c"]
-        hook.set(makeRoom)
-        #expect(
-            breakers.setOverride("/c") {
-                hook.run()
-                return breaker(3)
-            })
-        let values = breakers.values
-        breakers.resetAll()
-        for key in ["/3", "/4", "/5", "/6"] { _ = breakers[key] }
-        _ = values
-        for key in ["/a", "/b"] { breakers.reset(key) }
-        #expect(breakers.existing("/a") == nil && breakers.existing("/b") == nil)
-    }
 
     /// A plain value that may go though a copy of it is about: what was changed is then put in nowhere.
     private struct Plain: RegistryEntry {

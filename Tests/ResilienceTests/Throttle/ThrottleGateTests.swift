@@ -83,28 +83,6 @@ import Testing
         #expect(operation.callCount == 2 && gate.queued == 0 && clock.sleepers.isEmpty)
     }
 
-    @Test("a hold by hand may say when it ends; an earlier one than is held already changes nothing")
-    func holdUntil() {
-        let throttle = Throttle(limit: .perSecond(1, burst: 20), timeBase: clock)
-        throttle.hold(until: clock.now + .seconds(7))
-        throttle.hold(until: clock.now + .seconds(5))
-        #expect(throws: ThrottleExceeded(policy: throttle.name, retryAfter: .seconds(7))) {
-            _ = try throttle.tryAcquire()
-        }
-    }
-
-    @Test("with a rate, calls go on after a good probe at the rate and not with a burst")
-    func noBurst() async throws {
-        let throttle = Throttle(limit: .perSecond(1, burst: 20), holdOnThrottled: true, timeBase: clock)
-        await throttled(throttle, after: .seconds(5))
-        clock.advance(by: .seconds(5))
-        try await throttle.run {}
-        try await throttle.run {}
-        await #expect(throws: ThrottleExceeded(policy: "throttle", retryAfter: .seconds(1))) {
-            try await throttle.run {}
-        }
-    }
-
     @Test("a probe that is throttled holds everybody again, for longer, and those who waited wait on")
     func throttledProbe() async throws {
         let gate = gate(maxWait: .seconds(30))
@@ -174,17 +152,6 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a late 429 of a call admitted before the hold does not shut the gate that a probe has opened")
-    func late429() async throws {
-        let gate = gate()
-        let late = try gate.tryAcquire()
-        await throttled(gate)
-        clock.advance(by: .seconds(1))
-        try await gate.run {}
-        late.complete(.throttled(retryAfter: .seconds(99)))
-        #expect(gate.heldUntil == nil)
-    }
-
     @Test("a waiting call is rejected when the gate is still shut at the end of its patience")
     func patience() async throws {
         let gate = gate(maxWait: .seconds(30))
@@ -200,16 +167,6 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("a hold that ends after a call's deadline is not waited for (P23)")
-    func deadline() async {
-        let gate = gate(maxWait: .seconds(60))
-        gate.hold(for: .seconds(5))
-        let pipeline = Pipeline {
-            Timeout(limit: .seconds(5)); gate
-        }
-        await #expect(throws: ThrottleExceeded(policy: "gate", retryAfter: .seconds(5))) { try await pipeline.run {} }
-    }
-
     @Test("calls can be held by hand, and a longer hold stays")
     func byHand() async throws {
         let gate = gate(maxWait: .seconds(60))
@@ -221,18 +178,6 @@ import Testing
         clock.advance(by: .seconds(9))
         try await turn
         #expect(gate.heldUntil == nil)
-    }
-
-    @Test("no more calls wait at the gate than may", arguments: [0, 1])
-    func queue(limit: Int) async throws {
-        let gate = Throttle(
-            "gate", limit: .unlimited, maxWait: .seconds(60), queue: limit, holdOnThrottled: true, timeBase: clock)
-        gate.hold(for: .seconds(5))
-        let waiting = (0..<limit).map { _ in Task { try await gate.run {} } }
-        await clock.waitForSleepers(limit)
-        await #expect(throws: ThrottleExceeded.self) { try await gate.run {} }
-        clock.advance(by: .seconds(5))
-        for task in waiting { try await task.value }
     }
 
     @Test("a call with a turn reserved before a hold waits for the gate, too")

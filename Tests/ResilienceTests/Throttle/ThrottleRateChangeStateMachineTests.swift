@@ -66,35 +66,6 @@ import Testing
         #expect(machine.admitted(at: at(1)) == [small])
     }
 
-    @Test(
-        "changed at random, in no stretch more calls go than the largest burst and the rates allow (P24)",
-        arguments: 0..<4)
-    func walk(seed: Int) {
-        var random = SeededGenerator(seed: UInt64(seed))
-        var machine = ThrottleStateMachine(rate: .perSecond(10), burst: 5)
-        var (rate, largest, now) = (10.0, 5, Int64(0))
-        // Calls and what has flowed in, since the best beginning of a stretch.
-        var excess = 0.0
-        for _ in 0..<20_000 {
-            if Int.random(in: 0..<10, using: &random) == 0 {
-                let (calls, burst) = (Int.random(in: 1...50, using: &random), Int.random(in: 1...9, using: &random))
-                machine.setRate(.perSecond(calls), burst: burst, at: MonotonicInstant(nanoseconds: now))
-                (rate, largest) = (Double(calls), max(largest, burst))
-            }
-            let cost = Int.random(in: 1...3, using: &random)
-            if machine.ask(cost: cost, at: MonotonicInstant(nanoseconds: now)) == .go {
-                excess = max(0, excess) + Double(cost)
-            }
-            if excess > Double(largest) + 1e-6 {
-                Issue.record("\(excess) calls above the rate, with a burst of at most \(largest)")
-                return
-            }
-            let step = Int64.random(in: 0...100_000_000, using: &random)
-            now += step
-            excess -= rate * Double(step) / 1e9
-        }
-    }
-
     @Test("changed within a ramp, the ramp goes on at the new rate, and an eternity neither overflows nor hangs")
     func edges() {
         var machine = ThrottleStateMachine(rate: .perSecond(10), burst: 1, ramp: .seconds(20))

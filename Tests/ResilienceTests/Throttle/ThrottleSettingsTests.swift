@@ -19,47 +19,6 @@ import Testing
         try await throttle.run(options: RunOptions(cost: 0)) {}
     }
 
-    @Test("a call that costs more than there ever is is rejected for good, however long it may wait")
-    func tooMuch() async {
-        for throttle in [
-            Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock),
-            Throttle(limit: .slidingWindow(5, per: .seconds(1)), maxWait: .seconds(60), timeBase: clock),
-        ] {
-            let error = await #expect(throws: ThrottleExceeded.self) {
-                try await throttle.run(options: RunOptions(cost: 6)) {}
-            }
-            #expect(error?.retryAfter == nil && throttle.queued == 0)
-        }
-    }
-
-    @Test("a cancelled call gives back all it cost (P20)")
-    func givesBackCost() async throws {
-        let throttle = Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock)
-        try await throttle.run(options: RunOptions(cost: 5)) {}
-        let task = Task { try await throttle.run(options: RunOptions(cost: 4)) {} }
-        await clock.waitForSleepers(1)
-        task.cancel()
-        _ = await task.result
-        #expect(throttle.status.timeUntilNext == .seconds(1))
-    }
-
-    @Test("a large call in front is not overtaken by small ones that come later (P21)")
-    func noStarvation() async throws {
-        let throttle = Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock)
-        try await throttle.run(options: RunOptions(cost: 5)) {}
-        async let large: Void = throttle.run(options: RunOptions(cost: 5)) { try await operation(5) }
-        await clock.waitForSleepers(1)
-        async let small: Void = throttle.run { try await operation(1) }
-        await clock.waitForSleepers(2)
-        clock.advance(by: .seconds(4))
-        #expect(operation.callCount == 0 && throttle.queued == 2)
-        clock.advance(by: .seconds(1))
-        await operation.waitForCalls(1)
-        clock.advance(by: .seconds(1))
-        _ = try await (large, small)
-        #expect(operation.inputs == [5, 1])
-    }
-
     @Test(
         "calls wait for their window's turn, and nobody is let through that is too much",
         arguments: [.slidingWindow(2, per: .seconds(10)), .fixedWindow(2, per: .seconds(10))] as [ThrottleLimit])

@@ -19,29 +19,6 @@ import Testing
         #expect(machine.ask(at: start + .milliseconds(100)) == .notBefore(start + .milliseconds(200)))
     }
 
-    @Test("after a pause the burst is full again, and no fuller")
-    func refill() {
-        var machine = ThrottleStateMachine(rate: .perSecond(10), burst: 3)
-        #expect(machine.allowed(asks: 9, at: at(0)) == 3)
-        #expect(machine.allowed(asks: 9, at: at(0) + .milliseconds(200)) == 2)
-        #expect(machine.allowed(asks: 9, at: at(3600)) == 3)
-    }
-
-    @Test("while time stands still only the burst goes, and nothing crashes (P22)")
-    func standingStill() {
-        var machine = ThrottleStateMachine(rate: .perSecond(3), burst: 5)
-        #expect(machine.allowed(asks: 100_000, at: at(7)) == 5)
-        #expect(machine.ask(at: at(7)) == .notBefore(MonotonicInstant(nanoseconds: 7 * second + 333_333_334)))
-    }
-
-    @Test("a rejected call takes nothing")
-    func rejectedTakesNothing() {
-        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
-        #expect(machine.ask(at: at(0)) == .go)
-        for _ in 0..<50 { #expect(machine.ask(at: at(0)) == .notBefore(at(1))) }
-        #expect(machine.ask(at: at(1)) == .go)
-    }
-
     @Test("a call that costs more than the burst ever holds is told so")
     func never() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 5)
@@ -60,18 +37,6 @@ import Testing
         #expect(machine.ask(at: at(0)) == .notBefore(at(1)))
     }
 
-    @Test("without a rate every call goes at once")
-    func noRate() {
-        var machine = ThrottleStateMachine(rate: nil, burst: 1)
-        #expect(machine.allowed(asks: 1000, at: at(0)) == 1000)
-    }
-
-    @Test("at the earliest of readings the burst is there, and no more")
-    func distantPast() {
-        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
-        #expect(machine.allowed(asks: 9, at: .distantPast) == 3)
-    }
-
     @Test("a huge burst neither overflows nor rejects", arguments: [Int64(0), .max / 2, .max])
     func hugeBurst(reading: Int64) {
         var machine = ThrottleStateMachine(rate: .perMinute(1), burst: .max)
@@ -85,13 +50,6 @@ import Testing
         #expect(machine.allowed(asks: 1000, at: at(86_400 * 366)) == 0)
     }
 
-    @Test("a rate of once in an eternity allows no second call for 140 years")
-    func eternity() {
-        var machine = ThrottleStateMachine(rate: ThrottleRate(1, per: .seconds(Int64.max)), burst: 1)
-        #expect(machine.ask(at: at(0)) == .go)
-        #expect(machine.ask(at: at(86_400 * 365 * 140)) != .go)
-    }
-
     @Test("one that leaves the line gives its share back to whoever comes next (P20)")
     func leaves() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
@@ -101,37 +59,6 @@ import Testing
         #expect(machine.leave(ticket) == true)
         #expect(machine.leave(ticket) == false)
         #expect(machine.ask(at: at(0)) == .notBefore(at(1)))
-    }
-
-    @Test("whoever gives up, those behind come sooner and those ahead stay where they are", arguments: 0..<4)
-    func leavesFromAnywhere(leaver: Int) {
-        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
-        _ = machine.ask(cost: 2, at: at(0))
-        var tickets = [1, 2, 1, 2].map { machine.join(cost: $0, at: at(0)) }
-        #expect(machine.ask(at: at(0)) == .notBefore(at(7)))
-        #expect(machine.leave(tickets.remove(at: leaver)) == true)
-        let costs = [1, 2, 1, 2].enumerated().filter { $0.offset != leaver }.map { Int64($0.element) }
-        #expect(machine.ask(at: at(0)) == .notBefore(at(costs.reduce(1, +))))
-        var turn: Int64 = 0
-        for (ticket, cost) in zip(tickets, costs) {
-            turn += cost
-            #expect(machine.admitted(at: MonotonicInstant(nanoseconds: turn * second - 1)) == [])
-            #expect(machine.head?.answer == .notBefore(at(turn)))
-            #expect(machine.admitted(at: at(turn)) == [ticket])
-        }
-    }
-
-    @Test("several at the end that give up, in any order, all return their shares", arguments: 0..<6)
-    func leavesFromTheEnd(order: Int) {
-        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
-        _ = machine.ask(at: at(0))
-        let first = machine.join(at: at(0))
-        var last = (0..<3).map { _ in machine.join(at: at(0)) }
-        for pick in [order / 2, order % 2, 0] { _ = machine.leave(last.remove(at: pick)) }
-        #expect(machine.ask(at: at(0)) == .notBefore(at(2)))
-        #expect(machine.admitted(at: at(1)) == [first])
-        #expect(machine.line.isEmpty)
-        #expect(machine.line.cost == 0)
     }
 
     @Test("a large cost at the front of the line is not overtaken by small ones for ever (P21)")
@@ -146,15 +73,6 @@ import Testing
         }
         #expect(machine.admitted(at: at(10)) == [large])
         #expect(machine.ask(at: at(10)) == .notBefore(at(11)))
-    }
-
-    @Test("a call that costs nothing goes at once, also past a line and without a share left")
-    func costsNothing() {
-        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
-        _ = machine.ask(at: at(0))
-        _ = machine.join(at: at(0))
-        #expect(machine.ask(cost: 0, at: at(0)) == .go)
-        #expect(machine.ask(at: at(0)) == .notBefore(at(2)))
     }
 
     @Test("one that wakes late for its turn takes its share then, and those behind it go that much later (P33)")

@@ -40,22 +40,6 @@ import Testing
         #expect(operation.inputs == [1, 2, 3, 4])
     }
 
-    @Test("a call whose turn comes later than it may wait is rejected at once")
-    func maxWait() async throws {
-        let throttle = throttle(maxWait: .seconds(2))
-        try await throttle.run {}
-        let waiting = (1...2).map { number in Task { try await throttle.run { try await operation(number) } } }
-        await clock.waitForSleepers(2)
-        await #expect(throws: ThrottleExceeded(policy: "throttle", retryAfter: .seconds(3))) {
-            try await throttle.run {}
-        }
-        for number in 1...2 {
-            clock.advance(by: .seconds(1))
-            await operation.waitForCalls(number)
-        }
-        for task in waiting { try await task.value }
-    }
-
     @Test("no call waits for a turn that comes after its deadline: it is rejected at once (P23)")
     func deadline() async throws {
         let throttle = throttle(maxWait: .seconds(60))
@@ -84,21 +68,6 @@ import Testing
         clock.advance(by: .seconds(1))
         try await turn
         #expect(throttle.queued == 0)
-    }
-
-    @Test("a cancelled waiter gives its share back to the next (P20)")
-    func givesBack() async throws {
-        let throttle = throttle(maxWait: .seconds(10))
-        try await throttle.run {}
-        let task = Task { try await throttle.run { try await operation(1) } }
-        await clock.waitForSleepers(1)
-        task.cancel()
-        await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(throttle.queued == 0 && operation.callCount == 0)
-        async let turn: Void = throttle.run {}
-        await clock.waitForSleepers(1)
-        clock.advance(by: .seconds(1))
-        try await turn
     }
 
     @Test("when one gives up waiting, those behind it come sooner (P20)")

@@ -31,39 +31,6 @@ import Testing
         }
     }
 
-    @Test("a sliding window never has more than its limit in any period, and as much of it as is asked for (P22)")
-    func sliding() {
-        var random = SeededGenerator(seed: 1)
-        var machine = ThrottleStateMachine(.slidingWindow(7, per: .nanoseconds(100)))
-        var went: [Int64] = []
-        var now: Int64 = 0
-        for _ in 0..<100_000 {
-            let cost = Int.random(in: 1...4, using: &random)
-            let inPeriod = went.suffix(7).count { $0 > now - 100 }
-            let goes = machine.ask(cost: cost, at: MonotonicInstant(nanoseconds: now)) == .go
-            if goes != (inPeriod + cost <= 7) {
-                Issue.record("\(inPeriod) in the period at \(now), and \(cost) more: \(goes)")
-                return
-            }
-            if goes { went += Array(repeating: now, count: cost) }
-            now += Int64.random(in: 0...20, using: &random)
-        }
-        #expect(went.count > 50_000)
-    }
-
-    @Test("calls slide out of the window one by one, in the order they came")
-    func slides() {
-        var machine = ThrottleStateMachine(.slidingWindow(3, per: .seconds(10)))
-        for second in [0, 4, 6] as [Int64] { _ = machine.ask(at: at(second)) }
-        #expect(machine.ask(at: at(7)) == .notBefore(at(10)))
-        #expect(machine.ask(cost: 2, at: at(7)) == .notBefore(at(14)))
-        #expect(machine.ask(cost: 3, at: at(7)) == .notBefore(at(16)))
-        #expect(machine.ask(cost: 4, at: at(7)) == .never)
-        #expect(machine.ask(at: at(10)) == .go)
-        #expect(machine.ask(at: at(10)) == .notBefore(at(14)))
-        #expect(machine.available(at: at(14)) == 1 && machine.available(at: at(99)) == 3)
-    }
-
     @Test("in the line for a window, turns come as calls leave it, also rounds ahead", arguments: both)
     func line(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
@@ -79,17 +46,6 @@ import Testing
             #expect(machine.admitted(at: now) == Array(tickets.prefix(3)))
             tickets.removeFirst(min(3, tickets.count))
         }
-    }
-
-    @Test("a window begins with the first call after the last one ended")
-    func fixed() {
-        var machine = ThrottleStateMachine(.fixedWindow(2, per: .seconds(10)))
-        #expect(machine.ask(at: at(7)) == .go)
-        #expect(machine.ask(cost: 2, at: at(16)) == .notBefore(at(17)))
-        #expect(machine.ask(at: at(16)) == .go)
-        #expect(machine.ask(at: at(16)) == .notBefore(at(17)))
-        #expect(machine.ask(cost: 2, at: at(30)) == .go)
-        #expect(machine.ask(at: at(39)) == .notBefore(at(40)))
     }
 
     @Test(

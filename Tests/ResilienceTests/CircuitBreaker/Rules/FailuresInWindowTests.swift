@@ -23,14 +23,6 @@ import Testing
         #expect(play(history, into: &rule) == met.map { $0 == "y" })
     }
 
-    @Test("a failure that falls out of the window of calls no longer counts")
-    func callsFallOut() {
-        var rule = FailuresInWindow.failures(3, over: .calls(5))
-        #expect(play("ffsssfsssff", into: &rule) == Array(repeating: false, count: 11))
-        #expect(rule.counts(at: .second(11)) == TripCounts(failureCount: 2, failureLimit: 3, callCount: 5))
-        #expect(play("f", into: &rule) == [true])
-    }
-
     @Test("a ratio written as a tenth is met by 3 of 30, and by no fewer", arguments: [0.1, 0.2, 0.3, 0.7])
     func exactRatios(ratio: Double) {
         var rule = FailuresInWindow.failureRatio(ratio, over: .calls(30), minimumCalls: 30)
@@ -52,14 +44,6 @@ import Testing
         #expect(rule.counts(at: .second(17)) == TripCounts(failureCount: 2, failureLimit: 2, callCount: 2))
     }
 
-    @Test("one failure after an idle hour does not open a window that turned by elapsed time, not by calls (P9)")
-    func idleHour() {
-        var rule = FailuresInWindow.failureRatio(0.5, over: .time(.seconds(60)), minimumCalls: 2)
-        #expect(play("ss", into: &rule) == [false, false])
-        #expect(rule.ended(.transient, at: .second(3600)) == false)
-        #expect(rule.counts(at: .second(3600)) == TripCounts(failureCount: 1, callCount: 1))
-    }
-
     @Test("a window of time before the clock's zero, and at both ends of time, neither traps nor loses a call")
     func endsOfTime() {
         for start in [Int64.min, .min + 1, -25, -1, 0, .max - 1, .max] {
@@ -76,27 +60,6 @@ import Testing
         var rule = FailuresInWindow.failures(3, over: .time(.seconds(Int64.max), buckets: 1))
         for second in [0, 1_000_000, 2_000_000] { _ = rule.ended(.transient, at: .second(Int64(second))) }
         #expect(rule.isMet(at: .second(3_000_000)))
-    }
-
-    @Test("successes told together count as if they were told one by one", arguments: [0, 1, 3, 7, 1000])
-    func together(count: Int) {
-        for window in [CallWindow.calls(7), .time(.seconds(100))] {
-            var one = FailuresInWindow.failureRatio(0.5, over: window, minimumCalls: 1)
-            _ = play("ffsf", into: &one)
-            var many = one
-            for _ in 0..<count { _ = one.ended(.success, at: .second(4)) }
-            many.succeeded(count, at: .second(4))
-            #expect(one.memory(at: .second(4)) == many.memory(at: .second(4)))
-            #expect(one.counts(at: .second(4)) == many.counts(at: .second(4)))
-        }
-    }
-
-    @Test("successes of a window of calls may always be told later, of a window of time to the end of the bucket")
-    func tally() {
-        #expect(FailuresInWindow.failureRatio(0.5).tallyEnds(after: .second(5)) == .distantFuture)
-        let rule = FailuresInWindow.failureRatio(0.5, over: .time(.seconds(10), buckets: 5))
-        #expect(rule.tallyEnds(after: .second(5)) == .second(6))
-        #expect(rule.tallyEnds(after: .second(6)) == .second(8))
     }
 
     @Test(
@@ -170,17 +133,6 @@ import Testing
         #expect(rule.restore([3, 0, 0, Int(Int32.max) + 1], at: .second(0)) == false)
     }
 
-    @Test("a reset forgets everything counted")
-    func reset() {
-        for window in [CallWindow.calls(7), .time(.seconds(100))] {
-            var rule = FailuresInWindow.failures(2, over: window)
-            let fresh = rule
-            _ = play("ff", into: &rule)
-            rule.reset()
-            #expect(rule == fresh)
-        }
-    }
-
     @Test("what is counted can be chosen: 429s alone, say")
     func chosen() {
         var rule = FailuresInWindow.failureRatio(
@@ -236,49 +188,5 @@ import Testing
         #expect(
             "\(FailuresInWindow.failureRatio(1))"
                 == "opens on 1.0 of the last 100 calls being transient+uncertain, of at least 10")
-    }
-
-    @Test("settings that can't be are rejected with a message that names them")
-    func nonsense() async {
-        var result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = FailuresInWindow.failureRatio(0)
-        }
-        #expect(errorText(result).contains("ratio is 0.0, and must be above 0 and at most 1"))
-        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = FailuresInWindow.failureRatio(.nan)
-        }
-        #expect(errorText(result).contains("ratio is nan"))
-        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = FailuresInWindow.failureRatio(0.5, over: .calls(5), minimumCalls: 6)
-        }
-        #expect(errorText(result).contains("minimumCalls is 6, and must be at most 5, the calls of the window"))
-        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = FailuresInWindow.failureRatio(1.5)
-        }
-        #expect(errorText(result).contains("ratio is 1.5, and must be above 0 and at most 1"))
-        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = FailuresInWindow.failureRatio(0.5, minimumCalls: 0)
-        }
-        #expect(errorText(result).contains("minimumCalls is 0, and must be at least 1"))
-        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = FailuresInWindow.failures(6, over: .calls(5))
-        }
-        #expect(errorText(result).contains("count is 6, and must be at most 5, the calls of the window"))
-        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = FailuresInWindow.failures(0, over: .calls(5))
-        }
-        #expect(errorText(result).contains("count is 0, and must be at least 1"))
-        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = CallWindow.calls(0)
-        }
-        #expect(errorText(result).contains("calls is 0, and must lie in 1...10000000"))
-        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = CallWindow.time(.zero)
-        }
-        #expect(errorText(result).contains("length is 0 s, and must be above zero"))
-        result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = CallWindow.time(.seconds(1), buckets: 0)
-        }
-        #expect(errorText(result).contains("buckets is 0, and must lie in 1...100000"))
     }
 }

@@ -37,17 +37,6 @@ import Testing
         #expect(rule.isMet(at: .second(9)) && rule.counts(at: .second(9)) == TripCounts(failureCount: 2, callCount: 2))
     }
 
-    @Test("a call that was counted while under way is not counted again at its end")
-    mutating func once() {
-        rule.began(at: .second(0))
-        rule.began(at: .second(100))
-        #expect(rule.counts(at: .second(100)) == TripCounts(failureCount: 1, callCount: 1))
-        _ = rule.ended(.success, at: .second(101), began: .second(0))
-        #expect(rule.counts(at: .second(101)) == TripCounts(failureCount: 1, callCount: 1))
-        _ = rule.ended(.success, at: .second(102), began: .second(100))
-        #expect(rule.counts(at: .second(102)) == TripCounts(failureCount: 1, callCount: 2))
-    }
-
     @Test("a call cancelled in time counts for nothing, one cancelled when it was slow has been slow")
     mutating func cancelled() {
         rule.began(at: .second(0))
@@ -61,15 +50,6 @@ import Testing
     @Test("a call of which nobody knows when it began is not slow")
     func unknownBeginning() {
         #expect(rule.evidence(of: CallEnd(.success, at: .second(99))) == .healthy)
-    }
-
-    @Test("calls are found slow by eighths of the limit: each when all that began in its eighth are")
-    mutating func eighths() {
-        rule.began(at: .second(0) + .milliseconds(999))
-        rule.began(at: .second(9) + .milliseconds(-1))
-        #expect(rule.counts(at: .second(9)).callCount == 0)
-        rule.began(at: .second(9))
-        #expect(rule.counts(at: .second(9)) == TripCounts(failureCount: 1, callCount: 1))
     }
 
     @Test("a call is under way until it ends once; after ages nothing takes long to be found")
@@ -115,14 +95,6 @@ import Testing
             #expect(
                 rule.ended(.success, at: end, began: begin) == (begin.duration(to: end) > .nanoseconds(nanoseconds)))
         }
-    }
-
-    @Test("a limit of zero is rejected with a message that names it")
-    func zero() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = SlowCalls.slowCalls(0.5, longerThan: .zero)
-        }
-        #expect(errorText(result).contains("slowness is 0 s, and must be above zero"))
     }
 }
 
@@ -280,10 +252,5 @@ import Testing
         }
         next.reset()
         #expect(next.counts(at: .second(0)).failureCount == 0)
-    }
-
-    @Test("no rules at all are rejected")
-    func none() async {
-        await #expect(processExitsWith: .failure) { _ = CombinedRule(.any, of: []) }
     }
 }

@@ -1,0 +1,95 @@
+import Resilience
+import TestSupport
+import Testing
+
+/// Beside those of `PolicySettingsTests`: one of each kind of check that a breaker's settings go through.
+@Suite struct InvalidCircuitSettingsTests {
+    private static let outOfRange: [(make: @Sendable () -> Void, text: String)] = [
+        ({ _ = ThreeStateCircuit(probes: 0) }, "CircuitBreaker: probes is 0, and must be at least 1"),
+        (
+            { _ = ThreeStateCircuit(probeLease: .zero) },
+            "CircuitBreaker: probeLease is 0 s, and must be above zero"
+        ),
+        ({ _ = ThreeStateCircuit(ramp: .seconds(-1)) }, "CircuitBreaker: ramp is -1 s, and must not be negative"),
+        (
+            { _ = ThreeStateCircuit(excess: .waits(upTo: .zero)) },
+            "CircuitBreaker: excessWaits is 0 s, and must be above zero"
+        ),
+        ({ _ = ProbeRule.successes(0) }, "ProbeRule: successes is 0, and must be at least 1"),
+        ({ _ = ProbeRule.successes(4, of: 3) }, "ProbeRule: successes is 4, and must lie in 1...3"),
+        ({ _ = ProbeRule.successes(1, of: 0) }, "ProbeRule: probes is 0, and must be at least 1"),
+        (
+            { _ = ProbeRule.failureRatio(.nan, of: 3) },
+            "ProbeRule: ratio is nan, and must be above 0 and at most 1"
+        ),
+        (
+            { _ = GrowingBreak.exponential(from: .seconds(-2)) },
+            "BreakDuration: base is -2 s, and must not be negative"
+        ),
+        (
+            { _ = GrowingBreak.exponential(cap: .seconds(-3)) },
+            "BreakDuration: cap is -3 s, and must not be negative"
+        ),
+        (
+            { _ = GrowingBreak.exponential(maxMultiplier: 0) },
+            "BreakDuration: maxMultiplier is 0, and must be at least 1"
+        ),
+        (
+            { _ = RetryAfterBreak.retryAfter(cap: .seconds(-4)) },
+            "BreakDuration: cap is -4 s, and must not be negative"
+        ),
+        (
+            { _ = ConstantBreak.constant(.seconds(1)).jittered(by: 1.5) },
+            "BreakDuration: jitterShare is 1.5, and must lie in 0...1"
+        ),
+        (
+            { _ = ConstantBreak.constant(.seconds(1)).jittered(by: .nan) },
+            "BreakDuration: jitterShare is nan, and must lie in 0...1"
+        ),
+        (
+            { _ = FailuresInWindow.failureRatio(0) },
+            "TripRule: ratio is 0.0, and must be above 0 and at most 1"
+        ),
+        (
+            { _ = FailuresInWindow.failureRatio(.nan) },
+            "TripRule: ratio is nan, and must be above 0 and at most 1"
+        ),
+        (
+            { _ = FailuresInWindow.failureRatio(0.5, over: .calls(5), minimumCalls: 6) },
+            "TripRule: minimumCalls is 6, and must be at most 5, the calls of the window"
+        ),
+        (
+            { _ = FailuresInWindow.failureRatio(0.5, minimumCalls: 0) },
+            "TripRule: minimumCalls is 0, and must be at least 1"
+        ),
+        (
+            { _ = FailuresInWindow.failures(6, over: .calls(5)) },
+            "TripRule: count is 6, and must be at most 5, the calls of the window; "
+                + "TripRule: minimumCalls is 6, and must be at most 5, the calls of the window"
+        ),
+        (
+            { _ = FailuresInWindow.failures(0, over: .calls(5)) },
+            "TripRule: count is 0, and must be at least 1; TripRule: minimumCalls is 0, and must be at least 1"
+        ),
+        ({ _ = CallWindow.calls(0) }, "CallWindow: calls is 0, and must lie in 1...10000000"),
+        ({ _ = CallWindow.time(.zero) }, "CallWindow: length is 0 s, and must be above zero"),
+        (
+            { _ = CallWindow.time(.seconds(1), buckets: 0) },
+            "CallWindow: buckets is 0, and must lie in 1...100000"
+        ),
+    ]
+
+    @Test("a setting that is out of its range is rejected with a message that names it", arguments: outOfRange)
+    func rejected(make: @Sendable () -> Void, text: String) {
+        #expect(problems { try PolicySettings.checked(make) }.joined(separator: "; ") == text)
+    }
+
+    @Test("a gate rejects a rule that watches calls, with a message that names the rule")
+    func watchingGate() {
+        let found = problems {
+            try PolicySettings.checked { _ = BackoffGate(tripping: .slowCalls(0.5, longerThan: .seconds(8))) }
+        }
+        #expect(
+            found.count == 1 && found[0].contains("taking longer than 8 s, of at least 10, and must not watch calls"))
+    }
+}
