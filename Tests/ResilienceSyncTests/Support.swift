@@ -2,6 +2,7 @@ import Foundation
 import Resilience
 @testable import ResilienceSync
 import ResilienceTesting
+import TestSupport
 
 /// What the other side can answer, other than "done".
 enum Refusal: Error, VerdictConvertible, CustomStringConvertible {
@@ -335,4 +336,10 @@ extension ManualClock {
         }
         return waits
     }
+}
+
+/// Those of a text in the package.
+func lines(of path: String) throws -> [String] {
+    try String(contentsOf: repository.appending(path: path), encoding: .utf8)
+        .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
 }

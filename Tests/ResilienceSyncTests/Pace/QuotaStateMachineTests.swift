@@ -136,32 +136,6 @@ private func wide() -> Talk {
         #expect(other.sendAll().count == 8)
     }
 
-    @Test("after the reset a probe goes, however slow those are that the server counted before it")
-    func slowOnes() {
-        var talk = wide()
-        talk.send()
-        let late = talk.send()
-        let last = talk.send()
-        talk.note(0, in: .seconds(30), of: 3, from: last)
-        talk.acknowledge(last)
-        // The answer to an earlier request overtakes it, and says that more is left for longer.
-        talk.now = at(100)
-        talk.note(1, in: .seconds(30), of: 3, from: late)
-        talk.now = at(30_000)
-        #expect(talk.answer == .now)
-        // A probe that did not go out does not count.
-        var other = talk
-        other.send()
-        other.pace.endedOtherwise(sentAt: other.now, at: other.now)
-        #expect(other.pace.answer(at: other.now + .milliseconds(1), inFlight: 2) == .now)
-        let probe = talk.send()
-        #expect(talk.answer == .afterAnEnd)
-        talk.note(2, in: .seconds(30), from: probe)
-        talk.acknowledge(probe)
-        // The two may have been counted anew; at the reset there is one more.
-        #expect(talk.answer == .notBefore(at(60_000)))
-    }
-
     @Test(
         "after a good probe others follow, however slow those are that were sent before it", arguments: [true, false])
     func besideSlowOnes(isTold: Bool) {
@@ -200,26 +174,6 @@ private func wide() -> Talk {
         #expect(talk.answer == (left == limit ? .afterAnEnd : .now))
         talk.send()
         #expect(talk.answer == .afterAnEnd)
-    }
-
-    @Test(
-        "beside as many as the limit no probe goes, since they may be counted again; at a reset one goes beside the rest"
-    )
-    func slowOnesInTheWay() {
-        var talk = wide()
-        talk.send()
-        let last = talk.send()
-        talk.note(0, in: .seconds(30), of: 2, from: last)
-        talk.now = at(30_000)
-        #expect(talk.answer == .afterAnEnd)
-        talk.acknowledge(last)
-        #expect(talk.answer == .now)
-        var other = wide()
-        other.note(1, in: .seconds(30), of: 8, from: other.send())
-        other.now = at(30_000)
-        #expect(other.answer == .now)
-        other.send()
-        #expect(other.answer == .afterAnEnd)
     }
 
     @Test("of many names those are forgotten first of which something is left, then those that hold the least long")
@@ -357,15 +311,6 @@ private func wide() -> Talk {
         #expect(talk.answer == .now && talk.now <= at(6_500))
     }
 
-    @Test("of two limits without a name, the silence until the later reset counts")
-    func twoWithoutAName() {
-        var talk = wide()
-        let request = talk.send()
-        talk.note(0, in: .seconds(60), from: request)
-        talk.note(0, in: .seconds(1), from: request)
-        #expect(talk.silence.map { talk.now.duration(to: $0) >= .seconds(59) } == true)
-    }
-
     @Test("a test that is due and is sent only after the reset proves nothing")
     func lateTest() {
         var talk = Talk()
@@ -432,15 +377,6 @@ private func wide() -> Talk {
         talk.note(0, in: .milliseconds(1), from: probe)
         let until = talk.pace.throttled(sentAt: talk.now, retryAfter: nil, backoff: .seconds(8), at: talk.now)
         #expect(until == at(9_000))
-    }
-
-    @Test("the longer of a pause and a silence counts", arguments: [1, 9])
-    func both(seconds: Int64) {
-        var talk = wide()
-        let request = talk.send()
-        talk.note(0, in: .seconds(seconds), from: request)
-        _ = talk.pace.throttled(sentAt: talk.now, retryAfter: .seconds(5), backoff: nil, at: talk.now)
-        #expect(talk.pace.answer(at: talk.now, inFlight: 0) == .notBefore(at(max(seconds, 5) * 1000)))
     }
 
     @Test("by hand one goes at once; what is left is kept, or forgotten with what requests sent before will say")
@@ -553,17 +489,6 @@ private func wide() -> Talk {
             #expect(talk.pace.answer(at: talk.now, inFlight: 0) == .notBefore(end))
             talk = Talk(pace: talk.pace, now: end, sent: talk.sent)
             talk.pass(left: 0, in: .seconds(60))
-        }
-    }
-
-    @Test("silences that let more through are never put to the test")
-    func useful() {
-        var talk = Talk()
-        for _ in 0..<100 {
-            talk.pass(left: 1, in: .seconds(60))
-            talk.pass(left: 0, in: .seconds(60))
-            guard case .notBefore(let end) = talk.answer else { return #expect(Bool(false)) }
-            talk.now = end
         }
     }
 
