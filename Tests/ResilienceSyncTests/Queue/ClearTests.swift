@@ -276,37 +276,6 @@ import Testing
     }
 
     @Test(
-        "cleared in the middle of a batch: what its late answer acknowledges counts as sent, the rest as cleared (B9, B11)"
-    )
-    func inABatch() async throws {
-        let gate = ScriptedOperation<Int, Void>(fallback: .success(()))
-        gate.hold()
-        let queue = SyncQueue(
-            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(maxInFlight: 1), observers: PolicyObservers(fixture.recorder),
-            handlers: [
-                .batch("create", upTo: 3) { mutations in
-                    // The request can't be called back.
-                    try await withTaskCancellationHandler {
-                        try await Task { try await gate(mutations.count) }.value
-                    } onCancel: {
-                        gate.release()
-                    }
-                    return mutations.map { $0.id == "1" ? .failure(Refusal.unavailable) : .success(()) }
-                }
-            ])
-        try await queue.enqueue(Mutation.many(5))
-        queue.trigger()
-        await gate.waitForCalls(1)
-        #expect(try await queue.clear() == 3)
-        #expect(fixture.events.contains(.cleared(3)))
-        let status = try await queue.status
-        #expect(status.pending == 0 && status.dead == 0 && status.inFlight == 0)
-        #expect(try await queue.flush().end == .drained)
-        #expect(gate.inputs == [3])
-    }
-
-    @Test(
         "after a sign-out nothing of the old user is sent, whatever late answers say, and nothing of theirs is kept (B9)"
     )
     func signOut() async throws {

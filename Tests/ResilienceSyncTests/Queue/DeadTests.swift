@@ -153,19 +153,6 @@ import Testing
         #expect(fixture.server.ids.dropFirst(2) == (byDiscarding ? ["a2", "a3"] : ["a1", "a2", "a3"]))
     }
 
-    @Test("what depends on a mutation set aside can be set aside with it, unsent")
-    func killRest() async throws {
-        fixture.server.enqueue(.refused(.gone))
-        let queue = queue(rule: .killRest)
-        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1"), Mutation("a3")])
-        #expect(try await queue.flush().end == .drained)
-        #expect(fixture.server.ids == ["a1", "b1"])
-        #expect(try await queue.dead().map(\.mutation.id) == ["a1", "a2", "a3"])
-        try await queue.retryDead()
-        _ = try await queue.flush()
-        #expect(fixture.server.ids.dropFirst(2) == ["a1", "a2", "a3"])
-    }
-
     @Test("what is revived goes before those behind it, though these were found already (P51)", arguments: [1, 2])
     func revivedInOrder(revived: Int) async throws {
         let (server, queue) = (fixture.server, queue(rule: .skip))
@@ -210,34 +197,6 @@ import Testing
         #expect(try await queue.flush().end == .drained)
         let place = try #require(server.ids.dropFirst(11).firstIndex { $0.hasPrefix("a") })
         #expect(place <= 16, "it went as number \(place)")
-    }
-
-    @Test("what is revived while its lane is in flight is sent, though nobody triggers again (P51)")
-    func revivedInFlight() async throws {
-        let (server, queue) = (fixture.server, queue(rule: .skip))
-        server.enqueue(.refused(.gone))
-        try await queue.enqueue(Mutation("a1"))
-        _ = try await queue.flush()
-        server.hold()
-        try await queue.enqueue(Mutation("a2"))
-        let flush = Task { try await queue.flush() }
-        await server.waitForCalls(2)
-        try await queue.retryDead(evenOvertaken: true)
-        server.release()
-        #expect(try await flush.value.end == .drained)
-        #expect(server.ids == ["a1", "a2", "a1"])
-    }
-
-    @Test("the fifth counted failure sets a mutation aside with its error, and its lane goes on (B7)")
-    func fifth() async throws {
-        for _ in 0..<5 { fixture.server.enqueue(.refused(.unavailable)) }
-        let queue = queue(rule: .skip)
-        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
-        let report = try await fixture.whileTimePasses { try await queue.drain() }
-        #expect(report.failed == 5 && report.died == 1 && report.delivered == 1)
-        let dead = try await queue.dead()
-        #expect(dead.map(\.failures) == [5] && dead.map(\.lastError) == ["503"])
-        #expect(fixture.server.ids == ["a1", "a1", "a1", "a1", "a1", "a2"])
     }
 }
 
