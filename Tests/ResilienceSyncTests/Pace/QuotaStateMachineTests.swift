@@ -136,6 +136,32 @@ private func wide() -> Talk {
         #expect(other.sendAll().count == 8)
     }
 
+    @Test("after the reset a probe goes, however slow those are that the server counted before it")
+    func slowOnes() {
+        var talk = wide()
+        talk.send()
+        let late = talk.send()
+        let last = talk.send()
+        talk.note(0, in: .seconds(30), of: 3, from: last)
+        talk.acknowledge(last)
+        // The answer to an earlier request overtakes it, and says that more is left for longer.
+        talk.now = at(100)
+        talk.note(1, in: .seconds(30), of: 3, from: late)
+        talk.now = at(30_000)
+        #expect(talk.answer == .now)
+        // A probe that did not go out does not count.
+        var other = talk
+        other.send()
+        other.pace.endedOtherwise(sentAt: other.now, at: other.now)
+        #expect(other.pace.answer(at: other.now + .milliseconds(1), inFlight: 2) == .now)
+        let probe = talk.send()
+        #expect(talk.answer == .afterAnEnd)
+        talk.note(2, in: .seconds(30), from: probe)
+        talk.acknowledge(probe)
+        // The two may have been counted anew; at the reset there is one more.
+        #expect(talk.answer == .notBefore(at(60_000)))
+    }
+
     @Test(
         "after a good probe others follow, however slow those are that were sent before it", arguments: [true, false])
     func besideSlowOnes(isTold: Bool) {
