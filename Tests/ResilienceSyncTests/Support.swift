@@ -108,6 +108,8 @@ struct Fixture {
         ) { [server] in try await server($0) }
     }
 
+    func queue(configuration: SyncQueueConfiguration) -> SyncQueue { queue(MemoryStore(), nil, configuration) }
+
     /// Moves as the manual clock does: how long the machine takes for a test is not what is tested. The same for all fixtures.
     var wallClock: @Sendable () -> Date {
         { [clock] in Self.epoch.addingTimeInterval(ManualClock().now.duration(to: clock.now) / .seconds(1)) }

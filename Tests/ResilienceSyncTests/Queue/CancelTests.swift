@@ -50,7 +50,7 @@ import Testing
         fixture.server.hold()
         fixture.server.enqueue(refusal.map { .refused($0) } ?? .ok)
         let queue = fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 3, maxFailures: 1, failureCounting: .always))
+            configuration: SyncQueueConfiguration(maxInFlight: 3, maxFailures: 1, failureCounting: .always))
         try await queue.enqueue(Mutation("a1", payload: "old"))
         let drain = Task { try await queue.drain() }
         await fixture.server.waitForCalls(1)

@@ -210,7 +210,7 @@ import Testing
 
     @Test("on request it tells of every mutation, a page at a time, before any is removed (B9)")
     func markFailed() async throws {
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(pageSize: 2))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(pageSize: 2))
         try await queue.enqueue(Mutation.many(5))
         var pages: [[String]] = []
         var pending: [Int] = []

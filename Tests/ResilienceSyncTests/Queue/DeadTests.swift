@@ -9,8 +9,7 @@ import Testing
     let fixture = Fixture()
 
     private func queue(rule: LaneRule) -> SyncQueue {
-        fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: rule))
+        fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: rule))
     }
 
     @Test("a mutation set aside can be listed, and retried at its old place, under its key, as if it had never failed")
@@ -59,7 +58,7 @@ import Testing
         for _ in 0..<100 { fixture.server.enqueue(.refused(.gone)) }
         var configuration = SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always)
         configuration.dead = DeadLimits(maxCount: 10, maxBytes: 70)
-        let queue = fixture.queue(MemoryStore(), nil, configuration)
+        let queue = fixture.queue(configuration: configuration)
         try await queue.enqueue((10..<110).map { Mutation("\($0)", payload: "ten bytes!") })
         #expect(try await queue.flush().died == 100)
         #expect(try await queue.dead().map(\.mutation.id) == (103..<110).map { "\($0)" })
@@ -105,7 +104,7 @@ import Testing
         fixture.server.enqueue(.refused(.gone), .refused(.gone))
         var configuration = SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: .block)
         configuration.dead = DeadLimits(maxCount: 1)
-        let queue = fixture.queue(MemoryStore(), nil, configuration)
+        let queue = fixture.queue(configuration: configuration)
         try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1"), Mutation("b2")])
         #expect(try await queue.flush().end == .blocked)
         #expect(fixture.server.ids == ["a1", "b1", "a2"])
@@ -180,8 +179,8 @@ import Testing
         let server = fixture.server
         server.enqueue(.refused(.gone))
         let queue = fixture.queue(
-            MemoryStore(), nil,
-            SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: .block, pageSize: 2))
+            configuration: SyncQueueConfiguration(
+                maxInFlight: 1, failureCounting: .always, laneRule: .block, pageSize: 2))
         try await queue.enqueue([Mutation("a1"), Mutation("a2")])
         try await queue.flush()
         try await queue.enqueue(Mutation.many(30))
@@ -204,10 +203,13 @@ import Testing
     let fixture = Fixture()
     let wallClock = WallClock()
 
-    private func queue(_ store: MemoryStore = MemoryStore(), maxAge: Duration?) -> SyncQueue {
+    private func queue(
+        _ store: MemoryStore = MemoryStore(), maxAge: Duration?, maxDeadAge: Duration? = nil
+    ) -> SyncQueue {
         SyncQueue(
             store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(maxInFlight: 1, maxAge: maxAge),
+            configuration: SyncQueueConfiguration(
+                maxInFlight: 1, maxAge: maxAge, dead: DeadLimits(maxAge: maxDeadAge)),
             observers: PolicyObservers(fixture.recorder), wallClock: { [wallClock] in wallClock.now }
         ) { [server = fixture.server] in try await server($0) }
     }
@@ -273,12 +275,7 @@ import Testing
         arguments: [3_600.0, 86_400, 3e9])
     func backAndForth(by seconds: TimeInterval) async throws {
         let store = MemoryStore()
-        let queue = SyncQueue(
-            store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(
-                maxInFlight: 1, maxAge: .seconds(60), dead: DeadLimits(maxAge: .seconds(60))),
-            wallClock: { [wallClock] in wallClock.now }
-        ) { [server = fixture.server] in try await server($0) }
+        let queue = queue(store, maxAge: .seconds(60), maxDeadAge: .seconds(60))
         wallClock.set(wallClock.now.addingTimeInterval(-seconds))
         try await queue.enqueue(Mutation("a1"))
         fixture.server.enqueue(.refused(.gone))
@@ -299,11 +296,7 @@ import Testing
     @Test("an age limit may be as long as a duration can be, also beside a jump")
     func endlessAge() async throws {
         let endless = Duration(attoseconds: .max)
-        let queue = SyncQueue(
-            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(maxAge: endless, dead: DeadLimits(maxAge: endless)),
-            wallClock: { [wallClock] in wallClock.now }
-        ) { [server = fixture.server] in try await server($0) }
+        let queue = queue(maxAge: endless, maxDeadAge: endless)
         try await queue.enqueue(Mutation("a1"))
         wallClock.set(wallClock.now.addingTimeInterval(1))
         #expect(try await queue.flush().delivered == 1)
@@ -312,12 +305,7 @@ import Testing
     @Test("time goes on beside a jump: what has become too old is not sent, and a jump drops nothing dead")
     func oldBesideJump() async throws {
         let store = MemoryStore()
-        let configuration = SyncQueueConfiguration(
-            maxInFlight: 1, maxAge: .seconds(60), dead: DeadLimits(maxAge: .seconds(60)))
-        let queue = SyncQueue(
-            store: store, pipeline: Pipeline(timeBase: fixture.clock) {}, configuration: configuration,
-            wallClock: { [wallClock] in wallClock.now }
-        ) { [server = fixture.server] in try await server($0) }
+        let queue = queue(store, maxAge: .seconds(60), maxDeadAge: .seconds(60))
         try await queue.enqueue(Mutation("a1"))
         wallClock.set(wallClock.now.addingTimeInterval(86_400))
         pass(60)

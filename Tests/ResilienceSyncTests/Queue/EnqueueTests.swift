@@ -89,8 +89,7 @@ import Testing
     @Test("failures that a mutation comes with count: it dies at the fifth in all, and is never coalesced")
     func earlierFailures() async throws {
         fixture.server.enqueue(.ok, .refused(.unavailable))
-        let queue = fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
         func old(_ id: String, _ failures: Int) -> Mutation {
             Mutation(id: id, entity: "a", kind: "k", operation: .update, earlierFailures: failures)
         }

@@ -50,10 +50,8 @@ import Testing
     func kindChangedSinceItWasFound() async throws {
         let (updates, deletes) = (BatchServer(), BatchServer())
         let box = Box<SyncQueue>()
-        let store = HookedStore(inner: MemoryStore()) { step in
-            guard step == .after("heads", rows: 3), let queue = box.value else { return }
-            box.value = nil
-            try await queue.enqueue(Mutation(entity: "b", kind: "delete", operation: .delete))
+        let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 3)) {
+            try await box.value?.enqueue(Mutation(entity: "b", kind: "delete", operation: .delete))
         }
         let queue = SyncQueue(
             store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
@@ -73,10 +71,8 @@ import Testing
     func bytesOfABatch() async throws {
         let server = BatchServer()
         let box = Box<SyncQueue>()
-        let store = HookedStore(inner: MemoryStore()) { step in
-            guard step == .after("heads", rows: 3), let queue = box.value else { return }
-            box.value = nil
-            try await queue.enqueue(
+        let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 3)) {
+            try await box.value?.enqueue(
                 Mutation(entity: "a", kind: "update", operation: .update, payload: Data(count: 8)))
         }
         let queue = SyncQueue(

@@ -36,7 +36,7 @@ import Testing
     @Test("with answers outstanding, as many entities are in flight as may be")
     func fillsUp() async throws {
         let (queue, server) = (
-            fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 4)), fixture.server
+            fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 4)), fixture.server
         )
         try await queue.enqueue(Mutation.many(30))
         _ = try await queue.flush()
@@ -54,7 +54,7 @@ import Testing
     @Test("what is enqueued and triggered while another entity is in flight is sent at once, not after it")
     func joinsAtOnce() async throws {
         let (queue, server) = (
-            fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 4)), fixture.server
+            fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 4)), fixture.server
         )
         try await queue.enqueue(Mutation.many(30))
         _ = try await queue.flush()

@@ -46,14 +46,13 @@ import Testing
 
     @Test("an update that comes between the look and the sending is in what is sent, and is not lost")
     func coalescedAfterTheLook() async throws {
-        let late = Locked<SyncQueue?>(nil)
-        let store = HookedStore(inner: MemoryStore()) { step in
-            guard step == .after("heads", rows: 1), let queue = late.withLock({ $0.take() }) else { return }
-            try await queue.enqueue(Self.mutation("2", .update, "new"))
+        let late = Box<SyncQueue>()
+        let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 1)) {
+            try await late.value?.enqueue(Self.mutation("2", .update, "new"))
         }
         let queue = queue(AppendRules(), store: store)
         try await queue.enqueue(Self.mutation("1", .create, "old"))
-        late.withLock { $0 = queue }
+        late.value = queue
         #expect(try await queue.flush().end == .drained)
         #expect(fixture.server.inputs.map { String(decoding: $0.payload, as: UTF8.self) } == ["new"])
     }
@@ -74,14 +73,13 @@ import Testing
 
     @Test("created and deleted before it was sent: nothing is sent, and the flush that has seen it does not stumble")
     func cancelsOut() async throws {
-        let late = Locked<SyncQueue?>(nil)
-        let store = HookedStore(inner: MemoryStore()) { step in
-            guard step == .after("heads", rows: 1), let queue = late.withLock({ $0.take() }) else { return }
-            try await queue.enqueue(Self.mutation("2", .delete, ""))
+        let late = Box<SyncQueue>()
+        let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 1)) {
+            try await late.value?.enqueue(Self.mutation("2", .delete, ""))
         }
         let queue = queue(AppendRules(), store: store)
         try await queue.enqueue(Self.mutation("1", .create, "old"))
-        late.withLock { $0 = queue }
+        late.value = queue
         let report = try await queue.flush()
         #expect(report.end == .drained && report.requests == 0 && fixture.server.callCount == 0)
         #expect(fixture.events.contains(.coalesced(id: "2", into: "1", cancelsOut: true)))

@@ -185,9 +185,3 @@ import Testing
         #expect(fixture.server.ids == ["a1"])
     }
 }
-
-extension Fixture {
-    fileprivate func queue(configuration: SyncQueueConfiguration) -> SyncQueue {
-        queue(MemoryStore(), nil, configuration)
-    }
-}

@@ -9,7 +9,7 @@ import Testing
     @Test(
         "mutations are sent in the order they were enqueued, over any number of pages (C7)", arguments: [1, 2, 7, 100])
     func order(pageSize: Int) async throws {
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
         try await queue.enqueue(Mutation.many(20))
         #expect(try await queue.flush().delivered == 20)
         #expect(fixture.server.ids == (0..<20).map { "\($0)" })
@@ -18,7 +18,7 @@ import Testing
     @Test("a failing mutation holds back the later ones of its entity, and no other", arguments: [1, 100])
     func heldBack(pageSize: Int) async throws {
         fixture.server.enqueue(.refused(.unavailable))
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
         try await queue.enqueue([Mutation("b1"), Mutation("a1"), Mutation("b2"), Mutation("a2")])
         let report = try await queue.flush()
         if pageSize == 100 { #expect(fixture.server.ids == ["b1", "a1", "a2"] && report.delivered == 2) }

@@ -13,7 +13,7 @@ import Testing
         var ends: Set<MonotonicInstant> = []
         for _ in 0..<20 {
             fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(100))))
-            let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pauseJitter: 0.1))
+            let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, pauseJitter: 0.1))
             try await queue.enqueue(Mutation("a1"))
             guard case .paused(let until) = try await queue.flush().end else {
                 Issue.record("It is not paused.")
@@ -172,7 +172,7 @@ import Testing
         fixture.server.enqueue(.refused(.throttled), .refused(.unreachable))
         let configuration = SyncQueueConfiguration(
             throttledBackoff: .none, failedBackoff: .none, maxPause: .zero, isOffline: Fixture.isOffline)
-        let queue = fixture.queue(MemoryStore(), nil, configuration)
+        let queue = fixture.queue(configuration: configuration)
         try await queue.enqueue(Mutation("a1"))
         let start = fixture.clock.now
         #expect(try await queue.flush().end == .paused(until: start + .milliseconds(1)))

@@ -49,8 +49,7 @@ import Testing
     @Test("any other failure counts, and the 5th sets the mutation aside with what it said (B7)")
     func fifthFailure() async throws {
         for _ in 0..<5 { fixture.server.enqueue(.refused(.unavailable)) }
-        let queue = fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
         try await queue.enqueue([Mutation("a1"), Mutation("a2")])
         let report = try await fixture.whileTimePasses { try await queue.drain() }
         #expect(report.failed == 5 && report.died == 1 && report.delivered == 1 && report.end == .drained)
@@ -86,8 +85,7 @@ import Testing
 
     @Test("no faster than maxRate, from the first request on, with a server that never says 429")
     func maxRate() async throws {
-        let queue = fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(maxRate: ThrottleRate(10, per: .seconds(1))))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(maxRate: ThrottleRate(10, per: .seconds(1))))
         try await queue.enqueue(Mutation.many(102))
         let start = fixture.clock.now
         _ = try await fixture.whileTimePasses { try await queue.flush() }

@@ -46,9 +46,13 @@ import Testing
 
     @Test("what is enqueued and triggered just as the flush has found nothing more is sent by the same flush (B12)")
     func enqueueAtTheEnd() async throws {
-        let late = Late(Mutation("b1"))
-        let queue = fixture.queue(HookedStore(inner: MemoryStore(), hook: late.hook))
-        late.attach(to: queue)
+        let box = Box<SyncQueue>()
+        let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 0)) {
+            try await box.value?.enqueue(Mutation("b1"))
+            box.value?.trigger()
+        }
+        let queue = fixture.queue(store)
+        box.value = queue
         try await queue.enqueue(Mutation("a1"))
         #expect(try await queue.flush().delivered == 2)
         #expect(fixture.server.ids == ["a1", "b1"])
@@ -138,7 +142,7 @@ import Testing
     @Test("a flush that is cancelled while it waits for its rate ends at once")
     func cancelledWhileItPaces() async throws {
         let configuration = SyncQueueConfiguration(maxRate: .perSecond(1))
-        let (queue, clock) = (fixture.queue(MemoryStore(), nil, configuration), fixture.clock)
+        let (queue, clock) = (fixture.queue(configuration: configuration), fixture.clock)
         try await queue.enqueue(Mutation.many(5))
         let flush = Task { try await queue.flush() }
         await clock.waitForSleepers(1)
@@ -168,21 +172,5 @@ import Testing
         _ = try? await queue.flush()
         if !isStopped { await server.waitForCalls(2) }
         #expect(clock.sleepers.isEmpty)
-    }
-}
-
-/// Enqueues and triggers once, just after the store has said that there is nothing more.
-private final class Late: Sendable {
-    private let mutation: Mutation
-    private let queue = Locked<SyncQueue?>(nil)
-
-    init(_ mutation: Mutation) { self.mutation = mutation }
-
-    func attach(to queue: SyncQueue) { self.queue.withLock { $0 = queue } }
-
-    @Sendable func hook(_ step: HookedStore.Step) async throws {
-        guard step == .after("heads", rows: 0), let queue = queue.withLock({ $0.take() }) else { return }
-        try await queue.enqueue(mutation)
-        queue.trigger()
     }
 }
