@@ -2,6 +2,7 @@ import Foundation
 import Resilience
 @testable import ResilienceSync
 import ResilienceTesting
+import TestSupport
 
 /// What the other side can answer, other than "done".
 enum Refusal: Error, VerdictConvertible, CustomStringConvertible {
@@ -106,6 +107,8 @@ struct Fixture {
             observers: PolicyObservers(recorder), wallClock: wallClock
         ) { [server] in try await server($0) }
     }
+
+    func queue(configuration: SyncQueueConfiguration) -> SyncQueue { queue(MemoryStore(), nil, configuration) }
 
     /// Moves as the manual clock does: how long the machine takes for a test is not what is tested. The same for all fixtures.
     var wallClock: @Sendable () -> Date {
@@ -335,4 +338,10 @@ extension ManualClock {
         }
         return waits
     }
+}
+
+/// Those of a text in the package.
+func lines(of path: String) throws -> [String] {
+    try String(contentsOf: repository.appending(path: path), encoding: .utf8)
+        .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
 }

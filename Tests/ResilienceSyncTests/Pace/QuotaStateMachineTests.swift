@@ -202,26 +202,6 @@ private func wide() -> Talk {
         #expect(talk.answer == .afterAnEnd)
     }
 
-    @Test(
-        "beside as many as the limit no probe goes, since they may be counted again; at a reset one goes beside the rest"
-    )
-    func slowOnesInTheWay() {
-        var talk = wide()
-        talk.send()
-        let last = talk.send()
-        talk.note(0, in: .seconds(30), of: 2, from: last)
-        talk.now = at(30_000)
-        #expect(talk.answer == .afterAnEnd)
-        talk.acknowledge(last)
-        #expect(talk.answer == .now)
-        var other = wide()
-        other.note(1, in: .seconds(30), of: 8, from: other.send())
-        other.now = at(30_000)
-        #expect(other.answer == .now)
-        other.send()
-        #expect(other.answer == .afterAnEnd)
-    }
-
     @Test("of many names those are forgotten first of which something is left, then those that hold the least long")
     func manyNames() {
         var talk = wide()
@@ -357,15 +337,6 @@ private func wide() -> Talk {
         #expect(talk.answer == .now && talk.now <= at(6_500))
     }
 
-    @Test("of two limits without a name, the silence until the later reset counts")
-    func twoWithoutAName() {
-        var talk = wide()
-        let request = talk.send()
-        talk.note(0, in: .seconds(60), from: request)
-        talk.note(0, in: .seconds(1), from: request)
-        #expect(talk.silence.map { talk.now.duration(to: $0) >= .seconds(59) } == true)
-    }
-
     @Test("a test that is due and is sent only after the reset proves nothing")
     func lateTest() {
         var talk = Talk()
@@ -432,15 +403,6 @@ private func wide() -> Talk {
         talk.note(0, in: .milliseconds(1), from: probe)
         let until = talk.pace.throttled(sentAt: talk.now, retryAfter: nil, backoff: .seconds(8), at: talk.now)
         #expect(until == at(9_000))
-    }
-
-    @Test("the longer of a pause and a silence counts", arguments: [1, 9])
-    func both(seconds: Int64) {
-        var talk = wide()
-        let request = talk.send()
-        talk.note(0, in: .seconds(seconds), from: request)
-        _ = talk.pace.throttled(sentAt: talk.now, retryAfter: .seconds(5), backoff: nil, at: talk.now)
-        #expect(talk.pace.answer(at: talk.now, inFlight: 0) == .notBefore(at(max(seconds, 5) * 1000)))
     }
 
     @Test("by hand one goes at once; what is left is kept, or forgotten with what requests sent before will say")
@@ -553,17 +515,6 @@ private func wide() -> Talk {
             #expect(talk.pace.answer(at: talk.now, inFlight: 0) == .notBefore(end))
             talk = Talk(pace: talk.pace, now: end, sent: talk.sent)
             talk.pass(left: 0, in: .seconds(60))
-        }
-    }
-
-    @Test("silences that let more through are never put to the test")
-    func useful() {
-        var talk = Talk()
-        for _ in 0..<100 {
-            talk.pass(left: 1, in: .seconds(60))
-            talk.pass(left: 0, in: .seconds(60))
-            guard case .notBefore(let end) = talk.answer else { return #expect(Bool(false)) }
-            talk.now = end
         }
     }
 

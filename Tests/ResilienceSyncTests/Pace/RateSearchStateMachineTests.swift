@@ -37,21 +37,6 @@ extension RateSearch {
         #expect(RateSearch(from: ten(), maxRate: 7).limit == 7)
     }
 
-    @Test("runs of the same limit are measured together, so that it gets more exact")
-    func together() {
-        var search = RateSearch(from: ten(20), maxRate: 100)
-        // 11 a second in 2 s: 42 in 4 s.
-        search.learn(from: Run(admitted: 22, silence: 1, activity: 1, catchUp: 9))
-        #expect(abs(search.limit - 10.5) < 1e-9)
-    }
-
-    @Test("of what was measured long ago the newest 150 requests count")
-    func fading() {
-        var search = RateSearch(from: ten(3000), maxRate: 100)
-        search.learn(from: Run(admitted: 165, silence: 1, activity: 14, catchUp: 9))
-        #expect(abs(search.limit - 315 / 30) < 1e-9)
-    }
-
     @Test("a limit that has changed is measured anew, yet falls by three tenths with each 429 at most")
     func fallen() {
         var search = RateSearch(from: ten(200), maxRate: 100)
@@ -130,13 +115,6 @@ extension RateSearch {
         #expect(factors == [1.013, 1.025, 1.04, 1.04, 1.04])
     }
 
-    @Test("a limit that is little known is tried soon, and in great steps")
-    func riseSoon() {
-        let search = RateSearch(from: ten(), maxRate: 1_000)
-        let (after, pace) = search.nextPace()
-        #expect(after == 11 && pace == search.pace * 1.125)
-    }
-
     @Test(
         "if one was admitted after a silence that no server named, the pace doubles with every three requests, until a 429 brings it to what was borne",
         arguments: [(1, 0.0, true), (2, 0, false), (1, 1, false)])
@@ -151,20 +129,6 @@ extension RateSearch {
         #expect(search.limit == 4 * first)
         // And then it holds.
         #expect(search.nextPace().after > 8 && search.nextPace().pace < 1.5 * search.pace)
-    }
-
-    @Test("the more a 429 costs, the longer it holds, a thousand requests at most")
-    func cost() {
-        // Of ten seconds' worth only 5 requests were there.
-        func search(rate: Int) -> RateSearch {
-            var search = RateSearch(
-                from: Run(admitted: rate * 20, silence: 10, activity: 10, catchUp: 0), maxRate: 1_000)
-            search.learn(from: Run(admitted: 5, silence: 10, activity: 0, catchUp: Double(rate * 10)))
-            return search
-        }
-        let (few, many) = (search(rate: 2).nextPace().after, search(rate: 20).nextPace().after)
-        #expect(few > 20 && many > 4 * few)
-        #expect(search(rate: 500).nextPace().after == 1_200)
     }
 
     @Test("a slow one looks for more in ten seconds, too, and in great steps")
@@ -193,78 +157,6 @@ extension RateSearch {
         #expect(search.pace > 1_000 * before)
     }
 
-    @Test("after each rise that failed it holds for four times as many of the server's waits, sixteen at most")
-    func patience() {
-        var search = RateSearch(from: Self.twoAnHour, maxRate: 1_000)
-        var holds: [Int] = []
-        for _ in 0..<4 {
-            holds.append(search.nextPace().after)
-            search.acknowledge(search.nextPace().after)
-            let admitted = holds[holds.count - 1]
-            // Half a request's time too early.
-            let activity = Double(admitted) * 1800 - 900
-            search.learn(
-                from: Run(admitted: admitted, silence: 900, activity: activity, catchUp: 0, named: 900, rest: 900))
-            #expect(abs(search.limit * 1800 - 1) < 0.05, "\(1 / search.limit)")
-        }
-        #expect(holds[0] <= 6 && holds[1] >= 3 * (holds[0] - 2) && holds[2] > holds[1] && holds[3] <= 40, "\(holds)")
-        // A 429 in a hold: others have looked for more.
-        let before = search.nextPace().after
-        search.learn(from: Run(admitted: 4, silence: 900, activity: 6300, catchUp: 0, named: 900, rest: 900))
-        #expect(search.nextPace().after < before / 2)
-    }
-
-    @Test("once more than twice as much is found, it was an outage: two waits again, which are as much shorter")
-    func outage() {
-        var search = RateSearch(from: Self.twoAnHour, maxRate: 1_000)
-        for admitted in [5, 20] {
-            search.acknowledge(search.nextPace().after)
-            let activity = Double(admitted) * 1800 - 900
-            search.learn(
-                from: Run(admitted: admitted, silence: 900, activity: activity, catchUp: 0, named: 900, rest: 900))
-        }
-        #expect(search.nextPace().after > 30)
-        search.acknowledge(search.nextPace().after)
-        search.learn(from: Run(admitted: 20, silence: 900, activity: 3100, catchUp: 0, named: 100, rest: 100))
-        #expect(abs(search.limit * 160 - 1) < 1e-9)
-        #expect(search.nextPace().after <= 6)
-    }
-
-    @Test("few requests are counted from probe to probe: at a 429 there may be any share of one")
-    func fromProbeToProbe() {
-        var search = RateSearch(
-            from: Run(admitted: 1, silence: 60, activity: 0, catchUp: 0, named: 60, rest: 60), maxRate: 1_000)
-        search.learn(from: Run(admitted: 10, silence: 60, activity: 580, catchUp: 0, named: 20, rest: 20))
-        #expect(abs(search.limit * 60 - 1) < 1e-3)
-    }
-
-    @Test("what gathers of a slow server in a silence is sent in whole requests")
-    func wholeRequests() {
-        let search = RateSearch(from: Self.twoAnHour, maxRate: 1_000)
-        #expect(search.catchUp(after: 3500) == 1 && search.catchUp(after: 1700) == 0)
-    }
-
-    @Test("once more got through than the server ever had in reserve, it rises in great steps")
-    func provenWrong() {
-        var search = RateSearch(from: ten(200), maxRate: 1_000)
-        for _ in 0..<5 { search.learn(from: ten(200)) }
-        /// How many requests it takes to twice the limit.
-        func toDouble(_ search: RateSearch) -> Int {
-            var (search, count) = (search, 0)
-            while search.pace < 20 {
-                search.acknowledge(1)
-                count += 1
-            }
-            return count
-        }
-        let unproven = toDouble(search)
-        // A 429 in a rise, with little above the limit.
-        search.acknowledge(96)
-        search.learn(from: ten(200))
-        let proven = toDouble(search)
-        #expect(proven < unproven * 3 / 4, "\(proven), \(unproven)")
-    }
-
     @Test("only what was sent since the last step counts for the next")
     func stale() {
         var search = RateSearch(from: ten(), maxRate: 1_000)
@@ -276,15 +168,5 @@ extension RateSearch {
         #expect(search == before)
         search.acknowledged(sentAt: MonotonicInstant(nanoseconds: 5), at: MonotonicInstant(nanoseconds: 6))
         #expect(search != before)
-    }
-
-    @Test("a 429 while it rises brings it to what was borne three steps before, not to what a full bucket hid")
-    func borne() {
-        var search = RateSearch(from: ten(), maxRate: 1_000)
-        search.acknowledge(60)
-        let pace = search.pace
-        #expect(pace > 30)
-        search.learn(from: ten(100))
-        #expect(abs(search.limit - pace / (1.15 * 1.15 * 1.15)) < 1e-9)
     }
 }

@@ -168,14 +168,6 @@ private struct Simulation {
     private static let tenInWindow = FixedWindowServer(10, per: .seconds(1))
     private static let hundredInWindow = FixedWindowServer(100, per: .seconds(10))
 
-    @Test("1000 mutations to a server of 10 a second, burst 10: 1030 requests and 104 s at most, for 20 seeds")
-    func headline() throws {
-        for seed in UInt64(1)...20 {
-            let figures = try Simulation(server: Self.ten).run(1000, seed: seed)
-            #expect(figures.requests <= 1030 && figures.time <= .seconds(104), "seed \(seed): \(figures)")
-        }
-    }
-
     @Test("3 at once until 2000 were admitted, and then as many as come: all 64 are in use within two minutes")
     func wider() throws {
         let simulation = Simulation(
@@ -315,21 +307,16 @@ private struct Simulation {
         // And exactly what the file says, so that nobody changes one of the pace's numbers unawares.
         let figures = [requests[10], requests[19], times[10], times[19]].map { String(format: "%.3f", $0) }
         let row = "| \(test.testDescription) | \(figures.joined(separator: " | ")) |"
-        #expect(try Self.rows(of: "Tests/SendPaceFigures.txt").contains(row), "\(row)")
+        #expect(try lines(of: "Tests/SendPaceFigures.txt").contains(row), "\(row)")
     }
 
     @Test("the figures in Docs/Benchmarks.md are among these")
     func page() throws {
-        let page = try Self.rows(of: "Docs/Benchmarks.md")
-        let figures = try Self.rows(of: "Tests/SendPaceFigures.txt")
+        let page = try lines(of: "Docs/Benchmarks.md")
+        let figures = try lines(of: "Tests/SendPaceFigures.txt")
         let heading = try #require(page.firstIndex(of: figures[0]))
         let table = page[heading...].prefix { $0.hasPrefix("|") }.dropFirst(2)
         #expect(table.count > 5 && table.allSatisfy(figures.contains))
-    }
-
-    private static func rows(of path: String) throws -> [String] {
-        try String(contentsOf: repository.appending(path: path), encoding: .utf8)
-            .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 }
 

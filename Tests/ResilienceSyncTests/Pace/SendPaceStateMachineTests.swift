@@ -149,16 +149,6 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.rate == nil)
     }
 
-    @Test("it is silent until the end of a pause, and no longer")
-    func pausedUntil() {
-        var pace = SendPace(maxInFlight: 1)
-        #expect(pace.pausedUntil(at: at(0)) == nil)
-        pace.sent(at: at(0))
-        pace.pauseForASecond()
-        #expect(pace.pausedUntil(at: at(999)) == at(1000))
-        #expect(pace.pausedUntil(at: at(1000)) == nil)
-    }
-
     // MARK: A 429
 
     @Test("a 429 silences all for as long as the server says", arguments: [1, 7])
@@ -228,14 +218,6 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(until == at(8250))
     }
 
-    @Test("a wait that was named is never shortened")
-    func namedIsKept() {
-        var pace = knowsTen()
-        pace.sent(at: at(2000))
-        let until = pace.throttled(sentAt: at(2000), retryAfter: .seconds(7), backoff: .seconds(9), at: at(2000))
-        #expect(until == at(9000))
-    }
-
     /// Two runs that ended as the third went out at once: two may be in flight. The second's pause ends at 4000 ms.
     private static func takesTwo() -> SendPace {
         var pace = SendPace(maxInFlight: 8)
@@ -283,26 +265,6 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.answer(at: at(5000), inFlight: 2) == .now)
     }
 
-    @Test("of several 429s the one that ends last counts")
-    func longestPause() {
-        var pace = SendPace(maxInFlight: 4)
-        _ = pace.throttled(sentAt: at(0), retryAfter: .seconds(5), backoff: .zero, at: at(10))
-        #expect(pace.throttled(sentAt: at(0), retryAfter: .seconds(1), backoff: .zero, at: at(20)) == at(5010))
-        #expect(pace.throttled(sentAt: at(0), retryAfter: .seconds(6), backoff: .zero, at: at(30)) == at(6030))
-    }
-
-    @Test("a pause that never ends is the end of time, and traps nowhere")
-    func endlessPause() {
-        var pace = SendPace(maxInFlight: 4, startingRate: 1e-300)
-        pace.sent(at: at(0))
-        guard case .notBefore(let instant) = pace.answer(at: at(0), inFlight: 0) else { return #expect(Bool(false)) }
-        #expect(instant == .distantFuture)
-        let until = pace.throttled(
-            sentAt: at(0), retryAfter: .seconds(Int64.max), backoff: .zero, at: MonotonicInstant(nanoseconds: .max - 1))
-        #expect(until == .distantFuture)
-        #expect(pace.answer(at: at(0), inFlight: 0) == .notBefore(.distantFuture))
-    }
-
     // MARK: The probe
 
     @Test("after a pause one request goes out, and no other until it has been acknowledged")
@@ -317,33 +279,6 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.room(at: 1050) == 2)
     }
 
-    @Test("a probe that was refused is the next pause, one that failed is followed by another")
-    func probeFails() {
-        var pace = SendPace(maxInFlight: 8)
-        pace.pauseForASecond()
-        pace.sent(at: at(1000))
-        pace.pauseForASecond(at: 1000)
-        #expect(pace.phase == .paused(until: at(2000)))
-        pace.sent(at: at(2000))
-        pace.endedOtherwise(sentAt: at(2000), at: at(2050))
-        #expect(pace.answer(at: at(2050), inFlight: 0) == .now)
-        pace.sent(at: at(2050))
-        #expect(pace.answer(at: at(2060), inFlight: 1) == .afterAnEnd)
-    }
-
-    @Test("the ends of what was sent before the pause are not taken for the probe's")
-    func lateEnds() {
-        var pace = SendPace(maxInFlight: 8)
-        pace.pauseForASecond()
-        pace.sent(at: at(1000))
-        pace.acknowledged(sentAt: at(0), at: at(1010))
-        pace.endedOtherwise(sentAt: at(0), at: at(1020))
-        #expect(pace.phase == .probing(sentAt: at(1000)))
-        // A 429 silences nonetheless: it is what the server says now.
-        #expect(pace.throttled(sentAt: at(0), retryAfter: .seconds(1), backoff: .zero, at: at(1030)) == at(2030))
-        #expect(pace.answer(at: at(1040), inFlight: 1) == .notBefore(at(2030)))
-    }
-
     @Test("no probe at the instant of another request that is in flight, since their ends couldn't be told apart")
     func probeAlone() {
         var pace = SendPace(maxInFlight: 8)
@@ -354,49 +289,7 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.answer(at: at(6), inFlight: 1) == .now)
     }
 
-    @Test("a probe whose end was never told stops nobody once nothing is in flight")
-    func lostProbe() {
-        var pace = SendPace(maxInFlight: 8)
-        pace.pauseForASecond()
-        pace.sent(at: at(1000))
-        #expect(pace.answer(at: at(1001), inFlight: 0) == .now)
-        pace.sent(at: at(1001))
-        #expect(pace.phase == .probing(sentAt: at(1001)))
-    }
-
-    @Test("between the first 429 and the second one more goes out with each round, not twice as many")
-    func carefully() {
-        var pace = SendPace(maxInFlight: 8)
-        pace.pauseForASecond()
-        var rooms: [Int] = []
-        for _ in 0..<7 {
-            pace.admit(at: 1000)
-            rooms.append(pace.room(at: 1000))
-        }
-        #expect(rooms == [2, 2, 3, 3, 3, 4, 4])
-    }
-
     // MARK: Pauses from elsewhere
-
-    @Test("a pause from elsewhere ends with a probe too; the longer of two counts; by hand it ends at once")
-    func pauseFromElsewhere() {
-        var pace = SendPace(maxInFlight: 8)
-        pace.paused(until: at(500))
-        pace.paused(until: at(300))
-        #expect(pace.answer(at: at(0), inFlight: 0) == .notBefore(at(500)))
-        pace.paused(until: at(900))
-        #expect(pace.answer(at: at(0), inFlight: 0) == .notBefore(at(900)))
-        pace.resumed(at: at(100))
-        #expect(pace.answer(at: at(100), inFlight: 0) == .now)
-        pace.resumed(at: at(200))
-        #expect(pace.phase == .paused(until: at(100)))
-        pace.sent(at: at(200))
-        #expect(pace.answer(at: at(200), inFlight: 1) == .afterAnEnd)
-        pace.resumed(at: at(250))
-        #expect(pace.phase == .probing(sentAt: at(200)))
-        pace.paused(until: at(800))
-        #expect(pace.answer(at: at(250), inFlight: 0) == .notBefore(at(800)))
-    }
 
     @Test("by hand one goes at once, however slow the rate that was found, which is forgotten")
     func resumed() {
@@ -477,53 +370,6 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
 
     // MARK: The rate
 
-    @Test("the rate is what was admitted between two 429s, over the time between, whatever was sent at once")
-    func measured() {
-        #expect(knowsTen().rate.map { ($0 * 1000).rounded() } == 10_000)
-    }
-
-    @Test("as long as no 429 speaks against it the rate rises, and it is told")
-    func rises() {
-        var pace = SendPace(maxInFlight: 8, startingRate: 10, maxRate: 40)
-        let before = pace.sendAlone(from: 0, until: 1_000).count
-        let after = pace.sendAlone(from: 1_000, until: 5_000).count
-        #expect(after > 8 * before)
-        #expect(pace.rate == 40)
-    }
-
-    @Test("a 429's time is the middle between sending and answer")
-    func middle() {
-        var pace = SendPace(maxInFlight: 8)
-        _ = pace.throttled(sentAt: at(0), retryAfter: .seconds(1), backoff: .zero, at: at(100))
-        pace.sent(at: at(1100))
-        pace.acknowledged(sentAt: at(1100), at: at(1200))
-        for _ in 0..<19 { pace.acknowledged(sentAt: at(1200), at: at(1300)) }
-        _ = pace.throttled(sentAt: at(1900), retryAfter: .seconds(1), backoff: .zero, at: at(2200))
-        pace.sent(at: at(3200))
-        // In the pause before this probe one more of the run was acknowledged, and one after it.
-        #expect(pace.rate == nil)
-        pace.acknowledged(sentAt: at(3200), at: at(3250))
-        #expect(pace.rate == 10)
-    }
-
-    @Test("acknowledgements that come after the 429 are counted to the run that it ended")
-    func lateAcknowledgements() {
-        var pace = SendPace(maxInFlight: 8)
-        pace.pauseForASecond()
-        pace.sent(at: at(1000))
-        for _ in 0..<18 { pace.acknowledged(sentAt: at(1000), at: at(1000)) }
-        pace.pauseForASecond(at: 2000)
-        pace.acknowledged(sentAt: at(1999), at: at(2010))
-        pace.sent(at: at(3000))
-        pace.acknowledged(sentAt: at(1999), at: at(3010))
-        pace.acknowledged(sentAt: at(3000), at: at(3020))
-        #expect(pace.rate == 10)
-        // Later ones belong nowhere any more.
-        let before = pace
-        pace.acknowledged(sentAt: at(1999), at: at(3030))
-        #expect(pace == before)
-    }
-
     @Test("what gathered during the pause is sent at once after it, the rest at a little less than the rate")
     func catchUp() {
         var pace = knowsTen()
@@ -555,16 +401,6 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
         #expect(pace.rate == 1e9)
     }
 
-    @Test("at a known rate, too, it takes ten seconds without anything to send for a run not to be measured")
-    func idleWithAKnownRate() {
-        var pace = knowsTen()
-        // Ten a second, and nothing for eight seconds: the server says that it is fewer.
-        pace.sent(at: at(9000))
-        pace.pauseForASecond(at: 9000)
-        pace.admit(at: 10_000)
-        #expect(pace.rate.map { $0 < 9 } == true)
-    }
-
     @Test("a pause that the pace was not held back by does not let it rise")
     func notHeldBack() {
         var pace = SendPace(maxInFlight: 8, startingRate: 10)
@@ -572,36 +408,6 @@ private func knowsTen(maxInFlight: Int = 8, maxRate: Double? = nil) -> SendPace 
             pace.admit(at: second * 1000)
         }
         #expect(pace.sendAlone(from: 201_000, until: 202_000).count == 11)
-    }
-
-    @Test("a probe that failed frees its place while others are in flight")
-    func probeFailsBesideOthers() {
-        var pace = SendPace(maxInFlight: 8)
-        pace.pauseForASecond()
-        pace.sent(at: at(1000))
-        pace.endedOtherwise(sentAt: at(1000), at: at(1050))
-        #expect(pace.answer(at: at(1050), inFlight: 1) == .now)
-    }
-
-    @Test("once the rate is known, one more may be in flight with each acknowledgement")
-    func slowStartAgain() {
-        var pace = knowsTen()
-        var rooms = [pace.room(at: 9000)]
-        for _ in 0..<3 {
-            pace.acknowledged(sentAt: at(1000), at: at(9000))
-            rooms.append(pace.room(at: 9000))
-        }
-        #expect(rooms == [2, 3, 4, 5])
-    }
-
-    @Test("a 429 of an earlier run silences, and is not measured")
-    func lateRefusal() {
-        var pace = SendPace(maxInFlight: 8)
-        pace.pauseForASecond()
-        pace.admit(at: 1000)
-        #expect(pace.throttled(sentAt: at(999), retryAfter: .seconds(1), backoff: .zero, at: at(1100)) == at(2100))
-        pace.admit(at: 2100)
-        #expect(pace.rate == nil)
     }
 
     @Test("a run is learned from once")

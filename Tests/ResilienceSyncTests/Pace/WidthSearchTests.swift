@@ -71,17 +71,6 @@ extension WidthSearch {
         }
     }
 
-    @Test("a 429 to a request that was sent before the widest was reached tells of one fewer")
-    func sentBefore() {
-        var search = WidthSearch()
-        search.runBegan(beside: 0)
-        for inFlight in 1...4 {
-            search.sent(inFlight: inFlight, at: MonotonicInstant(nanoseconds: Int64(inFlight)))
-        }
-        _ = search.runEnded(sentAt: MonotonicInstant(nanoseconds: 3), isRateKnown: false)
-        #expect(search.limit == 2)
-    }
-
     @Test(
         "from two to eight in flight, no more go than went before, until one is acknowledged; but no further than a limit"
     )
@@ -94,13 +83,6 @@ extension WidthSearch {
             #expect(search.most == .max)
         }
         #expect(WidthSearch.limited(to: 3).most == 3)
-    }
-
-    @Test("those in flight may be acknowledged twice before the 429 comes")
-    func late() {
-        var search = WidthSearch()
-        _ = search.run(upTo: 4, thenAcknowledged: 8)
-        #expect(search.limit == 3)
     }
 
     @Test("after a thousand at the limit one more is tried, and after a failure two thousand")
@@ -117,13 +99,6 @@ extension WidthSearch {
             let isTooWide = search.runEnded(isRateKnown: false)
             #expect(isTooWide && search.limit == 2)
         }
-    }
-
-    @Test("each success makes the next step twice as large, and costs no patience")
-    func success() {
-        var search = WidthSearch.limited(to: 2)
-        search.runBegan(beside: 0)
-        for limit in [3, 5, 9, 17, 33] { search.expectMore(after: 1000, limit: limit) }
     }
 
     @Test(
@@ -145,15 +120,6 @@ extension WidthSearch {
         search.expectMore(after: 1000, limit: 10)
     }
 
-    @Test("a run that ends at the limit moves it below that; one that ends beyond it moves nothing")
-    func endsAtTheLimit() {
-        for (width, limit) in [(3, 2), (4, 3), (6, 3)] {
-            var search = WidthSearch.limited(to: 3)
-            let isTooWide = search.run(upTo: width)
-            #expect(isTooWide && search.limit == limit)
-        }
-    }
-
     @Test("a width that is reached again and again is borne as long as since it was reached first", arguments: [3, 4])
     func reachedAgain(inFlight: Int) {
         var search = WidthSearch()
@@ -169,18 +135,6 @@ extension WidthSearch {
         }
     }
 
-    @Test("acknowledgements of a run that ended don't count in the next")
-    func runEndsMeanwhile() {
-        var search = WidthSearch.limited(to: 3)
-        search.runBegan(beside: 0)
-        search.hold(for: 999)
-        search.sent(inFlight: 4)
-        _ = search.runEnded(isRateKnown: false)
-        #expect(search.limit == 3)
-        search.runBegan(beside: 0)
-        search.expectMore(after: 1000, limit: 4)
-    }
-
     @Test("patience ends at a million acknowledgements")
     func mostPatience() {
         var search = WidthSearch.limited(to: 2)
@@ -190,26 +144,6 @@ extension WidthSearch {
             search.sent(inFlight: 3)
             _ = search.runEnded(isRateKnown: false)
         }
-    }
-
-    @Test("a 429 at a width that went well before, while more is tried, disproves it")
-    func failsBelowStep() {
-        var search = WidthSearch.limited(to: 4)
-        search.runBegan(beside: 0)
-        search.hold(for: 1000)
-        #expect(search.limit == 5)
-        search.sent(inFlight: 4)
-        let isTooWide = search.runEnded(isRateKnown: false)
-        #expect(!isTooWide && search.limit == nil)
-    }
-
-    @Test("what goes out below the limit does not count for one more")
-    func below() {
-        var search = WidthSearch.limited(to: 2)
-        search.runBegan(beside: 0)
-        search.sent(inFlight: 1)
-        for _ in 0..<3000 { search.acknowledgedOne() }
-        #expect(search.limit == 2)
     }
 
     @Test("a run that ends within the limit, or a lone request that is rejected, disproves it")
@@ -233,17 +167,6 @@ extension WidthSearch {
             _ = search.runEnded(isRateKnown: false)
             #expect(search.limit == limit)
         }
-    }
-
-    @Test("a step that fails beside slow requests is taken back like any other")
-    func stepBesideSlowOnes() {
-        var search = WidthSearch.limited(to: 3)
-        search.runBegan(beside: 0)
-        search.hold(for: 1000)
-        search.runBegan(beside: 2)
-        for inFlight in 3...4 { search.sent(inFlight: inFlight) }
-        let isTooWide = search.runEnded(isRateKnown: false)
-        #expect(isTooWide && search.limit == 3)
     }
 
     @Test("a probe that is rejected beside slow requests says nothing of it")

@@ -111,7 +111,7 @@ import Testing
         #expect(questions == ["send"])
     }
 
-    @Test("a pass that was reset while it applied a page stores no cursor, not even for a moment")
+    @Test("a pass that was reset while it applied a page stores no cursor, not even for a moment: all is fetched again")
     func resetStoresNone() async throws {
         let sets = Locked(0)
         let (_, pass) = make(
@@ -120,6 +120,9 @@ import Testing
         #expect(try await pass.run().end == .pulled(cursor: 0))
         // The reset's, and the pass's own for one that came later.
         #expect(sets.withLock { $0 } == 2)
+        applying.value = nil
+        #expect(try await pass.run().bootstrapped)
+        #expect(try await pass.cursor() == 100)
     }
 
     @Test("a reset while a pass stores its cursor holds")
@@ -148,17 +151,6 @@ import Testing
         try await resetting.value?.value
         #expect(try await pass.cursor() == 0)
         applying.value = nil
-    }
-
-    @Test("a reset during a pass holds: its end does not bring a cursor back")
-    func resetMeanwhile() async throws {
-        let (_, pass) = make()
-        applying.value = { _ in try await pass.reset() }
-        #expect(try await pass.run().end == .pulled(cursor: 0))
-        #expect(try await pass.cursor() == 0)
-        applying.value = nil
-        #expect(try await pass.run().bootstrapped)
-        #expect(try await pass.cursor() == 100)
     }
 
     @Test(
@@ -505,14 +497,6 @@ import Testing
         #expect(questions.suffix(1) == [question])
     }
 
-    @Test("after a reset everything is fetched again")
-    func reset() async throws {
-        let (_, pass) = make()
-        _ = try await pass.run()
-        try await pass.reset()
-        #expect(try await pass.run().bootstrapped)
-    }
-
     @Test("a cursor that is set is where the next pass continues, also before there was any", arguments: [true, false])
     func setCursor(atFirst: Bool) async throws {
         let (_, pass) = make(checks: false)
@@ -546,16 +530,24 @@ import Testing
         box.value = nil
     }
 
+    /// Two passes that were asked for at once, of which the first sends "a1".
+    @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
+    private func twoAtOnce() async throws -> (
+        first: Task<SyncPass.Report, any Error>, second: Task<SyncPass.Report, any Error>
+    ) {
+        let (queue, pass) = make()
+        fixture.server.hold()
+        try await queue.enqueue(Mutation("a1"))
+        let tasks = (first: Task.immediate { try await pass.run() }, second: Task.immediate { try await pass.run() })
+        await fixture.server.waitForCalls(1)
+        return tasks
+    }
+
     @Test("a pass asked for during another is that one")
     func joined() async throws {
         // Only there is a task known to have asked.
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
-        let (queue, pass) = make()
-        fixture.server.hold()
-        try await queue.enqueue(Mutation("a1"))
-        let first = Task.immediate { try await pass.run() }
-        let second = Task.immediate { try await pass.run() }
-        await fixture.server.waitForCalls(1)
+        let (first, second) = try await twoAtOnce()
         fixture.server.release()
         #expect(try await first.value.end == .pulled(cursor: 100))
         #expect(try await second.value.end == .pulled(cursor: 100))
@@ -607,12 +599,7 @@ import Testing
     @Test("one of two callers cancelled: the other has a pass made of its own, after the first is over")
     func oneOfTwoCancelled() async throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
-        let (queue, pass) = make()
-        fixture.server.hold()
-        try await queue.enqueue(Mutation("a1"))
-        let first = Task.immediate { try await pass.run() }
-        let second = Task.immediate { try await pass.run() }
-        await fixture.server.waitForCalls(1)
+        let (first, second) = try await twoAtOnce()
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         fixture.server.release()
@@ -640,12 +627,7 @@ import Testing
     @Test("who joined a pass and is cancelled ends its own waiting only (P49)")
     func joinerCancelled() async throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
-        let (queue, pass) = make()
-        fixture.server.hold()
-        try await queue.enqueue(Mutation("a1"))
-        let first = Task.immediate { try await pass.run() }
-        let second = Task.immediate { try await pass.run() }
-        await fixture.server.waitForCalls(1)
+        let (first, second) = try await twoAtOnce()
         second.cancel()
         await #expect(throws: CancellationError.self) { try await second.value }
         fixture.server.release()

@@ -40,6 +40,25 @@
                 store: try await database.store(sending: .shared, lanesAtOnce: lanesAtOnce, timeBase: timeBase))
         }
 
+        /// Two workers that may send, and what is pending.
+        private func workers(_ ids: [String], lanesAtOnce: Int = 16) async throws -> (Worker, Worker) {
+            let (one, other) = (try await worker(lanesAtOnce: lanesAtOnce), try await worker())
+            try await append(ids, to: one)
+            try await one.lock()
+            try await other.lock()
+            return (one, other)
+        }
+
+        /// A worker that has claimed the first of each lane.
+        private func sender(_ ids: [String]) async throws -> (Worker, heads: [LaneHead]) {
+            let one = try await worker()
+            try await append(ids, to: one)
+            try await one.lock()
+            let heads = try await one.heads()
+            #expect(try await one.apply(claiming: heads) == heads.map(\.id))
+            return (one, heads)
+        }
+
         private func append(_ ids: [String], to worker: Worker) async throws {
             _ = try await worker.store.append(
                 ids.map { Mutation($0) }, under: AppendRules(coalescing: .off), at: Self.now)
@@ -47,10 +66,7 @@
 
         @Test("a lane is in the hands of one worker, until what it sent of it is acknowledged")
         func lanes() async throws {
-            let (one, other) = (try await worker(lanesAtOnce: 2), try await worker())
-            try await append(["a1", "b1", "c1", "a2"], to: one)
-            try await one.lock()
-            try await other.lock()
+            let (one, other) = try await workers(["a1", "b1", "c1", "a2"], lanesAtOnce: 2)
             let mine = try await one.heads()
             #expect(mine.map(\.id) == ["a1", "b1"])
             #expect(try await one.heads().map(\.id) == ["a1", "b1"], "it still has them")
@@ -250,10 +266,7 @@
 
         @Test("a pause that one stores holds for all at their next claim, and ends for all")
         func pause() async throws {
-            let (one, other) = (try await worker(), try await worker())
-            try await append(["a1", "b1"], to: one)
-            try await one.lock()
-            try await other.lock()
+            let (one, other) = try await workers(["a1", "b1"])
             let heads = try await other.heads(limit: 1)
             try await one.store.set("pausedUntil", to: "1234.5")
             func claim() async throws -> ApplyResult {
@@ -404,12 +417,7 @@
                     defer { isOver.value = true }
                     return try await wait()
                 }
-                while isOver.value == nil {
-                    let waiting = try await database.run(
-                        "SELECT 1::int8 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
-                        [.text("%\(database.schema)%\(function)%")])
-                    if !waiting.isEmpty { break }
-                }
+                while isOver.value == nil, try await !database.isWaiting(in: function) {}
                 try await meanwhile()
                 return task
             }
@@ -428,11 +436,7 @@
 
         @Test("reviving waits for a transaction that appends to the lane, and has no other lane locked meanwhile")
         func heldLaneRevived() async throws {
-            let one = try await worker()
-            try await append(["a1", "b1", "b2", "c1"], to: one)
-            try await one.lock()
-            let heads = try await one.heads()
-            #expect(try await one.apply(claiming: heads) == ["a1", "b1", "c1"])
+            let (one, heads) = try await sender(["a1", "b1", "b2", "c1"])
             _ = try await one.apply([0, 2].map { .died(heads[$0].position, error: "", rest: .skip) })
             let count = try await whileLaneIsHeld(by: one, "revive") {
                 try await one.store.reviveAll(at: Self.now)
@@ -485,11 +489,7 @@
 
         @Test("discarding waits for no transaction that appends to the lane, which goes on in order after it")
         func heldLane() async throws {
-            let one = try await worker()
-            try await append(["a1", "b1", "b2"], to: one)
-            try await one.lock()
-            let heads = try await one.heads()
-            #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
+            let (one, heads) = try await sender(["a1", "b1", "b2"])
             _ = try await one.apply([.died(heads[0].position, error: "", rest: .skip)])
             try await holdingALane(one) {
                 let count = try await one.store.discardAll()
@@ -511,11 +511,7 @@
 
         @Test("what is revived while the queue is cleared stays, and its lane goes on")
         func revivedMeanwhile() async throws {
-            let one = try await worker()
-            try await append(["a1", "b1"], to: one)
-            try await one.lock()
-            let heads = try await one.heads()
-            #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
+            let (one, heads) = try await sender(["a1", "b1"])
             _ = try await one.apply([.died(heads[1].position, error: "", rest: .skip)])
             let pending = try await one.store.pendingPositions()
             try await holdingALane(one) {
@@ -545,10 +541,7 @@
             "one that another worker sends is cancelled: that worker keeps the lane, and nobody else sends what comes next"
         )
         func cancelledInFlight() async throws {
-            let (one, other) = (try await worker(), try await worker())
-            try await append(["a1", "b1", "b2"], to: one)
-            try await one.lock()
-            try await other.lock()
+            let (one, other) = try await workers(["a1", "b1", "b2"])
             let heads = try await one.heads()
             #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
             #expect(try await other.store.mutation("a1", cancelling: true)?.claims == 1)
@@ -571,10 +564,7 @@
 
         @Test("a lane that a worker kept for what was cancelled is anybody's once that worker is gone")
         func cancelledAndGone() async throws {
-            let (one, other) = (try await worker(), try await worker())
-            try await append(["a1"], to: one)
-            try await one.lock()
-            try await other.lock()
+            let (one, other) = try await workers(["a1"])
             #expect(try await one.apply(claiming: one.heads()) == ["a1"])
             _ = try await other.store.mutation("a1", cancelling: true)
             try await append(["a2"], to: other)
@@ -667,11 +657,7 @@
 
         @Test("a transaction that appends and stays open holds up neither acknowledgements nor other lanes")
         func openTransaction() async throws {
-            let one = try await worker()
-            try await append(["a1", "b1"], to: one)
-            try await one.lock()
-            let heads = try await one.heads()
-            #expect(try await one.apply(claiming: heads) == ["a1", "b1"])
+            let (one, heads) = try await sender(["a1", "b1"])
             let (database, now) = (database, Self.now)
             try await database.engine.transaction { session in
                 _ = try await one.store.append(
@@ -777,10 +763,7 @@
 
         @Test("what dies under a lease gives its lane back, blocked or not, and what was reserved behind it comes next")
         func deaths() async throws {
-            let (one, other) = (try await worker(), try await worker())
-            try await append(["a1", "b1", "c1", "a2", "b2", "c2"], to: one)
-            try await one.lock()
-            try await other.lock()
+            let (one, other) = try await workers(["a1", "b1", "c1", "a2", "b2", "c2"])
             let heads = try await one.heads()
             #expect(try await one.apply(claiming: heads) == ["a1", "b1", "c1"])
             _ = try await one.apply([
@@ -797,10 +780,7 @@
 
         @Test("what failed stays with its worker, which waits before it tries again")
         func failed() async throws {
-            let (one, other) = (try await worker(), try await worker())
-            try await append(["a1"], to: one)
-            try await one.lock()
-            try await other.lock()
+            let (one, other) = try await workers(["a1"])
             let heads = try await one.heads()
             _ = try await one.apply(claiming: heads)
             _ = try await one.apply([.failed(heads[0].position, error: "no")])

@@ -171,19 +171,6 @@
             #expect(try await store.dead(after: .min, limit: 5).map(\.lastError) == [StoredMutation.bounded(text)])
         }
 
-        @Test("dates come back to the last bit, and the ends of time, too")
-        func dates() async throws {
-            let store = try await database.store()
-            for (number, date) in [Date.distantPast, .distantFuture, Date(timeIntervalSinceReferenceDate: 0.1 + 0.2)]
-                .enumerated()
-            {
-                let mutation = Mutation(id: "a\(number)", entity: "a", kind: "k", idempotencyKey: "k", createdAt: date)
-                _ = try await store.append([mutation], under: Self.rules, at: date)
-                let stored = try await store.pending(after: .min, limit: 10).last
-                #expect(stored?.mutation.createdAt == date && stored?.queuedAt == date)
-            }
-        }
-
         @Test("many mutations go in several statements, all or none")
         func many() async throws {
             let store = try await database.store()
@@ -261,19 +248,12 @@
         func commitOrder() async throws {
             let (database, store) = (database, try await database.store())
             let (date, rules) = (Self.date, Self.rules)
-            let isWaiting = Box<Bool>()
             let second = Box<Task<AppendResult, any Error>>()
             try await database.engine.transaction { session in
                 _ = try await store.append([Mutation("b1"), Mutation("a1")], under: rules, at: date, joining: session)
                 // It waits for the lane until the first is committed, and only then gets a position.
                 second.value = Task { try await store.append([Mutation("a2")], under: rules, at: date) }
-                while isWaiting.value != true {
-                    let waiting = try await database.run(
-                        """
-                        SELECT 1::int8 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1
-                        """, [.text("%\(database.schema)%begin_append%")])
-                    isWaiting.value = !waiting.isEmpty
-                }
+                while try await !database.isWaiting(in: "begin_append") {}
                 _ = try await store.append([Mutation("a3")], under: rules, at: date, joining: session)
             }
             _ = try await second.value?.value
@@ -297,10 +277,7 @@
                     }
                 }
                 // It waits for the id.
-                while try await database.run(
-                    "SELECT 1::int8 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
-                    [.text("%\(database.schema)%end_append%")]
-                ).isEmpty {}
+                while try await !database.isWaiting(in: "end_append") {}
             }
             let appended = try await second.value?.value
             #expect(appended?.added == 1 && appended?.duplicates == ["1"])

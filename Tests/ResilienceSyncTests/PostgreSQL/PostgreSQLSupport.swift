@@ -42,6 +42,14 @@
             try await run("SELECT count(*)::int8 FROM {}.\(what)").first?.first?.integer ?? -1
         }
 
+        /// Whether a call of a function in this schema waits for a lock.
+        func isWaiting(in function: String) async throws -> Bool {
+            try await !run(
+                "SELECT 1::int8 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1",
+                [.text("%\(schema)%\(function)%")]
+            ).isEmpty
+        }
+
         /// Has all leases end now, as if their time were over.
         func endLeases() async throws {
             _ = try await run("UPDATE {}.sync_worker SET until = clock_timestamp() - interval '1 second'")

@@ -50,7 +50,7 @@ import Testing
         fixture.server.hold()
         fixture.server.enqueue(refusal.map { .refused($0) } ?? .ok)
         let queue = fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 3, maxFailures: 1, failureCounting: .always))
+            configuration: SyncQueueConfiguration(maxInFlight: 3, maxFailures: 1, failureCounting: .always))
         try await queue.enqueue(Mutation("a1", payload: "old"))
         let drain = Task { try await queue.drain() }
         await fixture.server.waitForCalls(1)
@@ -83,22 +83,6 @@ import Testing
         #expect(fixture.server.ids == ["a1", "a2"])
     }
 
-    @Test("if one behind it is removed, what is held back stays so")
-    func behindHeld() async throws {
-        fixture.server.enqueue(.refused(.unavailable))
-        let queue = fixture.queue()
-        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
-        try await queue.flush()
-        #expect(try await queue.cancel("a2") != nil)
-        guard case .stalled = try await queue.flush().end else {
-            Issue.record("it is not held back any more")
-            return
-        }
-        #expect(fixture.server.ids == ["a1"])
-        try await fixture.whileTimePasses { _ = try await queue.drain() }
-        #expect(fixture.server.ids == ["a1", "a1"])
-    }
-
     @Test("the others of its batch are answered as if it were there")
     func batch() async throws {
         let gate = ScriptedOperation<[Mutation], Void>(fallback: .success(()))
@@ -121,19 +105,6 @@ import Testing
         let report = try await flush.value
         #expect(report.delivered == 1 && report.died == 1 && report.end == .drained)
         #expect(try await queue.dead().map(\.mutation.id) == ["c1"])
-    }
-
-    @Test("a queue that was full has room again")
-    func full() async throws {
-        let queue = fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(appending: AppendRules(maxCount: 2, maxBytes: 6)))
-        try await queue.pause()
-        try await queue.enqueue([Mutation("a1", payload: "123"), Mutation("b1", payload: "456")])
-        await #expect(throws: SyncQueueError.full(count: 3, bytes: 6)) { try await queue.enqueue(Mutation("c1")) }
-        try await queue.cancel("a1")
-        try await queue.enqueue(Mutation("c1", payload: "789"))
-        let status = try await queue.status
-        #expect(status.pending == 2 && status.bytes == 6)
     }
 
     @Test("one that another queue on the store removes is not waited for: the drain ends")

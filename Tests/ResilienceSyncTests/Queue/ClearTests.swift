@@ -210,7 +210,7 @@ import Testing
 
     @Test("on request it tells of every mutation, a page at a time, before any is removed (B9)")
     func markFailed() async throws {
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(pageSize: 2))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(pageSize: 2))
         try await queue.enqueue(Mutation.many(5))
         var pages: [[String]] = []
         var pending: [Int] = []
@@ -273,37 +273,6 @@ import Testing
         #expect(try await queue.clear() == 1)
         #expect(try await flush.value?.value.end == .drained)
         #expect(fixture.server.ids == ["b1"])
-    }
-
-    @Test(
-        "cleared in the middle of a batch: what its late answer acknowledges counts as sent, the rest as cleared (B9, B11)"
-    )
-    func inABatch() async throws {
-        let gate = ScriptedOperation<Int, Void>(fallback: .success(()))
-        gate.hold()
-        let queue = SyncQueue(
-            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(maxInFlight: 1), observers: PolicyObservers(fixture.recorder),
-            handlers: [
-                .batch("create", upTo: 3) { mutations in
-                    // The request can't be called back.
-                    try await withTaskCancellationHandler {
-                        try await Task { try await gate(mutations.count) }.value
-                    } onCancel: {
-                        gate.release()
-                    }
-                    return mutations.map { $0.id == "1" ? .failure(Refusal.unavailable) : .success(()) }
-                }
-            ])
-        try await queue.enqueue(Mutation.many(5))
-        queue.trigger()
-        await gate.waitForCalls(1)
-        #expect(try await queue.clear() == 3)
-        #expect(fixture.events.contains(.cleared(3)))
-        let status = try await queue.status
-        #expect(status.pending == 0 && status.dead == 0 && status.inFlight == 0)
-        #expect(try await queue.flush().end == .drained)
-        #expect(gate.inputs == [3])
     }
 
     @Test(

@@ -9,8 +9,7 @@ import Testing
     let fixture = Fixture()
 
     private func queue(rule: LaneRule) -> SyncQueue {
-        fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: rule))
+        fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: rule))
     }
 
     @Test("a mutation set aside can be listed, and retried at its old place, under its key, as if it had never failed")
@@ -59,7 +58,7 @@ import Testing
         for _ in 0..<100 { fixture.server.enqueue(.refused(.gone)) }
         var configuration = SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always)
         configuration.dead = DeadLimits(maxCount: 10, maxBytes: 70)
-        let queue = fixture.queue(MemoryStore(), nil, configuration)
+        let queue = fixture.queue(configuration: configuration)
         try await queue.enqueue((10..<110).map { Mutation("\($0)", payload: "ten bytes!") })
         #expect(try await queue.flush().died == 100)
         #expect(try await queue.dead().map(\.mutation.id) == (103..<110).map { "\($0)" })
@@ -105,7 +104,7 @@ import Testing
         fixture.server.enqueue(.refused(.gone), .refused(.gone))
         var configuration = SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: .block)
         configuration.dead = DeadLimits(maxCount: 1)
-        let queue = fixture.queue(MemoryStore(), nil, configuration)
+        let queue = fixture.queue(configuration: configuration)
         try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1"), Mutation("b2")])
         #expect(try await queue.flush().end == .blocked)
         #expect(fixture.server.ids == ["a1", "b1", "a2"])
@@ -153,19 +152,6 @@ import Testing
         #expect(fixture.server.ids.dropFirst(2) == (byDiscarding ? ["a2", "a3"] : ["a1", "a2", "a3"]))
     }
 
-    @Test("what depends on a mutation set aside can be set aside with it, unsent")
-    func killRest() async throws {
-        fixture.server.enqueue(.refused(.gone))
-        let queue = queue(rule: .killRest)
-        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1"), Mutation("a3")])
-        #expect(try await queue.flush().end == .drained)
-        #expect(fixture.server.ids == ["a1", "b1"])
-        #expect(try await queue.dead().map(\.mutation.id) == ["a1", "a2", "a3"])
-        try await queue.retryDead()
-        _ = try await queue.flush()
-        #expect(fixture.server.ids.dropFirst(2) == ["a1", "a2", "a3"])
-    }
-
     @Test("what is revived goes before those behind it, though these were found already (P51)", arguments: [1, 2])
     func revivedInOrder(revived: Int) async throws {
         let (server, queue) = (fixture.server, queue(rule: .skip))
@@ -193,8 +179,8 @@ import Testing
         let server = fixture.server
         server.enqueue(.refused(.gone))
         let queue = fixture.queue(
-            MemoryStore(), nil,
-            SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always, laneRule: .block, pageSize: 2))
+            configuration: SyncQueueConfiguration(
+                maxInFlight: 1, failureCounting: .always, laneRule: .block, pageSize: 2))
         try await queue.enqueue([Mutation("a1"), Mutation("a2")])
         try await queue.flush()
         try await queue.enqueue(Mutation.many(30))
@@ -211,44 +197,19 @@ import Testing
         let place = try #require(server.ids.dropFirst(11).firstIndex { $0.hasPrefix("a") })
         #expect(place <= 16, "it went as number \(place)")
     }
-
-    @Test("what is revived while its lane is in flight is sent, though nobody triggers again (P51)")
-    func revivedInFlight() async throws {
-        let (server, queue) = (fixture.server, queue(rule: .skip))
-        server.enqueue(.refused(.gone))
-        try await queue.enqueue(Mutation("a1"))
-        _ = try await queue.flush()
-        server.hold()
-        try await queue.enqueue(Mutation("a2"))
-        let flush = Task { try await queue.flush() }
-        await server.waitForCalls(2)
-        try await queue.retryDead(evenOvertaken: true)
-        server.release()
-        #expect(try await flush.value.end == .drained)
-        #expect(server.ids == ["a1", "a2", "a1"])
-    }
-
-    @Test("the fifth counted failure sets a mutation aside with its error, and its lane goes on (B7)")
-    func fifth() async throws {
-        for _ in 0..<5 { fixture.server.enqueue(.refused(.unavailable)) }
-        let queue = queue(rule: .skip)
-        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
-        let report = try await fixture.whileTimePasses { try await queue.drain() }
-        #expect(report.failed == 5 && report.died == 1 && report.delivered == 1)
-        let dead = try await queue.dead()
-        #expect(dead.map(\.failures) == [5] && dead.map(\.lastError) == ["503"])
-        #expect(fixture.server.ids == ["a1", "a1", "a1", "a1", "a1", "a2"])
-    }
 }
 
 @Suite(.timeLimit(.minutes(20))) struct AgeLimitTests {
     let fixture = Fixture()
     let wallClock = WallClock()
 
-    private func queue(_ store: MemoryStore = MemoryStore(), maxAge: Duration?) -> SyncQueue {
+    private func queue(
+        _ store: MemoryStore = MemoryStore(), maxAge: Duration?, maxDeadAge: Duration? = nil
+    ) -> SyncQueue {
         SyncQueue(
             store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(maxInFlight: 1, maxAge: maxAge),
+            configuration: SyncQueueConfiguration(
+                maxInFlight: 1, maxAge: maxAge, dead: DeadLimits(maxAge: maxDeadAge)),
             observers: PolicyObservers(fixture.recorder), wallClock: { [wallClock] in wallClock.now }
         ) { [server = fixture.server] in try await server($0) }
     }
@@ -314,12 +275,7 @@ import Testing
         arguments: [3_600.0, 86_400, 3e9])
     func backAndForth(by seconds: TimeInterval) async throws {
         let store = MemoryStore()
-        let queue = SyncQueue(
-            store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(
-                maxInFlight: 1, maxAge: .seconds(60), dead: DeadLimits(maxAge: .seconds(60))),
-            wallClock: { [wallClock] in wallClock.now }
-        ) { [server = fixture.server] in try await server($0) }
+        let queue = queue(store, maxAge: .seconds(60), maxDeadAge: .seconds(60))
         wallClock.set(wallClock.now.addingTimeInterval(-seconds))
         try await queue.enqueue(Mutation("a1"))
         fixture.server.enqueue(.refused(.gone))
@@ -340,11 +296,7 @@ import Testing
     @Test("an age limit may be as long as a duration can be, also beside a jump")
     func endlessAge() async throws {
         let endless = Duration(attoseconds: .max)
-        let queue = SyncQueue(
-            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(maxAge: endless, dead: DeadLimits(maxAge: endless)),
-            wallClock: { [wallClock] in wallClock.now }
-        ) { [server = fixture.server] in try await server($0) }
+        let queue = queue(maxAge: endless, maxDeadAge: endless)
         try await queue.enqueue(Mutation("a1"))
         wallClock.set(wallClock.now.addingTimeInterval(1))
         #expect(try await queue.flush().delivered == 1)
@@ -353,12 +305,7 @@ import Testing
     @Test("time goes on beside a jump: what has become too old is not sent, and a jump drops nothing dead")
     func oldBesideJump() async throws {
         let store = MemoryStore()
-        let configuration = SyncQueueConfiguration(
-            maxInFlight: 1, maxAge: .seconds(60), dead: DeadLimits(maxAge: .seconds(60)))
-        let queue = SyncQueue(
-            store: store, pipeline: Pipeline(timeBase: fixture.clock) {}, configuration: configuration,
-            wallClock: { [wallClock] in wallClock.now }
-        ) { [server = fixture.server] in try await server($0) }
+        let queue = queue(store, maxAge: .seconds(60), maxDeadAge: .seconds(60))
         try await queue.enqueue(Mutation("a1"))
         wallClock.set(wallClock.now.addingTimeInterval(86_400))
         pass(60)

@@ -135,23 +135,8 @@ import Testing
         let drain = Task { try await queue.drain() }
         await fixture.clock.waitForSleepers(1)
         await queue.stop()
-        #expect(fixture.clock.sleepers.isEmpty)
         await #expect(throws: SyncQueueError.stopped) { try await drain.value }
-    }
-
-    @Test("whoever drains a queue that rests is let go of when it is stopped")
-    func resting() throws {
-        let (fixture, queue) = (fixture, fixture.queue())
-        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(5))))
-        try fixture.clock.run {
-            try await queue.enqueue(Mutation("a1"))
-            let drain = Task { try await queue.drain() }
-            await fixture.clock.runUntilIdle()
-            await queue.stop()
-            await fixture.clock.runUntilIdle()
-            await #expect(throws: SyncQueueError.stopped) { try await drain.value }
-            #expect(queue.state.withLock { $0.watchers.isEmpty })
-        }
+        #expect(fixture.clock.sleepers.isEmpty && queue.state.withLock { $0.watchers.isEmpty })
     }
 
     @Test("what is enqueued after the stop waits for the next start")

@@ -135,36 +135,6 @@ import Testing
         }
         #expect(reads.withLock { $0 } < 160)
     }
-
-    @Test("ten that always fail are set aside, though others arrive as fast as the server takes them")
-    func poison() throws {
-        let server = Locked(TokenBucketServer(oneIn: .milliseconds(200), burst: 5))
-        let start = clock.now
-        let queue = SyncQueue(
-            store: MemoryStore(),
-            pipeline: Pipeline(timeBase: clock) {
-                CircuitBreaker("api", timeBase: clock)
-                Timeout(limit: .seconds(30))
-            }
-        ) { [self] mutation in
-            let now = MonotonicInstant(nanoseconds: 0) + start.duration(to: clock.now)
-            guard server.withLock({ $0.admits(at: now) }) else { throw Refusal.throttled }
-            try await clock.sleep(for: .milliseconds(100))
-            if mutation.entity.hasPrefix("poison") { throw Refusal.unavailable }
-            delivered.withLock { $0.append(mutation.id) }
-        }
-        let (dead, pending) = try clock.run { [self] in
-            try await queue.enqueue((0..<10).map { mutation("poison \($0)") })
-            for index in 0..<(4 * 1_800) {
-                try await clock.sleep(for: .milliseconds(250))
-                try await queue.enqueue(mutation("\(index)"))
-                queue.trigger()
-            }
-            await queue.stop()
-            return (try await queue.status.dead, try await queue.status.pending)
-        }
-        #expect(dead == 10 && pending < 100, "\(dead) set aside, \(pending) pending")
-    }
 }
 
 extension Mutation {

@@ -139,15 +139,22 @@ private struct RecordedFlush: ExplorableMachine {
     }
 }
 
+// C1
 @Suite(.heavy) struct FlushExplorationTests {
-    @Test("in every state it can be in: one flush at a time, no trigger lost, no start during a pause or a clearing")
+    @Test("however many triggers come during a round, one more round answers them all (B12)")
+    func oneMoreRound() {
+        var machine = FlushStateMachine()
+        #expect(machine.triggered(pausedUntil: nil) == .start)
+        for _ in 0..<2 { #expect(machine.triggered(pausedUntil: nil) == .join) }
+        #expect(machine.roundEnded(isPaused: false) == .again)
+        #expect(machine.roundEnded(isPaused: false) == .rest)
+    }
+
+    @Test(
+        "in every state it can be in: one flush at a time, no trigger lost, no start during a pause or a clearing (B8, B9, B12)"
+    )
     func complete() throws {
         let exploration = try Explorer(RecordedFlush()).explore()
         #expect(exploration.isComplete && exploration.transitions > 100, "\(exploration)")
-    }
-
-    @Test("through thousands of inputs: one flush at a time, no trigger lost")
-    func walks() throws {
-        try Explorer(RecordedFlush()).exploreRandomly(length: 3_000, seed: 10)
     }
 }

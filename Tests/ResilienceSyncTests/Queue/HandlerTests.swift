@@ -50,10 +50,8 @@ import Testing
     func kindChangedSinceItWasFound() async throws {
         let (updates, deletes) = (BatchServer(), BatchServer())
         let box = Box<SyncQueue>()
-        let store = HookedStore(inner: MemoryStore()) { step in
-            guard step == .after("heads", rows: 3), let queue = box.value else { return }
-            box.value = nil
-            try await queue.enqueue(Mutation(entity: "b", kind: "delete", operation: .delete))
+        let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 3)) {
+            try await box.value?.enqueue(Mutation(entity: "b", kind: "delete", operation: .delete))
         }
         let queue = SyncQueue(
             store: store, pipeline: Pipeline(timeBase: fixture.clock) {},
@@ -73,10 +71,8 @@ import Testing
     func bytesOfABatch() async throws {
         let server = BatchServer()
         let box = Box<SyncQueue>()
-        let store = HookedStore(inner: MemoryStore()) { step in
-            guard step == .after("heads", rows: 3), let queue = box.value else { return }
-            box.value = nil
-            try await queue.enqueue(
+        let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 3)) {
+            try await box.value?.enqueue(
                 Mutation(entity: "a", kind: "update", operation: .update, payload: Data(count: 8)))
         }
         let queue = SyncQueue(
@@ -89,16 +85,6 @@ import Testing
             })
         #expect(try await queue.flush().delivered == 3)
         #expect(server.batches == [["a"], ["b", "c"]])
-    }
-
-    @Test("a batch that was throttled is one throttled request, however many of its mutations say so")
-    func throttledBatch() async throws {
-        let server = BatchServer()
-        server.enqueue(.success(["1": .throttled, "2": .throttled]))
-        let queue = queue([.batch("create", upTo: 3) { try server($0) }])
-        try await queue.enqueue(["1", "2", "3"].map { Self.mutation($0, kind: "create") })
-        let report = try await queue.flush()
-        #expect(report.requests == 1 && report.throttled == 1 && report.delivered == 1)
     }
 
     @Test("a payload is encoded and decoded as JSON; one that can't be decoded is set aside at once")
@@ -147,15 +133,6 @@ import Testing
         #expect(rest.ids == ["update", "delete"])
     }
 
-    @Test("two mutations of one entity never share a batch (B11)")
-    func onePerEntity() async throws {
-        let creates = BatchServer()
-        let queue = queue([.batch("create", upTo: 10) { try creates($0) }])
-        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1"), Mutation("a3")])
-        #expect(try await queue.flush().delivered == 4)
-        #expect(creates.batches == [["a1", "b1"], ["a2"], ["a3"]])
-    }
-
     @Test("each item of a batch fares as its own result says: sent, tried again alone, set aside (B11)")
     func perItem() async throws {
         let creates = BatchServer()
@@ -198,22 +175,6 @@ import Testing
         _ = try await queue.flush()
         #expect(breaker.status.failureCount == failures)
         #expect(creates.batches == [["0", "1", "2"]])
-    }
-
-    @Test("one bad mutation does not take the rest of its batch with it: they go alone, and it alone is set aside")
-    func poisoned() async throws {
-        let creates = Locked<[[String]]>([])
-        let queue = queue([
-            .batch("create", upTo: 10) { mutations in
-                creates.withLock { $0.append(mutations.map(\.id)) }
-                if mutations.contains(where: { $0.id == "1" }) { throw Refusal.gone }
-                return mutations.map { _ in .success(()) }
-            }
-        ])
-        try await queue.enqueue((0..<3).map { Self.mutation("\($0)", kind: "create") })
-        let report = try await fixture.whileTimePasses { try await queue.drain() }
-        #expect(report.delivered == 2 && report.died == 1)
-        #expect(try await queue.dead().map(\.mutation.id) == ["1"])
     }
 
     @Test("a batch in which anything was throttled pauses the queue; nothing of it is counted")

@@ -37,15 +37,6 @@ import Testing
 
     // MARK: Looking
 
-    @Test("nothing is done before the store was looked at, and an empty one is done")
-    mutating func empty() {
-        #expect(next() == .look(after: .min))
-        #expect(next() == .look(after: .min))
-        machine.found([])
-        #expect(next() == .done)
-        #expect(next() == .done)
-    }
-
     @Test("heads are sent in the order they are found in, a page after the other until one is empty (C7)")
     mutating func pages() {
         machine.found([a, b, c])
@@ -65,30 +56,6 @@ import Testing
         machine.found([LaneHead(.max, "z")])
         _ = next()
         #expect(next() == .look(after: .max))
-    }
-
-    @Test("when a request has ended, it is looked for the next of its lane before all is done")
-    mutating func lookAfterEnd() {
-        find(a)
-        #expect(next() == .send([a]))
-        #expect(next() == Self.wait())
-        machine.ended(["a"])
-        #expect(machine.busy == [])
-        #expect(next() == .look(after: .min))
-        find(LaneHead(4, "a"))
-        #expect(next() == .send([LaneHead(4, "a")]))
-        machine.ended(["a"])
-        #expect(next() == .look(after: .min))
-        machine.found([])
-        #expect(next() == .done)
-    }
-
-    @Test("an end frees the lanes of its request alone")
-    mutating func oneEnd() {
-        find(a, b)
-        _ = (next(), next())
-        machine.ended(["b", "unknown"])
-        #expect(machine.busy == ["a"])
     }
 
     @Test("what may have appeared behind is looked for once the end is reached, and once")
@@ -175,27 +142,6 @@ import Testing
             }
         }
         #expect(sent == ["a", "b", "a", "c", "a"])
-    }
-
-    @Test(
-        "an older head that was seen while its lane was busy or held back is looked for when it is free",
-        arguments: [true, false])
-    mutating func seenMeanwhile(isHeld: Bool) {
-        let (old, new) = (LaneHead(4, "a"), LaneHead(7, "a"))
-        find(new)
-        #expect(next() == .send([new]))
-        if isHeld {
-            machine.ended([new])
-            machine.hold(new, until: Self.instant(5))
-        }
-        machine.lookAgain()
-        #expect(next() == .look(after: .min))
-        find(old)
-        #expect(next() == Self.wait(isHeld ? 5 : .max) || next() == Self.stalled(5))
-        if !isHeld { machine.ended([new]) }
-        #expect(next(at: 5) == .look(after: 3))
-        find(old)
-        #expect(next(at: 5) == .send([old]))
     }
 
     @Test("of four requests one goes to a lane that failed before, while others wait, however far behind")
@@ -289,34 +235,6 @@ import Testing
 
     private let urgent = (21...23).map { LaneHead($0, "urgent \($0)") }
 
-    /// - Parameter order: N of ten thousand in order, U of the urgent ones, of which there are always some.
-    @Test("urgent heads go first, but of ten requests one goes in order, and the urgent are not sent once more there")
-    func urgentFirst() {
-        var lanes = LanesStateMachine(pageSize: 30)
-        let (all, hurried) = ((1...10_000).map { LaneHead($0, "\($0)") }, Set<Int64>(9_001...9_040))
-        var (sent, gone): ([Int64], Set<Int64>) = ([], [])
-        while sent.count < 10_000 {
-            switch lanes.next(at: Self.instant(0), pace: .now, rules: rules) {
-            case .send(let heads):
-                #expect(gone.insert(heads[0].position).inserted)
-                sent.append(heads[0].position)
-                lanes.ended(heads)
-            case .look(let position):
-                let left = all.filter { !gone.contains($0.position) }
-                lanes.found(
-                    Array(left.filter { $0.position > position }.prefix(30)),
-                    urgent: Array(left.filter { hurried.contains($0.position) }.prefix(30)))
-            case let step:
-                Issue.record("\(step) after \(sent.count)")
-                return
-            }
-        }
-        let first = (0..<40).map { Int64(9_001 + $0) }
-        #expect(sent.prefix(44).filter(hurried.contains) == first)
-        #expect(sent.prefix(44).filter { !hurried.contains($0) } == [1, 2, 3, 4])
-        #expect(sent[9] == 1 && sent[19] == 2)
-    }
-
     @Test("the store is asked for urgent heads between pages only if some are known, and after what was found")
     mutating func lookForUrgent() {
         machine.found([a, b, c])
@@ -377,52 +295,6 @@ import Testing
 
     // MARK: One at a time
 
-    @Test("two of one lane are never in flight at once, and the second is found again when the first has ended")
-    mutating func oneOfALane() {
-        let second = LaneHead(5, "a")
-        // The first was still there at the first look, and is replaced by the second at the other.
-        find(a, b, second)
-        #expect([next(), next(), next()] == [.send([a]), .send([b]), Self.wait()])
-        machine.ended(["a"])
-        #expect(next() == .look(after: .min))
-        find(second)
-        #expect(next() == .send([second]))
-    }
-
-    @Test("a head that was found while it was in flight is not sent once more when that has ended")
-    mutating func foundInFlight() {
-        find(a)
-        _ = next()
-        machine.lookAgain()
-        #expect(next() == .look(after: .min))
-        machine.found([a, b])
-        machine.ended(["a"])
-        #expect(next() == .send([b]))
-        #expect(next() == .look(after: 2))
-        machine.found([])
-        #expect(next() == .look(after: .min))
-    }
-
-    @Test(
-        "a head that was found while its lane was held back is looked up anew: others must not go with what has failed")
-    mutating func foundHeld() {
-        hold("a", until: 5)
-        machine.found([LaneHead(1, "a", "many")])
-        #expect(next(at: 5) == .look(after: 1))
-        machine.found([])
-        #expect(next(at: 5) == .look(after: .min))
-        let failed = LaneHead(1, "a", "many", failures: 1)
-        find(failed, LaneHead(2, "b", "many"))
-        #expect(next(at: 5) == .send([failed]))
-    }
-
-    @Test("a lane that fails after its next head was found is not sent")
-    mutating func heldSinceFound() {
-        find(a, b)
-        hold("a", until: 10)
-        #expect(next() == .send([b]))
-    }
-
     @Test(
         "a lane is free once what it was held back for is removed, and not if that was another, or the lane has a limit",
         arguments: [(1, false, true), (2, false, false), (1, true, false)] as [(Int64, Bool, Bool)])
@@ -467,62 +339,6 @@ import Testing
         #expect(next(at: until) == .send([a]))
     }
 
-    @Test("a hold that is over already holds nothing back", arguments: [.min, -1, 0] as [Int64])
-    mutating func pastHold(until: Int64) {
-        hold("a", until: until)
-        #expect(next(at: 0) == .look(after: .min))
-        find(a)
-        #expect(next(at: 0) == .send([a]))
-    }
-
-    @Test("the first hold to end is waited for, and that alone is released")
-    mutating func firstDue() {
-        machine = LanesStateMachine(pageSize: 4, mostHeld: 4)
-        hold("a", until: 10)
-        hold("b", until: 7)
-        hold("c", until: 9)
-        machine.found([])
-        #expect(next() == Self.stalled(7))
-        #expect(next(at: 7) == .look(after: .min))
-        machine.found([])
-        #expect(next(at: 7) == Self.stalled(9))
-        #expect(Set(machine.held.keys) == ["a", "c"])
-    }
-
-    @Test("a lane that fails again is held back until the later instant")
-    mutating func heldAgain() {
-        hold("a", until: 5)
-        hold("a", until: 10)
-        machine.found([])
-        #expect(next(at: 5) == Self.stalled(10))
-    }
-
-    @Test("while something is in flight, what is held back is waited for, and not given up")
-    mutating func waitsWhileBusy() {
-        find(a, b)
-        _ = next()
-        hold("b", until: 10)
-        #expect(next() == Self.wait(10))
-        machine.ended(["a"])
-        machine.found([])
-        #expect(next() == .look(after: .min))
-        machine.found([])
-        #expect(next() == Self.stalled(10))
-    }
-
-    @Test("releasing all has every lane looked up at once")
-    mutating func releaseAll() {
-        hold("a", until: 10)
-        hold("b", until: .max)
-        machine.found([])
-        #expect(next() == Self.stalled(10))
-        machine.releaseAll()
-        #expect(machine.held == [:])
-        #expect(next() == .look(after: .min))
-        machine.found([])
-        #expect(next() == .done)
-    }
-
     @Test("with a page of lanes held back nothing more is tried, until one is released")
     mutating func tooManyHeld() {
         find(a, LaneHead(5, "e"))
@@ -534,14 +350,6 @@ import Testing
         machine.ended(["a"])
         #expect(next() == Self.stalled(10))
         #expect(next(at: 10) == .send([LaneHead(5, "e")]))
-    }
-
-    @Test("with one lane less than a page held back the others go on")
-    mutating func almostTooManyHeld() {
-        find(a)
-        hold("b", until: 10)
-        hold("c", until: 10)
-        #expect(next() == .send([a]))
     }
 
     // MARK: Pace
@@ -575,18 +383,6 @@ import Testing
 
     // MARK: What nobody sends
 
-    @Test("what has no handler is parked, and the next of its lane is looked for")
-    mutating func noHandler() {
-        let unknown = LaneHead(1, "a", "unknown")
-        find(unknown, b)
-        #expect(next() == .park(unknown, .noHandler))
-        #expect(machine.busy == [])
-        #expect(next() == .send([b]))
-        #expect(next() == .look(after: 0))
-        find(LaneHead(4, "a"))
-        #expect(next() == .send([LaneHead(4, "a")]))
-    }
-
     @Test("a handler of other kinds takes what has none of its own, as many at once as it can")
     mutating func otherKinds() {
         rules.otherKinds = 2
@@ -606,13 +402,6 @@ import Testing
         find(head)
         #expect(next() == (isExpired ? .park(head, .expired) : .send([head])))
         #expect(next() == (isExpired ? .look(after: 0) : Self.wait()))
-    }
-
-    @Test("a lane held back or in flight is not parked from")
-    mutating func takenNotParked() {
-        find(LaneHead(1, "a", "unknown"))
-        hold("a", until: 10)
-        #expect(next() == Self.stalled(10))
     }
 
     // MARK: Batches
@@ -714,26 +503,6 @@ import Testing
         let old = LaneHead(2, "2", "many", queuedAt: 9)
         find(new[0], old, new[1])
         #expect([next(), next()] == [.send(new), .park(old, .expired)])
-    }
-
-    @Test("nobody of a lane that is held back goes with a batch")
-    mutating func heldInBatch() {
-        let heads = (1...3).map { LaneHead($0, "\($0)", "many") }
-        find(heads[0], heads[1], heads[2])
-        hold("2", until: 10)
-        #expect(next() == .send([heads[0], heads[2]]))
-        #expect(next() == Self.wait(10))
-    }
-
-    @Test("a batch frees the lanes of those that came to nothing, and keeps the others")
-    mutating func partlyGone() {
-        find(LaneHead(1, "a", "many"), LaneHead(2, "b", "many"))
-        _ = next()
-        machine.ended(["b"])
-        #expect(machine.busy == ["a"])
-        #expect(next() == .look(after: .min))
-        find(LaneHead(1, "a", "many"), LaneHead(3, "b", "many"))
-        #expect(next() == .send([LaneHead(3, "b", "many")]))
     }
 }
 

@@ -36,7 +36,7 @@ import Testing
     @Test("with answers outstanding, as many entities are in flight as may be")
     func fillsUp() async throws {
         let (queue, server) = (
-            fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 4)), fixture.server
+            fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 4)), fixture.server
         )
         try await queue.enqueue(Mutation.many(30))
         _ = try await queue.flush()
@@ -54,7 +54,7 @@ import Testing
     @Test("what is enqueued and triggered while another entity is in flight is sent at once, not after it")
     func joinsAtOnce() async throws {
         let (queue, server) = (
-            fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 4)), fixture.server
+            fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 4)), fixture.server
         )
         try await queue.enqueue(Mutation.many(30))
         _ = try await queue.flush()
@@ -69,32 +69,6 @@ import Testing
         server.release()
         #expect(try await queue.flush().end == .drained)
         #expect(server.ids.last == "a2")
-    }
-
-    @Test("an entity that failed is tried again in the same flush once its time has come, while others are in flight")
-    func triedAgainMeanwhile() async throws {
-        let (queue, server) = (
-            fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 4)), fixture.server
-        )
-        try await queue.enqueue(Mutation.many(30))
-        _ = try await queue.flush()
-        server.enqueue(.refused(.unavailable))
-        try await queue.enqueue(Mutation("a1"))
-        let flush = Task {
-            server.hold()
-            return try await queue.flush()
-        }
-        await server.waitForCalls(31)
-        try await queue.enqueue(Mutation("b1"))
-        queue.trigger()
-        await server.waitForCalls(32)
-        server.release(1)
-        await fixture.clock.waitForSleepers(1)
-        fixture.clock.advance(by: .seconds(1))
-        await server.waitForCalls(33)
-        #expect(server.ids.suffix(3) == ["a1", "b1", "a1"])
-        server.release()
-        #expect(try await flush.value.end == .drained)
     }
 
     @Test("a trigger does not try again what failed before its time, only what is new; resuming does")
@@ -112,43 +86,5 @@ import Testing
         try await queue.resume()
         await server.waitForCalls(7)
         #expect(server.ids.last == "a1")
-    }
-
-    @Test("with many entities failing, no more than a page of them is tried before the queue waits")
-    func manyFailing() async throws {
-        let server = Server(fallback: .refused(.unavailable))
-        let queue = SyncQueue(
-            store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {},
-            configuration: SyncQueueConfiguration(maxInFlight: 1, pageSize: 5)
-        ) { try await server($0) }
-        try await queue.enqueue(Mutation.many(50))
-        #expect(try await queue.flush().end == .stalled(retryAt: fixture.clock.now + .seconds(1)))
-        #expect(server.callCount == 5)
-    }
-
-    @Test("a 429 lets what is in flight end, and sends nothing more")
-    func throttledMeanwhile() async throws {
-        let (queue, server) = (
-            fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 3)), fixture.server
-        )
-        try await queue.enqueue(Mutation.many(30))
-        _ = try await queue.flush()
-        server.enqueue(.refused(.throttled(retryAfter: .seconds(5))), .ok, .ok)
-        server.hold()
-        try await queue.enqueue((0..<9).map { Mutation("\(Character(Unicode.Scalar(UInt8(97 + $0))))1") })
-        let flush = Task { try await queue.flush() }
-        await server.waitForCalls(33)
-        server.release(1)
-        var events = fixture.recorder.events
-        while !events.contains(where: { ($0.detail as? SyncEvent)?.kind == "paused" }) {
-            await fixture.recorder.waitForEvents(events.count + 1)
-            events = fixture.recorder.events
-        }
-        server.release()
-        let report = try await flush.value
-        #expect(report.end == .paused(until: fixture.clock.now + .seconds(5)))
-        #expect(report.throttled == 1 && report.delivered == 2 && report.requests == 3)
-        #expect(server.callCount == 33)
-        #expect(try await queue.status.pending == 7)
     }
 }

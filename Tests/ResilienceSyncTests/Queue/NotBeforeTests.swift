@@ -148,48 +148,6 @@ import Testing
         #expect(try await flush.value.end == .drained)
     }
 
-    @Test("a date before the next attempt of what failed, and one after a pause's end, are kept")
-    func besideFailures() async throws {
-        let queue = fixture.queue(
-            configuration: SyncQueueConfiguration(maxInFlight: 1, failedBackoff: .constant(.seconds(60))))
-        fixture.server.enqueue(.refused(.unavailable))
-        try await queue.enqueue([mutation("a1", in: nil), mutation("b1", in: 5), mutation("c1", in: 100)])
-        #expect(try await queue.flush().end == .stalled(retryAt: now + .seconds(5)))
-        fixture.clock.advance(by: .seconds(5))
-        await fixture.server.waitForCalls(2)
-        await fixture.clock.waitForSleepers(1)
-        #expect(try await queue.flush().end == .stalled(retryAt: now + .seconds(55)))
-        fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(20))))
-        fixture.clock.advance(by: .seconds(55))
-        await fixture.server.waitForCalls(3)
-        await fixture.clock.waitForSleepers(1)
-        #expect(try await queue.flush().end == .paused(until: now + .seconds(20)))
-        fixture.clock.advance(by: .seconds(20))
-        await fixture.server.waitForCalls(4)
-        await fixture.clock.waitForSleepers(1)
-        #expect(try await queue.flush().end == .waiting(until: now + .seconds(20)))
-        try await queue.pause(for: .seconds(50))
-        fixture.clock.advance(by: .seconds(49))
-        #expect(try await queue.flush().end == .paused(until: now + .seconds(1)))
-        fixture.clock.advance(by: .seconds(1))
-        await fixture.server.waitForCalls(5)
-        #expect(fixture.server.ids == ["a1", "b1", "a1", "a1", "c1"])
-    }
-
-    @Test("one that is cancelled makes room for the next of its lane; a cleared one is gone")
-    func cancelled() async throws {
-        let queue = fixture.queue()
-        try await queue.enqueue([mutation("a1", in: 60), mutation("a2", in: nil), mutation("b1", in: 30)])
-        #expect(try await queue.flush().end == .waiting(until: now + .seconds(30)))
-        #expect(try await queue.cancel("a1")?.isAttempted == false)
-        await fixture.server.waitForCalls(1)
-        #expect(fixture.server.ids == ["a2"])
-        #expect(try await queue.clear() == 1)
-        #expect(try await queue.flush().end == .drained)
-        fixture.clock.advance(by: .seconds(60))
-        #expect(try await queue.flush().requests == 0)
-    }
-
     @Test("its age counts from its date; what is behind it ages meanwhile")
     func age() async throws {
         let queue = fixture.queue(configuration: SyncQueueConfiguration(maxAge: .seconds(50)))
@@ -203,17 +161,6 @@ import Testing
         let report = try await other.flush()
         #expect(report.end == .drained && report.died == 2 && fixture.server.ids == ["a1"])
         #expect(try await other.dead().map(\.mutation.id) == ["a2", "b1"])
-    }
-
-    @Test("what died with the head of its lane is sent at once when it is retried")
-    func retried() async throws {
-        let queue = fixture.queue(configuration: SyncQueueConfiguration(laneRule: .killRest))
-        fixture.server.enqueue(.refused(.gone))
-        try await queue.enqueue([mutation("a1", in: nil), mutation("a2", in: 60)])
-        #expect(try await queue.flush().end == .drained)
-        #expect(try await queue.retryDead() == 2)
-        #expect(try await queue.drain().end == .drained)
-        #expect(fixture.server.ids == ["a1", "a1", "a2"])
     }
 
     @Test("one whose date comes between the last look and the end of the flush is sent by that flush")
@@ -236,22 +183,5 @@ import Testing
         fixture.clock.advance(by: .seconds(60))
         for queue in queues { try await queue.drain() }
         #expect(fixture.server.ids == ["a1"])
-    }
-
-    @Test("it is written and read as the rest, and nobody need have heard of it")
-    func coded() throws {
-        let mutation = mutation("a1", in: 60)
-        let data = try JSONEncoder().encode(mutation)
-        #expect(try JSONDecoder().decode(Mutation.self, from: data) == mutation)
-        var fields = try #require(JSONSerialization.jsonObject(with: data) as? [String: Any])
-        fields["notBefore"] = nil
-        let old = try JSONDecoder().decode(Mutation.self, from: JSONSerialization.data(withJSONObject: fields))
-        #expect(old.notBefore == nil && old.id == "a1")
-    }
-}
-
-extension Fixture {
-    fileprivate func queue(configuration: SyncQueueConfiguration) -> SyncQueue {
-        queue(MemoryStore(), nil, configuration)
     }
 }

@@ -9,7 +9,7 @@ import Testing
     @Test(
         "mutations are sent in the order they were enqueued, over any number of pages (C7)", arguments: [1, 2, 7, 100])
     func order(pageSize: Int) async throws {
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
         try await queue.enqueue(Mutation.many(20))
         #expect(try await queue.flush().delivered == 20)
         #expect(fixture.server.ids == (0..<20).map { "\($0)" })
@@ -18,60 +18,13 @@ import Testing
     @Test("a failing mutation holds back the later ones of its entity, and no other", arguments: [1, 100])
     func heldBack(pageSize: Int) async throws {
         fixture.server.enqueue(.refused(.unavailable))
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, pageSize: pageSize))
         try await queue.enqueue([Mutation("b1"), Mutation("a1"), Mutation("b2"), Mutation("a2")])
         let report = try await queue.flush()
         if pageSize == 100 { #expect(fixture.server.ids == ["b1", "a1", "a2"] && report.delivered == 2) }
         #expect(report.failed == 1 && report.end == .stalled(retryAt: fixture.clock.now + .seconds(1)))
         _ = try await fixture.whileTimePasses { try await queue.drain() }
         #expect(fixture.server.ids.filter { $0.hasPrefix("b") } == ["b1", "b1", "b2"])
-    }
-
-    @Test("a failure that will not pass sets the mutation aside at once, and its entity goes on")
-    func permanent() async throws {
-        fixture.server.enqueue(.refused(.gone))
-        let queue = fixture.queue()
-        try await queue.enqueue([Mutation("a1"), Mutation("a2")])
-        let report = try await queue.flush()
-        #expect(report.died == 1 && report.delivered == 1 && report.end == .drained)
-        #expect(report.lastError is Refusal)
-        #expect(try await queue.dead().map(\.mutation.id) == ["a1"])
-        #expect(fixture.events.contains(.died(id: "a1", error: "Refusal")))
-        #expect(fixture.server.ids == ["a1", "a2"])
-    }
-
-    @Test("the failure that sets it aside can be another than the 5th")
-    func maxFailures() async throws {
-        fixture.server.enqueue(.refused(.unavailable), .refused(.unavailable))
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxFailures: 2, failureCounting: .always))
-        try await queue.enqueue(Mutation("a1"))
-        _ = try await fixture.whileTimePasses { try await queue.drain() }
-        #expect(try await queue.dead().map(\.failures) == [2])
-    }
-
-    @Test(
-        "what is not the mutation's fault is never counted: 429, offline, somebody else's cancellation",
-        arguments: [Refusal.throttled, .unreachable, .abandoned])
-    func uncounted(refusal: Refusal) async throws {
-        for _ in 0..<9 { fixture.server.enqueue(.refused(refusal)) }
-        let store = MemoryStore()
-        let queue = fixture.queue(store)
-        try await queue.enqueue(Mutation("a1"))
-        _ = try await queue.flush()
-        while fixture.server.callCount < 9 { try await fixture.passOneWait() }
-        #expect(store.pending(after: 0, limit: 1).map(\.failures) == [0])
-        #expect(store.deadCount() == 0)
-    }
-
-    @Test("an open circuit is never counted against a mutation, whatever opened it")
-    func openCircuit() async throws {
-        let breaker = CircuitBreaker(openFor: .seconds(1), timeBase: fixture.clock)
-        for _ in 0..<5 { try? await breaker.run { throw Refusal.unavailable } }
-        let store = MemoryStore()
-        let queue = fixture.queue(store, Pipeline(timeBase: fixture.clock) { breaker })
-        try await queue.enqueue(Mutation("a1"))
-        #expect(try await queue.flush().end == .paused(until: fixture.clock.now + .seconds(1)))
-        #expect(fixture.server.callCount == 0 && store.pending(after: 0, limit: 1)[0].failures == 0)
     }
 
     @Test("offline ends the flush at the first mutation, and the queue tries again by itself")

@@ -60,16 +60,6 @@ import Testing
         #expect(try await queue.flush().end == .paused(until: .distantFuture))
     }
 
-    @Test("what is in flight ends, and nothing follows it")
-    func inFlight() async throws {
-        let queue = fixture.queue()
-        try await queue.enqueue([Mutation("a1"), Mutation("a2"), Mutation("b1")])
-        let end = try await endOfFlush(of: queue) { try await queue.pause() }
-        #expect(end == .paused(until: .distantFuture))
-        #expect(fixture.server.ids == ["a1"])
-        #expect(try await queue.status.pending == 2)
-    }
-
     @Test("it outlasts a restart, a clear, and any maxPause")
     func outlasts() async throws {
         let store = MemoryStore()

@@ -13,7 +13,7 @@ import Testing
         var ends: Set<MonotonicInstant> = []
         for _ in 0..<20 {
             fixture.server.enqueue(.refused(.throttled(retryAfter: .seconds(100))))
-            let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, pauseJitter: 0.1))
+            let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, pauseJitter: 0.1))
             try await queue.enqueue(Mutation("a1"))
             guard case .paused(let until) = try await queue.flush().end else {
                 Issue.record("It is not paused.")
@@ -79,19 +79,6 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("resuming forgets how long pauses have grown unless it is told otherwise (B6)")
-    func resumeForgets() async throws {
-        let (server, clock, queue) = (fixture.server, fixture.clock, fixture.queue())
-        for _ in 0..<3 { server.enqueue(.refused(.throttled)) }
-        try await queue.enqueue(Mutation("a1"))
-        try await queue.flush()
-        try await fixture.passOneWait()
-        #expect(clock.sleepers == [clock.now + .seconds(2)])
-        try await queue.resume()
-        await clock.waitForSleepers(1)
-        #expect(clock.sleepers == [clock.now + .seconds(1)])
-    }
-
     @Test("a flush that is cancelled after a 429 keeps the pause: stored, and with an end that starts a flush")
     func cancelledFlush() async throws {
         let (store, clock, server) = (MemoryStore(), fixture.clock, fixture.server)
@@ -149,18 +136,6 @@ import Testing
         #expect(inner.pause() != nil && fixture.clock.sleepers == [end])
     }
 
-    @Test("a 429 that names no wait is the nth of its row also if those before it named one (P44)")
-    func namedWaits() async throws {
-        let (server, clock) = (fixture.server, fixture.clock)
-        for _ in 0..<3 { server.enqueue(.refused(.throttled(retryAfter: .seconds(7)))) }
-        server.enqueue(.refused(.throttled))
-        let queue = fixture.queue()
-        try await queue.enqueue(Mutation("a1"))
-        _ = try await queue.flush()
-        for _ in 0..<3 { try await fixture.passOneWait() }
-        #expect(clock.now.duration(to: clock.sleepers[0]) == .seconds(8))
-    }
-
     @Test(
         "a server that asks for no wait, or for one that never helps, sees ever fewer requests (P44)",
         arguments: [0, 1])
@@ -177,40 +152,19 @@ import Testing
         #expect(server.callCount <= 70)
     }
 
-    @Test("a stall ends by itself too, and is longer each time that nothing got through")
-    func stall() async throws {
-        let server = Server(fallback: .refused(.unavailable))
-        let queue = SyncQueue(store: MemoryStore(), pipeline: Pipeline(timeBase: fixture.clock) {}) {
-            try await server($0)
-        }
-        try await queue.enqueue(Mutation("a1"))
-        queue.trigger()
-        let waits = await fixture.clock.passWaits(4)
-        #expect(waits == [.seconds(1), .seconds(2), .seconds(4), .seconds(8)])
-    }
-
-    @Test("429s that name no wait are paused for longer each time, and a success begins anew")
-    func growing() async throws {
-        let server = fixture.server
-        server.enqueue(.refused(.throttled), .refused(.throttled), .refused(.throttled), .ok, .refused(.throttled))
-        let queue = fixture.queue()
-        try await queue.enqueue(Mutation.many(2))
-        queue.trigger()
-        let waits = await fixture.clock.passWaits(4)
-        #expect(waits == [.seconds(1), .seconds(2), .seconds(4), .seconds(1)])
-    }
-
     @Test(
-        "a Retry-After above maxPause is capped, and one of nothing or less is as good as none (P44)",
+        "stalls and 429s that name no wait end by themselves, are longer each time, and a success begins anew",
         arguments: [
-            (.seconds(601), .seconds(600)), (.seconds(Int64.max), .seconds(600)), (.seconds(600), .seconds(600)),
-            (.zero, .seconds(1)), (.seconds(-5), .seconds(1)),
-        ] as [(Duration, Duration)])
-    func capped(asked: Duration, given: Duration) async throws {
-        fixture.server.enqueue(.refused(.throttled(retryAfter: asked)))
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxPause: .seconds(600)))
-        try await queue.enqueue(Mutation("a1"))
-        #expect(try await queue.flush().end == .paused(until: fixture.clock.now + given))
+            (1, [.unavailable, .unavailable, .unavailable, .unavailable], [1, 2, 4, 8]),
+            (2, [.throttled, .throttled, .throttled, nil, .throttled], [1, 2, 4, 1]),
+        ] as [(Int, [Refusal?], [Int])])
+    func growing(mutations: Int, answers: [Refusal?], seconds: [Int]) async throws {
+        for answer in answers { fixture.server.enqueue(answer.map { .refused($0) } ?? .ok) }
+        let queue = fixture.queue()
+        try await queue.enqueue(Mutation.many(mutations))
+        queue.trigger()
+        let waits = await fixture.clock.passWaits(4)
+        #expect(waits == seconds.map { .seconds($0) })
     }
 
     @Test("waits configured as zero do not have the queue try again and again at the same instant")
@@ -218,7 +172,7 @@ import Testing
         fixture.server.enqueue(.refused(.throttled), .refused(.unreachable))
         let configuration = SyncQueueConfiguration(
             throttledBackoff: .none, failedBackoff: .none, maxPause: .zero, isOffline: Fixture.isOffline)
-        let queue = fixture.queue(MemoryStore(), nil, configuration)
+        let queue = fixture.queue(configuration: configuration)
         try await queue.enqueue(Mutation("a1"))
         let start = fixture.clock.now
         #expect(try await queue.flush().end == .paused(until: start + .milliseconds(1)))
@@ -238,24 +192,6 @@ import Testing
         queue.trigger()
         await server.waitForCalls(2)
         #expect(try await queue.flush().end == .drained)
-    }
-
-    @Test("a machine that slept through a pause, and a day more, wakes to one request, and then to all of them")
-    func slept() async throws {
-        let (server, clock) = (fixture.server, fixture.clock)
-        server.enqueue(.refused(.throttled(retryAfter: .seconds(7))))
-        let queue = fixture.queue(MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 4))
-        try await queue.enqueue(Mutation.many(20))
-        _ = try await queue.flush()
-        server.hold()
-        let calls = server.callCount
-        clock.advance(by: .seconds(86_407))
-        await server.waitForCalls(calls + 1)
-        for _ in 0..<10 { queue.trigger() }
-        #expect(server.running == 1 && clock.sleepers.isEmpty)
-        server.release()
-        _ = try await fixture.whileTimePasses { try await queue.drain() }
-        #expect(server.callCount == 21)
     }
 
     @Test("resuming ends the pause at once, resets the breaker, and sends")
@@ -344,14 +280,6 @@ import Testing
         await next.server.waitForCalls(1)
     }
 
-    @Test("a pause that ended while nothing ran holds nobody up")
-    func overAlready() async throws {
-        try await pause(for: .seconds(60))
-        wallClock.set(wallClock.now.addingTimeInterval(60))
-        let (queue, _) = restarted()
-        #expect(try await queue.flush().end == .drained)
-    }
-
     @Test(
         "a clock set back an hour, a day or a century can't extend it beyond maxPause, nor can a further restart",
         arguments: [3600, 86_400, 3.2e9])
@@ -365,34 +293,17 @@ import Testing
         #expect(try await third.flush().end == .paused(until: last.clock.now + .seconds(200)))
     }
 
-    @Test("a stored date beyond all reckoning is a pause of maxPause, and no trap", arguments: [1e300, .infinity])
-    func absurdDate(seconds: TimeInterval) async throws {
-        store.setPause(until: Date(timeIntervalSince1970: seconds))
+    @Test(
+        "a stored pause is waited for to the millisecond, up to maxPause; one that is over, or no date, is none",
+        arguments: [
+            ("1700000000.5", .milliseconds(500)), ("1700000000", nil), ("1699999999", nil), ("nan", nil), ("soon", nil),
+            ("1e300", .seconds(600)), ("inf", .seconds(600)),
+        ] as [(String, Duration?)])
+    func stored(pause: String, left: Duration?) async throws {
+        store.set("pausedUntil", to: pause)
         let (queue, next) = restarted()
-        #expect(try await queue.flush().end == .paused(until: next.clock.now + .seconds(600)))
-    }
-
-    @Test("a stored date that is not a number is no pause")
-    func notANumber() async throws {
-        store.setPause(until: Date(timeIntervalSince1970: .nan))
-        #expect(try await restarted().0.flush().end == .drained)
-    }
-
-    @Test("a stored pause that is no date is no pause")
-    func notADate() async throws {
-        store.set("pausedUntil", to: "soon")
-        let (queue, next) = restarted()
-        try await queue.enqueue(Mutation("a1"))
-        #expect(try await queue.flush().end == .drained)
-        #expect(next.clock.sleepers.isEmpty)
-    }
-
-    @Test("half a second that is left of a pause is waited for")
-    func halfASecond() async throws {
-        try await pause(for: .seconds(60))
-        wallClock.set(wallClock.now.addingTimeInterval(59.5))
-        let (queue, next) = restarted()
-        #expect(try await queue.flush().end == .paused(until: next.clock.now + .milliseconds(500)))
+        #expect(try await queue.flush().end == left.map { .paused(until: next.clock.now + $0) } ?? .drained)
+        #expect(next.clock.sleepers.count == (left == nil ? 0 : 1))
     }
 
     @Test("a stored pause whose end was stored while it was read is over, though nobody knows that yet")

@@ -1,6 +1,5 @@
 import Foundation
 import Resilience
-import ResilienceHTTP
 import ResilienceTesting
 import TestSupport
 import Testing
@@ -229,64 +228,5 @@ import Testing
         #expect(report.delivered == 20 && clock.now == start)
         queue.note(ServerQuota(unit: "tokens", limit: 2, remaining: 0, resetsAfter: .seconds(30)))
         #expect(queue.pausedUntil == start + .seconds(30))
-    }
-
-    // MARK: A server over HTTP
-
-    /// Answers with the fields of the RateLimit draft; the limit is a token bucket.
-    private final class HTTPServer: Sendable {
-        private let state = Locked((bucket: TokenBucketServer(oneIn: .milliseconds(40), burst: 25), throttled: 0))
-        private let random: Locked<SeededGenerator>
-        let start: MonotonicInstant
-
-        init(seed: UInt64, start: MonotonicInstant) {
-            random = Locked(SeededGenerator(seed: seed))
-            self.start = start
-        }
-
-        var throttled: Int { state.withLock { $0.throttled } }
-
-        func latency() -> Duration { random.withLock { .milliseconds(Int64.random(in: 10...40, using: &$0)) } }
-
-        func respond(at instant: MonotonicInstant) -> (status: Int, headers: [String: String]) {
-            let now = MonotonicInstant(nanoseconds: 0) + start.duration(to: instant)
-            return state.withLock { state in
-                let isAdmitted = state.bucket.admits(at: now)
-                if !isAdmitted { state.throttled += 1 }
-                let quota = state.bucket.quota(at: now)
-                let reset = quota.resetsAfter?.wholeSecondsRoundedUp ?? 0
-                var headers = [
-                    "ratelimit": "\"default\";r=\(quota.remaining ?? 0);t=\(reset)",
-                    "ratelimit-policy": "\"default\";q=25;w=1",
-                ]
-                if !isAdmitted { headers["retry-after"] = "1" }
-                return (isAdmitted ? 201 : 429, headers)
-            }
-        }
-    }
-
-    @Test("1000 mutations to a server of 25 a second that says what is left: no 429, and 41 s", arguments: 1...10)
-    func overHTTP(seed: Int) throws {
-        let clock = fixture.clock
-        let (server, start) = (HTTPServer(seed: UInt64(seed), start: clock.now), clock.now)
-        let queue = SyncQueue(
-            store: MemoryStore(), pipeline: Pipeline(timeBase: clock) {},
-            configuration: SyncQueueConfiguration(maxInFlight: 8)
-        ) { _ in
-            _ = await PolicyWaiter().wait(until: clock.now + server.latency(), on: clock)
-            let response = server.respond(at: clock.now)
-            _ = await PolicyWaiter().wait(until: clock.now + server.latency(), on: clock)
-            let fields = RateLimitFields { response.headers[$0] }
-            for quota in fields.quotas { SyncQueue.current?.note(quota) }
-            if response.status == 429 { throw Refusal.throttled(retryAfter: fields.retryAfter) }
-        }
-        let report = try clock.run {
-            try await queue.enqueue(Mutation.many(1000))
-            return try await queue.drain()
-        }
-        let time = start.duration(to: clock.now)
-        #expect(report.delivered == 1000 && report.requests == 1000 && server.throttled == 0, "\(report)")
-        // The best possible is 39 s.
-        #expect(time <= .seconds(39) * 1.05, "\(time)")
     }
 }

@@ -21,19 +21,6 @@ import Testing
         #expect(server.callCount == 6 && breaker.status.isTripped)
     }
 
-    @Test("while the breaker is tripped a flush makes no network call at all, and says until when (B3)")
-    func trippedIsSilent() async throws {
-        await trip()
-        let queue = fixture.guardedQueue()
-        try await queue.enqueue(Mutation.many(10))
-        let breakEnds = fixture.clock.now + .seconds(30)
-        for _ in 0..<5 {
-            #expect(try await queue.flush().end == .paused(until: breakEnds))
-            fixture.clock.advance(by: .seconds(5))
-        }
-        #expect(fixture.server.callCount == 0)
-    }
-
     @Test("429, 429, success, 429, 429 does not trip: any success sets the count to 0 (B5)")
     func successResets() async throws {
         let server = fixture.server
@@ -62,8 +49,7 @@ import Testing
     @Test("any other failure counts, and the 5th sets the mutation aside with what it said (B7)")
     func fifthFailure() async throws {
         for _ in 0..<5 { fixture.server.enqueue(.refused(.unavailable)) }
-        let queue = fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(maxInFlight: 1, failureCounting: .always))
         try await queue.enqueue([Mutation("a1"), Mutation("a2")])
         let report = try await fixture.whileTimePasses { try await queue.drain() }
         #expect(report.failed == 5 && report.died == 1 && report.delivered == 1 && report.end == .drained)
@@ -81,21 +67,25 @@ import Testing
         #expect(fixture.server.callCount == 1)
     }
 
-    @Test("a tripped breaker pauses the whole queue: it is asked once, not once for each mutation (B8)")
+    @Test("while the breaker is tripped it is asked once, for all mutations, and a flush says until when (B3, B8)")
     func tripPausesAll() async throws {
         await trip()
         fixture.breaker.observers.add(fixture.recorder)
         let queue = fixture.guardedQueue()
         try await queue.enqueue(Mutation.many(1000))
-        for _ in 0..<5 { _ = try await queue.flush() }
+        let breakEnds = fixture.clock.now + .seconds(30)
+        for _ in 0..<5 {
+            #expect(try await queue.flush().end == .paused(until: breakEnds))
+            fixture.clock.advance(by: .seconds(5))
+        }
+        #expect(fixture.server.callCount == 0)
         #expect(
             fixture.recorder.count(CircuitBreaker.Event.self) { if case .rejected = $0 { true } else { false } } == 1)
     }
 
     @Test("no faster than maxRate, from the first request on, with a server that never says 429")
     func maxRate() async throws {
-        let queue = fixture.queue(
-            MemoryStore(), nil, SyncQueueConfiguration(maxRate: ThrottleRate(10, per: .seconds(1))))
+        let queue = fixture.queue(configuration: SyncQueueConfiguration(maxRate: ThrottleRate(10, per: .seconds(1))))
         try await queue.enqueue(Mutation.many(102))
         let start = fixture.clock.now
         _ = try await fixture.whileTimePasses { try await queue.flush() }

@@ -6,18 +6,8 @@ import Testing
 
 /// What the machine makes of other queues that send from the same store at the same time.
 @Suite struct SharedStateMachineTests {
-    private var talk: SyncConversation
+    private var talk = SyncConversation(isShared: true)
     private let a = LaneHead(1, "a")
-    private let b = LaneHead(2, "b")
-
-    init() {
-        talk = SyncConversation()
-        talk.machine = SyncStateMachine(
-            SyncStateMachine.Settings(
-                maxFailures: 5, failureCounting: .always, laneRule: .skip, maxPause: .seconds(600), isShared: true,
-                rules: LanesStateMachine.Rules(batchLimits: ["one": 1], otherKinds: nil)),
-            lanes: LanesStateMachine(pageSize: 10), pace: SendPace(maxInFlight: 1))
-    }
 
     @Test("a claim that was rejected for another's pause has the pause read, and the round ends with it")
     mutating func otherPause() {

@@ -19,13 +19,14 @@ struct SyncConversation {
     var events: [SyncEvent] = []
 
     init(
-        maxFailures: Int = 5, counting: FailureCounting = .always, laneRule: LaneRule = .skip, lateness: Double = 0
+        maxFailures: Int = 5, counting: FailureCounting = .always, laneRule: LaneRule = .skip, lateness: Double = 0,
+        isShared: Bool = false
     ) {
         let rules = LanesStateMachine.Rules(batchLimits: ["one": 1, "many": 3], otherKinds: nil)
         machine = SyncStateMachine(
             SyncStateMachine.Settings(
                 maxFailures: maxFailures, failureCounting: counting, laneRule: laneRule, maxPause: .seconds(600),
-                lateness: lateness, rules: rules),
+                lateness: lateness, isShared: isShared, rules: rules),
             lanes: LanesStateMachine(pageSize: 10), pace: SendPace(maxInFlight: 4))
     }
 

@@ -204,12 +204,6 @@ import Testing
         #expect(talk.machine.pausedUntil(at: talk.now) == talk.now + .seconds(9))
     }
 
-    @Test("a wait of nothing, or of less, is no wait: the backoff holds (P44)", arguments: [0, -5])
-    mutating func noWait(seconds: Int) {
-        talk.end(talk.send(LaneHead(1, "a"))[0], .throttled(.seconds(seconds)))
-        #expect(talk.course().asked == [.draw(.throttled, retry: 0), .keepPause(.seconds(1))])
-    }
-
     @Test("a named wait is obeyed as it is, but one that is met with another 429 was too short, and grows (P44)")
     mutating func namedAgain() {
         let named = Duration.milliseconds(200)
@@ -348,18 +342,6 @@ import Testing
         #expect(talk.next() == .apply([.acknowledged(2)], claiming: [3]))
     }
 
-    @Test("what is gone by the time it is claimed is not sent, and its lane is free again")
-    mutating func gone() {
-        talk.heads = [a]
-        _ = talk.machine.triggered(at: talk.now)
-        #expect(talk.next() == .apply([], claiming: [1]))
-        talk.heads = []
-        #expect(talk.apply([1]).isEmpty)
-        #expect(talk.machine.inFlight == 0 && talk.machine.lanes.busy.isEmpty)
-        #expect(talk.finish()?.counts == FlushReport.Counts())
-        #expect(talk.events == [.drained])
-    }
-
     @Test("of a batch only those go that are there and still of its kind")
     mutating func changedKind() {
         let heads = (1...3).map { LaneHead(Int64($0), "lane\($0)", "many") }
@@ -447,42 +429,6 @@ import Testing
         #expect(talk.events == [.lockedOut, .attempted(id: "m1")])
     }
 
-    @Test("the lock is given back before a flight ends, however it ends")
-    mutating func unlocked() {
-        talk.begin(pauseLeft: nil)
-        talk.machine.found([])
-        #expect(talk.machine.next(at: talk.now) == .look(after: .min))
-        talk.machine.found([])
-        #expect(talk.machine.next(at: talk.now) == .countPending)
-        talk.machine.counted(SyncStateMachine.Rest(), at: talk.now)
-        #expect(talk.machine.next(at: talk.now) == .unlock)
-        // The trigger that comes meanwhile is not lost.
-        #expect(talk.machine.triggered(at: talk.now) == .join)
-        talk.machine.unlocked()
-        #expect(talk.machine.next(at: talk.now) == .end(.drained))
-        #expect(talk.finish()?.after == .again)
-        #expect(talk.machine.next(at: talk.now) == .lock)
-        talk.machine.locked(.takenAgain, at: talk.now)
-        talk.machine.storeFailed("full", at: talk.now)
-        #expect(talk.next() == .draw(.failed, retry: 0))
-        talk.machine.drawn(.seconds(1), at: talk.now)
-        #expect(talk.machine.next(at: talk.now) == .unlock)
-        talk.machine.unlocked()
-        #expect(talk.machine.next(at: talk.now) == .fail)
-    }
-
-    @Test(
-        "what is stored of a pause is read with each lock: another queue's pass may have been told, without the lock",
-        arguments: [SendingLock.taken, .takenAgain])
-    mutating func pauseOfAnother(lock: SendingLock) {
-        talk.begin(pauseLeft: nil)
-        _ = (talk.next(), talk.finish())
-        _ = talk.machine.triggered(at: talk.now)
-        #expect(talk.machine.next(at: talk.now) == .lock)
-        talk.machine.locked(lock, at: talk.now)
-        #expect(talk.machine.next(at: talk.now) == .readPause)
-    }
-
     @Test(
         "a wait that is named is prolonged by the queue's own share, and a policy's is not, nor any beyond the longest (P55)",
         arguments: [(10.0, 11.0), (590, 600), (1e300, 600)])
@@ -498,33 +444,6 @@ import Testing
         #expect(talk.next() == .keepPause(.seconds(10)))
     }
 
-    @Test(
-        "what could not be told to the store is told once it has the lock; if another had it since, only what is done",
-        arguments: [SendingLock.taken, .takenAgain])
-    mutating func unsettledBeforeTheLock(lock: SendingLock) {
-        let flight = talk.send(a, b)
-        talk.end(flight[0], nil)
-        talk.end(flight[1], SyncStateMachine.Failure(verdict: .permanent, error: "gone"))
-        let delivered = MutationChange.acknowledged(flight[0].mutations[0].position)
-        let parked = MutationChange.died(flight[1].mutations[0].position, error: "gone", rest: .skip)
-        #expect(talk.next() == .apply([delivered, parked], claiming: []))
-        talk.machine.storeFailed("full", at: talk.now)
-        #expect(talk.next() == .draw(.failed, retry: 0))
-        talk.machine.drawn(.seconds(1), at: talk.now)
-        #expect(talk.next() == .fail)
-        _ = talk.machine.flightFailed()
-
-        _ = talk.machine.triggered(at: talk.now)
-        #expect(talk.machine.next(at: talk.now) == .lock)
-        talk.machine.locked(.denied, at: talk.now)
-        #expect(talk.next() == .end(.lockedOut(retryAt: talk.now + .seconds(1))))
-        _ = (talk.finish(), talk.machine.triggered(at: talk.now))
-        #expect(talk.machine.next(at: talk.now) == .lock)
-        talk.machine.locked(lock, at: talk.now)
-        let rest = lock == .taken ? MutationChange.answered(parked.position) : parked
-        #expect(talk.next() == .apply([delivered, rest], claiming: []))
-    }
-
     @Test("the pause that was kept by the queue itself is over when it knows it to be, whatever the wall clock says")
     mutating func ownPauseReadAgain() {
         let flight = talk.send(a)
@@ -537,26 +456,6 @@ import Testing
         talk.machine.locked(.taken, at: talk.now)
         #expect(talk.machine.next(at: talk.now) == .readPause)
         talk.machine.pauseRead(left: .seconds(500), isKnown: true, at: talk.now)
-        #expect(talk.next() == .keepPause(nil))
-    }
-
-    @Test("a pause that grows, or is over, while the lock is given back is the one that the flight ends with")
-    mutating func latestPause() {
-        talk.begin(pauseLeft: .seconds(40))
-        #expect(talk.machine.next(at: talk.now) == .unlock)
-        talk.machine.rejected(
-            SyncStateMachine.Failure(verdict: .throttled(retryAfter: .seconds(90)), error: "429"), sentAt: talk.now,
-            at: talk.now)
-        talk.machine.unlocked()
-        guard case .keepPause(let length?) = talk.next() else { return #expect(Bool(false), "the pause is not kept") }
-        talk.machine.pauseKept(true)
-        #expect(length >= .seconds(90))
-        let until = talk.now + length
-        #expect(talk.next() == .end(.paused(until: until)))
-        #expect(talk.finish()?.after == .rest(until: until))
-
-        pass(length)
-        _ = talk.machine.triggered(at: talk.now)
         #expect(talk.next() == .keepPause(nil))
     }
 
@@ -576,15 +475,6 @@ import Testing
         #expect(talk.next() == .keepPause(nil))
         talk.machine.pauseKept(false)
         #expect(talk.next() == .end(.drained))
-    }
-
-    @Test("a stored pause that is over is removed")
-    mutating func storedPauseOver() {
-        talk.begin(pauseLeft: .zero)
-        #expect(talk.next() == .keepPause(nil))
-        talk.machine.pauseKept(false)
-        #expect(talk.next() == .end(.drained))
-        #expect(talk.events.isEmpty && talk.machine.pausedUntil(at: talk.now) == nil)
     }
 
     @Test("after a restart in which a stored pause ran out, one request goes first, as after any pause")
@@ -624,27 +514,6 @@ import Testing
         #expect(talk.machine.pausedUntil(at: talk.now) == nil && talk.machine.triggered(at: talk.now) == .start)
     }
 
-    @Test("a pause that somebody else found is no reason not to begin: a flight sets the alarm for its end")
-    mutating func foundByAnother() {
-        talk.machine.pauseRead(left: .seconds(40), at: talk.now)
-        #expect(talk.machine.pausedUntil(at: talk.now) != nil)
-        #expect(talk.machine.triggered(at: talk.now) == .start)
-        #expect(talk.finish()?.after == .rest(until: talk.now + .seconds(40)))
-    }
-
-    @Test("a pause that is over before all that was in flight is ends nothing: the rest is sent in the same round")
-    mutating func overMeanwhile() {
-        let requests = talk.send(a, b)
-        talk.end(requests[0], .throttled(.seconds(5)))
-        talk.heads = [c]
-        #expect(talk.course().last == .wait(until: talk.now + .seconds(5)))
-        pass(.seconds(6))
-        talk.end(requests[1], nil)
-        #expect(talk.next() == .apply([.acknowledged(2)], claiming: []))
-        talk.apply([])
-        #expect(talk.next() == .apply([], claiming: [3]))
-    }
-
     @Test("a late 429 of the same volley after the pause's end asks for the shortest pause (P46)")
     mutating func lateOfTheVolley() {
         let requests = talk.send(a, b)
@@ -653,37 +522,6 @@ import Testing
         pass(.seconds(5))
         talk.end(requests[1], .throttled)
         #expect(talk.course().asked == [.keepPause(.milliseconds(1))])
-    }
-
-    @Test("a pause ends the flight whoever triggered meanwhile: the alarm for its end is their flush")
-    mutating func triggeredInAPause() {
-        talk.end(talk.send(a)[0], .throttled(.seconds(9)))
-        let until = talk.now + .seconds(9)
-        #expect(talk.course().last == .end(.paused(until: until)))
-        #expect(talk.machine.triggered(at: talk.now) == .join)
-        #expect(talk.machine.roundEnded(.paused(until: until), at: talk.now).after == .rest(until: until))
-    }
-
-    @Test(
-        "a probe that fails, or that is gone by the time it is claimed, is followed by another",
-        arguments: [true, false])
-    mutating func probe(isGone: Bool) {
-        talk.end(talk.send(a)[0], .throttled(.seconds(9)))
-        _ = talk.finish()
-        pass(.seconds(9))
-        if isGone {
-            talk.heads = [a]
-            _ = talk.machine.triggered(at: talk.now)
-            #expect(talk.next() == .keepPause(nil))
-            talk.machine.pauseKept(false)
-            #expect(talk.next() == .apply([], claiming: [1]))
-            talk.heads = []
-            talk.apply([1])
-        } else {
-            talk.end(talk.send(a)[0], .unavailable)
-            _ = talk.course()
-        }
-        #expect(talk.machine.pace.phase == .paused(until: talk.now))
     }
 
     @Test("of a server's limit 429s tell, and refusals of ours do not", arguments: [true, false])
@@ -700,20 +538,6 @@ import Testing
         talk.end(talk.send(a)[0], nil)
         _ = talk.finish()
         #expect((talk.machine.pace.rate == nil) == isOurOwn)
-    }
-
-    @Test("ended by hand, a pause is over at once, also for a flight that waits for what is in flight")
-    mutating func resumed() {
-        let requests = talk.send(a, b)
-        talk.end(requests[0], .throttled(.seconds(60)))
-        _ = talk.course()
-        talk.machine.pauseKept(false)
-        talk.machine.resumed(at: talk.now)
-        #expect(talk.machine.pausedUntil(at: talk.now) == nil)
-        talk.heads = [a]
-        #expect(talk.machine.triggered(at: talk.now) == .join)
-        pass(.nanoseconds(1))
-        #expect(talk.next() == .apply([], claiming: [1]))
     }
 
     @Test("ended by hand after the flight, a pause and the waits of what failed hold nobody up, and all count anew")
@@ -742,21 +566,6 @@ import Testing
 
     // MARK: Cancelled, stopped, cleared
 
-    @Test("a cancelled flight sends nothing more, lets what is in flight end, and tells the store what it knows")
-    mutating func cancelled() {
-        let requests = talk.send(a, b, c)
-        talk.end(requests[0], nil)
-        talk.machine.cancelled()
-        #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
-        talk.apply([])
-        #expect(talk.next() == .wait(until: .distantFuture))
-        talk.end(requests[1], nil)
-        let finish = talk.finish()
-        #expect(finish?.end == .cancelled && finish?.counts.delivered == 2 && finish?.after == .rest(until: nil))
-        #expect(!talk.events.contains(.drained))
-        #expect(talk.machine.flight == nil)
-    }
-
     @Test(
         "what the requests of a cancelled flight fail with means nothing, but for a 429",
         arguments: [.unavailable, .gone, .unreachable] as [SyncStateMachine.Failure])
@@ -781,31 +590,6 @@ import Testing
         #expect(finish?.after == .rest(until: talk.now + .seconds(7)))
     }
 
-    @Test("a cancelled flight that others have joined is followed by another")
-    mutating func cancelledJoined() {
-        let request = talk.send(a)[0]
-        _ = talk.machine.triggered(at: talk.now)
-        talk.machine.cancelled()
-        talk.end(request, nil)
-        #expect(talk.finish()?.after == .triggerAgain)
-        #expect(talk.machine.triggered(at: talk.now) == .start)
-        // And that one is not cancelled.
-        talk.heads = [b]
-        #expect(talk.next() == .apply([], claiming: [2]))
-    }
-
-    @Test("a cancelled flight leaves what the queue would do by itself where it was")
-    mutating func cancelledKeepsTheAlarm() {
-        talk.end(talk.send(a)[0], .unavailable)
-        let retryAt = talk.now + .seconds(1)
-        #expect(talk.finish()?.after == .rest(until: retryAt))
-        let request = talk.send(b)[0]
-        talk.machine.cancelled()
-        talk.end(request, nil)
-        #expect(talk.finish()?.after == .rest(until: retryAt))
-        #expect(talk.machine.goesOnAt == retryAt && talk.machine.lastEnd == .stalled(retryAt: retryAt))
-    }
-
     @Test("a pause or an outage from before the cancellation is one for all", arguments: [true, false])
     mutating func cancelledInAPause(isPause: Bool) {
         let requests = talk.send(a, b)
@@ -815,40 +599,6 @@ import Testing
         talk.end(requests[1], nil)
         let (pause, outage) = (talk.now + .seconds(9), talk.now + .seconds(1))
         #expect(talk.finish()?.end == (isPause ? .paused(until: pause) : .offline(retryAt: outage)))
-    }
-
-    @Test("a pause that is over by the time a cancelled flight ends has the queue go on by itself, at once")
-    mutating func cancelledAfterAPause() {
-        let requests = talk.send(a, b)
-        talk.end(requests[0], .throttled(.seconds(9)))
-        _ = talk.course()
-        let until = talk.now + .seconds(9)
-        talk.machine.cancelled()
-        pass(.seconds(10))
-        talk.end(requests[1], nil)
-        #expect(talk.finish()?.after == .rest(until: until))
-    }
-
-    @Test("once stopped it sends nothing more, settles what was in flight, and does not go on by itself")
-    mutating func stopped() {
-        let requests = talk.send(a, b, c)
-        talk.end(requests[0], .throttled(.seconds(9)))
-        _ = talk.course()
-        talk.machine.stop()
-        #expect(talk.next() == .wait(until: talk.now + .seconds(9)))
-        talk.end(requests[1], nil)
-        #expect(talk.course().changes == [.acknowledged(2)])
-        #expect(talk.finish()?.end == .cancelled)
-        #expect(talk.machine.triggered(at: talk.now) == .stopped)
-    }
-
-    @Test("once stopped a pause sets no alarm")
-    mutating func stoppedInAPause() {
-        talk.end(talk.send(a)[0], .throttled(.seconds(9)))
-        _ = talk.finish()
-        #expect(talk.machine.goesOnAt != nil)
-        talk.machine.stop()
-        #expect(talk.machine.goesOnAt == nil)
     }
 
     @Test("a clearing drops what the store does not know yet, and nothing begins before its end (B9)")
@@ -888,22 +638,6 @@ import Testing
         #expect(talk.events.filter { $0 == .delivered(id: "m1") }.count == 1)
     }
 
-    @Test("in a pause, too, the store is told what an earlier flight could not tell")
-    mutating func toldInAPause() {
-        let requests = talk.send(a, b)
-        talk.end(requests[0], nil)
-        #expect(talk.next() == .apply([.acknowledged(1)], claiming: []))
-        talk.machine.storeFailed("full", at: talk.now)
-        talk.end(requests[1], .throttled(.seconds(60)))
-        _ = talk.course()
-        #expect(talk.machine.flightFailed() != .again)
-        _ = talk.machine.triggered(at: talk.now)
-        #expect(talk.next() == .apply([.acknowledged(1), .answered(2)], claiming: []))
-        talk.apply([])
-        let last = talk.course().last
-        #expect(last == .end(.paused(until: talk.now + .seconds(60))))
-    }
-
     @Test("a store that failed is tried again by the queue itself, later each time")
     mutating func retriesTheStore() {
         for retry in 0..<3 {
@@ -916,35 +650,6 @@ import Testing
             #expect(talk.machine.flightFailed() == .rest(until: talk.now + .seconds(1)))
             #expect(talk.machine.lastEnd == .offline(retryAt: talk.now + .seconds(1)))
         }
-    }
-
-    @Test("what could not be claimed is not sent, and its lane is free again")
-    mutating func claimFails() {
-        talk.heads = [a, b]
-        _ = talk.machine.triggered(at: talk.now)
-        #expect(talk.next() == .apply([], claiming: [1, 2]))
-        talk.machine.storeFailed("full", at: talk.now)
-        #expect(talk.course().last == .fail)
-        #expect(talk.machine.lanes.busy.isEmpty && talk.machine.flight?.width == 0)
-        _ = talk.machine.flightFailed()
-        _ = talk.machine.triggered(at: talk.now)
-        #expect(talk.next() == .apply([.answered(1), .answered(2)], claiming: []), "the store may have counted them")
-        #expect(talk.machine.applied([], at: talk.now) == [])
-        #expect(talk.next() == .apply([], claiming: [1, 2]))
-    }
-
-    @Test("what is in flight when the store fails may end, and its answers are kept for the next flight")
-    mutating func endsAfterAFailure() {
-        let requests = talk.send(a, b)
-        talk.end(requests[0], nil)
-        _ = talk.next()
-        talk.machine.storeFailed("full", at: talk.now)
-        #expect(talk.next() == .wait(until: .distantFuture))
-        talk.end(requests[1], .unavailable)
-        #expect(talk.course().asked == [.draw(.failed, retry: 0), .draw(.failed, retry: 0)])
-        _ = talk.machine.flightFailed()
-        _ = talk.machine.triggered(at: talk.now)
-        #expect(talk.course().changes == [.acknowledged(1), .failed(2, error: "503")])
     }
 
     @Test("a pause that can't be stored holds all the same, is tried once, and stored by the next flight")

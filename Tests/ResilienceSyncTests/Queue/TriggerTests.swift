@@ -44,37 +44,15 @@ import Testing
         #expect(try await queue.status.pending == 0)
     }
 
-    @Test("a trigger while the head is in flight does not send it again (B12)")
-    func headInFlight() async throws {
-        let (queue, server) = (fixture.queue(), fixture.server)
-        server.hold()
-        try await queue.enqueue(Mutation("a1"))
-        let flush = Task { try await queue.flush() }
-        await server.waitForCalls(1)
-        for _ in 0..<10 { queue.trigger() }
-        server.release()
-        #expect(try await flush.value.delivered == 1)
-        #expect(server.ids == ["a1"])
-        #expect(fixture.events == [.enqueued(1), .attempted(id: "a1"), .delivered(id: "a1"), .drained])
-    }
-
-    @Test("what is enqueued during a flush is sent by the same flush (B12)")
-    func enqueueDuringFlush() async throws {
-        let (queue, server) = (fixture.queue(), fixture.server)
-        server.hold()
-        try await queue.enqueue(Mutation("a1"))
-        let flush = Task { try await queue.flush() }
-        await server.waitForCalls(1)
-        try await queue.enqueue(Mutation("b1"))
-        server.release()
-        #expect(try await flush.value.delivered == 2)
-    }
-
     @Test("what is enqueued and triggered just as the flush has found nothing more is sent by the same flush (B12)")
     func enqueueAtTheEnd() async throws {
-        let late = Late(Mutation("b1"))
-        let queue = fixture.queue(HookedStore(inner: MemoryStore(), hook: late.hook))
-        late.attach(to: queue)
+        let box = Box<SyncQueue>()
+        let store = HookedStore(inner: MemoryStore(), at: .after("heads", rows: 0)) {
+            try await box.value?.enqueue(Mutation("b1"))
+            box.value?.trigger()
+        }
+        let queue = fixture.queue(store)
+        box.value = queue
         try await queue.enqueue(Mutation("a1"))
         #expect(try await queue.flush().delivered == 2)
         #expect(fixture.server.ids == ["a1", "b1"])
@@ -142,63 +120,6 @@ import Testing
         }
     }
 
-    @Test("cancelling the caller in the pass that a trigger asked for does not lose the trigger (B12)")
-    func cancelInSecondPass() async throws {
-        let server = fixture.server
-        let late = Late(Mutation("b1")) {
-            // The first is not held.
-            await server.waitForCalls(1)
-            server.hold()
-        }
-        let queue = fixture.queue(HookedStore(inner: MemoryStore(), hook: late.hook))
-        late.attach(to: queue)
-        try await queue.enqueue(Mutation("a1"))
-        let flush = Task { try await queue.flush() }
-        await server.waitForCalls(2)
-        flush.cancel()
-        #expect(try await flush.value.end == .cancelled)
-        await server.waitForCalls(3)
-        server.release()
-        _ = try await queue.flush()
-        #expect(server.ids == ["a1", "b1", "b1"])
-    }
-
-    @Test("one of two flush() callers cancelled: the other sees the queue drained (B12)", arguments: 0..<20)
-    func cancelOneOfTwo(round: Int) async throws {
-        let (queue, server) = (fixture.queue(), fixture.server)
-        server.hold()
-        try await queue.enqueue(Mutation("a1"))
-        let first = Task { try await queue.flush() }
-        await server.waitForCalls(1)
-        let second = Task { try await queue.flush() }
-        first.cancel()
-        #expect(try await first.value.end == .cancelled)
-        server.release()
-        #expect(try await second.value.end == .drained)
-        #expect(try await queue.status.pending == 0)
-    }
-
-    @Test("a flush that is cancelled after the store has failed leaves the queue's own next attempt where it was")
-    func cancelKeepsTheAlarmOfAFailure() async throws {
-        let (server, clock) = (fixture.server, fixture.clock)
-        let hasFailed = Box<Bool>()
-        let queue = fixture.queue(
-            HookedStore(inner: MemoryStore()) { step in
-                guard step == .before("heads"), hasFailed.value == nil else { return }
-                hasFailed.value = true
-                throw SyncQueueError.storeFailed(path: "", reason: "")
-            })
-        let retryAt = clock.now + .seconds(1)
-        try await queue.enqueue(Mutation("a1"))
-        await #expect(throws: SyncQueueError.self) { try await queue.flush() }
-        server.hold()
-        let flush = Task { try await queue.flush() }
-        await server.waitForCalls(1)
-        flush.cancel()
-        #expect(try await flush.value.end == .cancelled)
-        #expect(clock.sleepers == [retryAt])
-    }
-
     @Test("a flush that is cancelled leaves the queue's own next attempt where it was")
     func cancelKeepsTheAlarm() async throws {
         let (queue, server, clock) = (fixture.queue(), fixture.server, fixture.clock)
@@ -221,7 +142,7 @@ import Testing
     @Test("a flush that is cancelled while it waits for its rate ends at once")
     func cancelledWhileItPaces() async throws {
         let configuration = SyncQueueConfiguration(maxRate: .perSecond(1))
-        let (queue, clock) = (fixture.queue(MemoryStore(), nil, configuration), fixture.clock)
+        let (queue, clock) = (fixture.queue(configuration: configuration), fixture.clock)
         try await queue.enqueue(Mutation.many(5))
         let flush = Task { try await queue.flush() }
         await clock.waitForSleepers(1)
@@ -251,26 +172,5 @@ import Testing
         _ = try? await queue.flush()
         if !isStopped { await server.waitForCalls(2) }
         #expect(clock.sleepers.isEmpty)
-    }
-}
-
-/// Enqueues and triggers once, just after the store has said that there is nothing more.
-private final class Late: Sendable {
-    private let mutation: Mutation
-    private let before: @Sendable () async -> Void
-    private let queue = Locked<SyncQueue?>(nil)
-
-    init(_ mutation: Mutation, before: @escaping @Sendable () async -> Void = {}) {
-        self.mutation = mutation
-        self.before = before
-    }
-
-    func attach(to queue: SyncQueue) { self.queue.withLock { $0 = queue } }
-
-    @Sendable func hook(_ step: HookedStore.Step) async throws {
-        guard step == .after("heads", rows: 0), let queue = queue.withLock({ $0.take() }) else { return }
-        await before()
-        try await queue.enqueue(mutation)
-        queue.trigger()
     }
 }

@@ -176,17 +176,6 @@ import Testing
         #expect(again.prefix(12).filter { $0.hasPrefix("urgent") }.count == 10, "\(again.prefix(12))")
     }
 
-    @Test("urgency is encoded, and whoever knew of none wrote what is not urgent")
-    func coded() throws {
-        let mutation = Self.mutation("a1", isUrgent: true)
-        let data = try JSONEncoder().encode(mutation)
-        #expect(try JSONDecoder().decode(Mutation.self, from: data) == mutation)
-        var fields = try #require(JSONSerialization.jsonObject(with: data) as? [String: Any])
-        fields["isUrgent"] = nil
-        let old = try JSONDecoder().decode(Mutation.self, from: JSONSerialization.data(withJSONObject: fields))
-        #expect(!old.isUrgent && old.id == "a1")
-    }
-
     #if SQLite
         @Test(
             "whatever a file says of a mutation's urgency, it is sent, and only what a store writes is urgent",

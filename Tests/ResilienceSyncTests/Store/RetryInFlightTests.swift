@@ -36,18 +36,6 @@ import Testing
         }
     }
 
-    @Test("what is dead is retried before a later one of its entity that was never sent")
-    func notSent() async throws {
-        for store in try everyStore() {
-            let fixture = Fixture()
-            let queue = try await queueWithOneDead(store, fixture)
-            #expect(try await queue.retryDead() == 1)
-            #expect(try await queue.flush().end == .drained)
-            #expect(fixture.server.ids == ["a1", "a1", "a2"])
-            await queue.stop()
-        }
-    }
-
     @Test("what a lost answer leaves unknown counts: what is dead before it is not retried (P51)")
     func lostAnswer() async throws {
         for store in try everyStore() {

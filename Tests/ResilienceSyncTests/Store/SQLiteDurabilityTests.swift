@@ -15,16 +15,6 @@
             path = folder.path("queue.sqlite")
         }
 
-        @Test("what was stored is there when the file is opened again: pending, dead and the pause")
-        func reopened() async throws {
-            let pause = "1800000000.0"
-            do {
-                let store = try SQLiteStore(path: path)
-                try await fill(store, pause)
-            }
-            try await expectFilled(SQLiteStore(path: path), pause)
-        }
-
         @Test("what was stored is there after a crash: the files are copied while the store is open")
         func crash() async throws {
             let pause = "1800000000.0"
@@ -36,13 +26,6 @@
             }
             try await expectFilled(SQLiteStore(path: copy.path("queue.sqlite")), pause)
             #expect(try await store.totals().pending == 2)
-        }
-
-        @Test("a position is not given again after everything was removed and the file reopened (B9)")
-        func positions() async throws {
-            let first = try await Self.position(path)
-            #expect(try await SQLiteStore(path: path).removePending() == 1)
-            #expect(try await Self.position(path) > first)
         }
 
         @Test("a count of failures that is the highest there is stays so")
@@ -102,12 +85,5 @@
             #expect(totals.pending == 2 && totals.dead == 1)
             #expect(try await store.setting("pausedUntil") == pause)
         }
-
-        private static func position(_ path: String) async throws -> Int64 {
-            let store = try SQLiteStore(path: path)
-            try await store.append([Mutation("a1")])
-            return try #require(try await store.pending(after: .min, limit: 1).first).position
-        }
-
     }
 #endif

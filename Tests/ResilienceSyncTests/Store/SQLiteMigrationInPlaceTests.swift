@@ -188,26 +188,22 @@
 
         @Test(
             "of an error in an earlier file as much is kept as of any other (P52)",
-            arguments: [1, 2, 3], [String(repeating: "é", count: 1_001), String(repeating: "\0é", count: 700)])
-        func longError(version: Int, error: String) async throws {
+            arguments: [1, 2, 3],
+            [
+                (String(repeating: "é", count: 1_001), 999), (String(repeating: "\0é", count: 700), 999),
+                (String(repeating: "é", count: 999) + "\0", nil),
+            ] as [(String, Int?)])
+        func longError(version: Int, of error: (text: String, kept: Int?)) async throws {
+            let text = error.text
             if version == 1 {
-                try Version1File.make(path, error: error)
+                try Version1File.make(path, error: text)
             } else {
-                try Version2File.make(path, isOwn: true, version: version, error: error)
+                try Version2File.make(path, isOwn: true, version: version, error: text)
             }
             let kept = try await SQLiteStore(path: path).dead(after: .min, limit: 9).first?.lastError
-            #expect(kept.map { Array($0.unicodeScalars) } == Array(error.unicodeScalars.prefix(999)) + ["…"])
-        }
-
-        @Test("of an error of 1 000 characters in an earlier file all is kept", arguments: [1, 2, 3])
-        func allOfAnError(version: Int) async throws {
-            let error = String(repeating: "é", count: 999) + "\0"
-            if version == 1 {
-                try Version1File.make(path, error: error)
-            } else {
-                try Version2File.make(path, isOwn: true, version: version, error: error)
-            }
-            #expect(try await SQLiteStore(path: path).dead(after: .min, limit: 9).first?.lastError == error)
+            let expected =
+                error.kept.map { text.unicodeScalars.prefix($0) + [Unicode.Scalar("…")] } ?? text.unicodeScalars[...]
+            #expect(kept.map { Array($0.unicodeScalars) } == Array(expected))
         }
     }
 #endif

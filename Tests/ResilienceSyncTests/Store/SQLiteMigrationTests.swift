@@ -19,6 +19,7 @@
             arguments: [.full, .quick, .none] as [SQLiteStore.Check])
         func everything(check: SQLiteStore.Check) async throws {
             try Version1File.make(path)
+            let before = Date()
             for check in [check, .full] {
                 let store = try SQLiteStore(path: path, check: check)
                 let pending = try await store.pending(after: .min, limit: 9)
@@ -27,42 +28,24 @@
                     pending.map(\.mutation) == [(1, "a1", "a"), (3, "a2", "a"), (5, "b\0two", "b\0")].map(mutation))
                 #expect(pending.map(\.failures) == [0, 2, 0] && pending.map(\.lastError) == [nil, "503", nil])
                 #expect(pending.map(\.queuedAt) == pending.map(\.mutation.createdAt))
+                // It may have been sent, so that nothing is coalesced into it.
+                #expect(pending.allSatisfy { $0.isAttempted && $0.diedAt == nil })
                 let dead = try await store.dead(after: .min, limit: 9)
                 #expect(dead.map(\.mutation) == [mutation(4, "b1", "b")])
                 #expect(dead.map(\.failures) == [1] && dead.map(\.lastError) == ["410"])
+                // When it was migrated, as far as anybody knows.
+                let died = try #require(dead.first?.diedAt)
+                #expect(died >= before && died <= Date())
                 #expect(try await store.heads(after: .min, limit: 9).map(\.position) == [1, 5])
                 let totals = try await store.totals()
                 #expect(
                     totals == QueueTotals(pending: 3, bytes: 18, dead: 1, deadBytes: 5, oldest: pending.first?.queuedAt)
                 )
             }
-        }
-
-        @Test("whatever a version 1 file holds may have been sent: nothing is coalesced into it")
-        func attempted() async throws {
-            try Version1File.make(path)
-            let store = try SQLiteStore(path: path)
-            #expect(try await store.pending(after: .min, limit: 9).allSatisfy(\.isAttempted))
-        }
-
-        @Test("what is dead in a version 1 file died when it was migrated, as far as anybody knows; the rest did not")
-        func died() async throws {
-            try Version1File.make(path)
-            let before = Date()
-            let store = try SQLiteStore(path: path)
-            let died = try #require(try await store.dead(after: .min, limit: 9).first?.diedAt)
-            #expect(died >= before && died <= Date())
-            #expect(try await store.pending(after: .min, limit: 9).allSatisfy { $0.diedAt == nil })
-        }
-
-        @Test("nothing of a version 1 file's own tables stays")
-        func nothingOld() async throws {
-            try Version1File.make(path)
-            _ = try SQLiteStore(path: path)
             let tables = try await Stranger.open(path).read { db in
                 try String.fetchSet(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
             }
-            #expect(tables.isDisjoint(with: ["mutation", "setting"]))
+            #expect(tables.isDisjoint(with: ["mutation", "setting"]), "nothing of the old tables stays")
         }
 
         @Test(

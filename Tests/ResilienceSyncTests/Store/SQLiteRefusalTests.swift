@@ -187,12 +187,6 @@
             #expect(try await store.totals().pending == 1)
         }
 
-        @Test("a queue that is well opens again and again")
-        func well() async throws {
-            _ = try await filledFile()
-            for _ in 0..<3 { #expect(try await SQLiteStore(path: path).totals().pending == 500) }
-        }
-
         private func write(_ bytes: Data) throws { try bytes.write(to: URL(fileURLWithPath: path)) }
 
         /// The bytes of a queue of 500 mutations, closed.

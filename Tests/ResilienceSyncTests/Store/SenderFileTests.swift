@@ -183,53 +183,32 @@
                 return store
             }
 
-            private func found() throws -> [Int?] {
+            @Test(
+                "the lock's file is shared with the database's group, unless root does not know who has made it",
+                .enabled(if: geteuid() == 0),
+                arguments: [
+                    (nil, 0, [65_534, 0, 0o660]),
+                    // It was not shared when its maker's last process ended.
+                    (65_534, 0, [65_534, 0, 0o660]),
+                    // The folder's group is not the database's.
+                    (nil, 65_532, [65_534, 65_533, 0o600]),
+                    // Somebody else may have put it there. A file of root's may have got there by a link.
+                    (65_531, 0, [65_531, 65_533, 0o600]), (0, 0, [0, 65_533, 0o600]),
+                ] as [(Int?, Int, [Int])])
+            func group(maker: Int?, group: Int, expected: [Int]) throws {
+                let store = try groupFolder()
+                try FileManager.default.setAttributes([.groupOwnerAccountID: group], ofItemAtPath: path)
+                if let maker {
+                    try Data().write(to: URL(fileURLWithPath: lockFile))
+                    try FileManager.default.setAttributes(
+                        [.ownerAccountID: maker, .posixPermissions: 0o600], ofItemAtPath: lockFile)
+                }
+                let isRoot = maker != nil && maker != 65_534
+                let lock = try isRoot ? store.lock(for: one) : withoutPrivileges { try store.lock(for: one) }
+                #expect(lock == .taken)
                 let found = try FileManager.default.attributesOfItem(atPath: lockFile)
-                return [.ownerAccountID, .groupOwnerAccountID, .posixPermissions].map { found[$0] as? Int }
-            }
-
-            @Test(
-                "whoever shares the database with a group shares the lock's file with it",
-                .enabled(if: geteuid() == 0))
-            func group() throws {
-                let store = try groupFolder()
-                #expect(try withoutPrivileges { try store.lock(for: one) } == .taken)
-                #expect(try found() == [65_534, 0, 0o660])
-            }
-
-            @Test(
-                "a lock's file that was not shared when its maker ended is shared by the maker's next process",
-                .enabled(if: geteuid() == 0))
-            func sharedLater() throws {
-                let store = try groupFolder()
-                try Data().write(to: URL(fileURLWithPath: lockFile))
-                try FileManager.default.setAttributes(
-                    [.ownerAccountID: 65_534, .posixPermissions: 0o600], ofItemAtPath: lockFile)
-                #expect(try withoutPrivileges { try store.lock(for: one) } == .taken)
-                #expect(try found() == [65_534, 0, 0o660])
-            }
-
-            @Test(
-                "the lock's file is not for a group that the database is not for",
-                .enabled(if: geteuid() == 0))
-            func otherGroup() throws {
-                let store = try groupFolder()
-                try FileManager.default.setAttributes([.groupOwnerAccountID: 65_532], ofItemAtPath: path)
-                #expect(try withoutPrivileges { try store.lock(for: one) } == .taken)
-                #expect(try found() == [65_534, 65_533, 0o600])
-            }
-
-            // A file of root's may have got there by a link.
-            @Test(
-                "root shares no file that somebody else may have put there", .enabled(if: geteuid() == 0),
-                arguments: [65_531, 0])
-            func planted(owner: Int) throws {
-                let store = try groupFolder()
-                try Data().write(to: URL(fileURLWithPath: lockFile))
-                try FileManager.default.setAttributes(
-                    [.ownerAccountID: owner, .posixPermissions: 0o600], ofItemAtPath: lockFile)
-                #expect(try store.lock(for: one) == .taken)
-                #expect(try found() == [owner, 65_533, 0o600])
+                #expect(
+                    [.ownerAccountID, .groupOwnerAccountID, .posixPermissions].map { found[$0] as? Int } == expected)
             }
         #endif
 
@@ -247,23 +226,14 @@
             #expect(try store.lock(for: one) == .takenAgain)
         }
 
-        private func lockFileMode(forDatabaseOf mode: Int) throws -> Int? {
+        @Test(
+            "whoever may write to the database may take the lock, whatever the process's mask leaves of a new file's mode",
+            arguments: [0o600, 0o666])
+        func permissions(mode: Int) throws {
             let store = try SQLiteStore(path: path)
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
             #expect(try store.lock(for: one) == .taken)
-            return try FileManager.default.attributesOfItem(atPath: lockFile)[.posixPermissions] as? Int
-        }
-
-        @Test("the lock's file is for whom the database is")
-        func permissions() throws {
-            #expect(try lockFileMode(forDatabaseOf: 0o600) == 0o600)
-        }
-
-        @Test(
-            "whoever may write to the database may take the lock, whatever its process's mask leaves of a new file's mode"
-        )
-        func sharedByMany() throws {
-            #expect(try lockFileMode(forDatabaseOf: 0o666) == 0o666)
+            #expect(try FileManager.default.attributesOfItem(atPath: lockFile)[.posixPermissions] as? Int == mode)
         }
 
         @Test("the lock's file belongs to whom the database does, though root made it")
@@ -355,15 +325,6 @@
             ]
             #expect(try stores[0].lock(for: one) == .taken)
             #expect(try stores[1].lock(for: other) == .denied)
-        }
-
-        @Test("in a database in memory there is a lock, and no file")
-        func inMemory() throws {
-            let store = try SQLiteStore(in: try DatabaseQueue())
-            #expect(try store.lock(for: one) == .taken)
-            #expect(try store.lock(for: other) == .denied)
-            store.unlock(for: one)
-            #expect(try store.lock(for: other) == .taken)
         }
 
         @Test("a temporary store leaves nothing behind")
