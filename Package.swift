@@ -194,7 +194,8 @@ let package = Package(
                 .target(name: "CSQLiteSystem", condition: .when(platforms: [.linux], traits: ["SQLite"])),
                 .target(name: "CPostgreSQLSystem", condition: .when(traits: ["PostgreSQL"])),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
-            ]
+            ],
+            resources: [.embedInCode("Store/schema.sql")]
         ),
         // So that a Linux machine without SQLite's headers is told what to install.
         .systemLibrary(

@@ -168,12 +168,8 @@ extension MemoryTable {
     /// - Returns: The ids of the mutations that were dropped.
     fileprivate mutating func dropDead(beyond limits: DeadLimits, at date: Date) -> [String] {
         var dropped: [String] = []
-        func isTooOld(_ entry: Entry) -> Bool {
-            guard entry.status == .dead, let oldest = limits.oldest(at: date) else { return false }
-            return entry.stored.diedAt ?? date < oldest
-        }
         while dropped.count < DeadLimits.droppedAtOnce, let first = firstDead,
-            isTooOld(first) || !limits.allows(count: totals.dead, bytes: totals.deadBytes)
+            limits.drop(diedAt: first.stored.diedAt, blocks: first.status == .blocking, of: totals, at: date)
         {
             put(nil, at: first.stored.position)
             dropped.append(first.stored.mutation.id)

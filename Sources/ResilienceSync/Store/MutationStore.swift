@@ -519,6 +519,12 @@ public struct DeadLimits: Sendable, Hashable {
     /// - Parameter date: Now, by the wall clock.
     /// - Returns: The date; nil if there is no age limit.
     public func oldest(at date: Date) -> Date? { maxAge.map { date.earlier(by: $0) } }
+
+    /// Whether the dead mutation to drop first has to go. No age ends one that blocks its lane.
+    func drop(diedAt: Date?, blocks: Bool, of totals: QueueTotals, at date: Date) -> Bool {
+        if !blocks, let oldest = oldest(at: date), diedAt ?? .distantPast < oldest { return true }
+        return !allows(count: totals.dead, bytes: totals.deadBytes)
+    }
 }
 
 /// The result of ``MutationStore/apply(_:claiming:keeping:at:)``.

@@ -7,6 +7,29 @@
         /// "SwRQ"
         static let applicationID = 0x5377_5251
 
+        /// Opens the queue in a file that is there, the store's own or a program's database, and makes nothing.
+        /// Such a store does not shrink the file.
+        package convenience init(existing path: String) throws {
+            // Without this, SQLite would make the file.
+            var isFolder = ObjCBool(false)
+            guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
+                throw SyncQueueError.unreadable(path: path, reason: "There is no such file.")
+            }
+            try Self.checkHeader(path: path)
+            var configuration = Configuration()
+            configuration.busyMode = .timeout(5)
+            configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            let database = try Self.describing(.open, path) {
+                let database = try DatabaseQueue(path: path, configuration: configuration)
+                guard try database.unsafeRead(SQLiteSchema.isThere) else {
+                    throw SyncQueueError.unreadable(path: path, reason: "It holds no queue.")
+                }
+                return database
+            }
+            // There is nothing to make now.
+            try self.init(in: database)
+        }
+
         /// Rejects a file that is not SQLite's: SQLite takes a file of less than a page for an empty one, and would
         /// overwrite it.
         static func checkHeader(path: String) throws {
@@ -44,15 +67,11 @@
                     """)
             try db.inTransaction(.immediate) {
                 // Read again: another may have created the file since.
-                switch try version(of: db, path: path) {
-                case nil: try SQLiteSchema.create(db)
-                case let version? where version < SQLiteSchema.version:
-                    try SQLiteSchema.migrate(db, from: version)
-                    try SQLiteSchema.check(db, version: SQLiteSchema.version, path: path)
-                default:
+                guard try version(of: db, path: path) == nil else {
                     if check == .full { try SQLiteSchema.recount(db) }
                     return .commit
                 }
+                try SQLiteSchema.create(db)
                 try db.execute(
                     sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(SQLiteSchema.version)")
                 return .commit

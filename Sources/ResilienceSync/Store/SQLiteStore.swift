@@ -114,9 +114,8 @@
 
         /// Keeps the queue's tables, `resilience_…`, in a database that the program already has.
         ///
-        /// The database's configuration is left as it is, its `application_id` and `user_version` too. Tables of an
-        /// earlier version are extended in place, so the program's foreign keys to them, and its views, triggers and
-        /// indexes, stay. How durable the queue is depends on the database's settings: GRDB opens a `DatabasePool` with
+        /// The database's configuration is left as it is, its `application_id` and `user_version` too. How durable the
+        /// queue is depends on the database's settings: GRDB opens a `DatabasePool` with
         /// `synchronous = NORMAL`, so a power cut may undo its latest commits.
         ///
         /// - Parameter database: The program's database.

@@ -10,14 +10,12 @@
 
     /// The queue's tables within a transaction.
     package struct SQLiteTable {
-        /// Every statement that is run while a queue runs. Those that must not scan the table name their index.
+        /// Every statement that is run while a queue runs. Those that must not scan the table name their index. One that begins
+        /// with FROM selects what ``selection`` says.
         package enum SQL: String, CaseIterable {
             case contains = "SELECT 1 FROM resilience_mutation WHERE id = ?"
-            /// As attempted also if it is sealed.
             case last = """
-                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted OR
-                position <= (SELECT CAST(value AS INTEGER) FROM resilience_setting WHERE name = 'sealedThrough') AS attempted,
-                failures, last_error, died_at, overtaken, claims, not_before, urgent, payload FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
+                FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0
                 ORDER BY position DESC LIMIT 1
                 """
             case hasPending = """
@@ -51,14 +49,7 @@
                 AND (SELECT urgent > 0 FROM resilience_mutation WHERE position = ?2)
                 """
             case pendingEntity = "SELECT entity, attempted FROM resilience_mutation WHERE position = ? AND state = 0"
-            /// If a later mutation of its lane is pending and attempted, the other side may have that one by now.
-            case deadEntity = """
-                SELECT entity, overtaken OR EXISTS
-                (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
-                WHERE later.entity = dead.entity AND later.position > dead.position AND later.state = 0
-                AND later.attempted = 1) AS overtaken
-                FROM resilience_mutation AS dead WHERE position = ? AND state > 0
-                """
+            case deadEntity = "FROM resilience_mutation AS m WHERE position = ? AND state > 0"
             case overtake = """
                 UPDATE resilience_mutation INDEXED BY resilience_not_overtaken SET overtaken = 1
                 WHERE entity = ? AND state > 0 AND overtaken = 0 AND position < ?
@@ -107,10 +98,7 @@
                 UPDATE resilience_mutation SET attempted = 1, claims = MIN(claims, 9223372036854775806) + 1
                 WHERE position = ? AND head = 1
                 """
-            case claimed = """
-                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, claims, not_before, urgent, payload FROM resilience_mutation WHERE position = ? AND head = 1
-                """
+            case claimed = "FROM resilience_mutation WHERE position = ? AND head = 1"
             /// The first pending mutation of a lane is not a head until ``settle`` makes it one.
             case behead = """
                 UPDATE resilience_mutation SET head = 0 WHERE head = 1 AND position =
@@ -135,37 +123,22 @@
                 ORDER BY not_before LIMIT 1
                 """
             case heads = """
-                SELECT position, id, entity, kind, queued_at, failures, claims, length(payload) AS bytes
                 FROM resilience_mutation INDEXED BY resilience_head WHERE head = 1 AND position > ?
                 ORDER BY position LIMIT ?
                 """
             case urgentHeads = """
-                SELECT position, id, entity, kind, queued_at, failures, claims, length(payload) AS bytes
                 FROM resilience_mutation INDEXED BY resilience_urgent WHERE head = 1 AND urgent > 0
                 ORDER BY position LIMIT ?
                 """
             case pending = """
-                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken, claims, not_before, urgent, payload FROM resilience_mutation INDEXED BY resilience_pending
+                FROM resilience_mutation INDEXED BY resilience_pending
                 WHERE state = 0 AND position > ? ORDER BY position LIMIT ?
                 """
             case dead = """
-                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken OR EXISTS
-                (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
-                WHERE later.entity = dead.entity AND later.position > dead.position AND later.state = 0
-                AND later.attempted = 1) AS overtaken, claims, not_before, urgent, payload
-                FROM resilience_mutation AS dead INDEXED BY resilience_dead
+                FROM resilience_mutation AS m INDEXED BY resilience_dead
                 WHERE state > 0 AND position > ? ORDER BY position LIMIT ?
                 """
-            case found = """
-                SELECT position, id, entity, kind, operation, idempotency_key, created_at, queued_at, attempted, failures,
-                last_error, died_at, overtaken OR state > 0 AND EXISTS
-                (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
-                WHERE later.entity = found.entity AND later.position > found.position AND later.state = 0
-                AND later.attempted = 1) AS overtaken, claims, not_before, urgent, payload, state
-                FROM resilience_mutation AS found WHERE id = ?
-                """
+            case found = "FROM resilience_mutation AS m WHERE id = ?"
             case pendingPositions = """
                 SELECT position FROM resilience_mutation INDEXED BY resilience_lane WHERE state = 0
                 ORDER BY entity, position
@@ -182,6 +155,44 @@
             case setting = "SELECT value FROM resilience_setting WHERE name = ?"
             case set = "INSERT OR REPLACE INTO resilience_setting (name, value) VALUES (?, ?)"
             case unset = "DELETE FROM resilience_setting WHERE name = ?"
+
+            package var text: String {
+                // Most need no look-up.
+                rawValue.utf8.first == UInt8(ascii: "F") ? Self.selecting[self] ?? rawValue : rawValue
+            }
+
+            private static let selecting = Dictionary(
+                uniqueKeysWithValues: allCases.compactMap { sql in
+                    sql.selection.map { (sql, "SELECT \($0) \(sql.rawValue)") }
+                })
+
+            private var selection: String? {
+                switch self {
+                case .pending, .claimed: Self.mutation()
+                case .last: Self.mutation(["attempted": Self.isAttemptedOrSealed])
+                case .dead: Self.mutation(["overtaken": Self.isOvertaken])
+                case .found: Self.mutation(["overtaken": Self.isOvertaken]) + ", state"
+                case .deadEntity: "entity, \(Self.isOvertaken) AS overtaken"
+                case .heads, .urgentHeads:
+                    "position, id, entity, kind, queued_at, failures, claims, length(payload) AS bytes"
+                default: nil
+                }
+            }
+
+            private static func mutation(_ computed: [String: String] = [:]) -> String {
+                StoredMutation.columns.map { name in computed[name].map { "\($0) AS \(name)" } ?? name }
+                    .joined(separator: ", ")
+            }
+
+            private static let isAttemptedOrSealed = """
+                attempted OR position <= (SELECT CAST(value AS INTEGER) FROM resilience_setting WHERE name = 'sealedThrough')
+                """
+            /// If a later mutation of its lane is pending and attempted, the other side may have the dead one by now.
+            private static let isOvertaken = """
+                overtaken OR state > 0 AND EXISTS
+                (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
+                WHERE later.entity = m.entity AND later.position > m.position AND later.state = 0 AND later.attempted = 1)
+                """
         }
 
         /// A page of mutations ends with the mutation that makes it this large.
@@ -193,7 +204,7 @@
 
         init(db: Database) { self.db = db }
 
-        func statement(_ sql: SQL) throws -> Statement { try db.cachedStatement(sql: sql.rawValue) }
+        func statement(_ sql: SQL) throws -> Statement { try db.cachedStatement(sql: sql.text) }
 
         func execute(_ sql: SQL, _ arguments: [(any DatabaseValueConvertible)?]) throws {
             try statement(sql).execute(arguments: StatementArguments(arguments))
@@ -306,14 +317,13 @@
         /// - Returns: The ids of the mutations that were dropped.
         func dropDead(beyond limits: DeadLimits, at date: Date) throws -> [String] {
             guard limits != DeadLimits() else { return [] }
-            let oldest = limits.oldest(at: date)
             var totals = try totals()
             var dropped: [String] = []
             while dropped.count < DeadLimits.droppedAtOnce, let first = try row(.firstDead) {
-                let diedAt = first.optionalDate("died_at") ?? .distantPast
                 let blocks = first.integer("state") == 2
-                let isTooOld = !blocks && oldest.map { diedAt < $0 } == true
-                guard isTooOld || !limits.allows(count: totals.dead, bytes: totals.deadBytes) else { break }
+                guard limits.drop(diedAt: first.optionalDate("died_at"), blocks: blocks, of: totals, at: date) else {
+                    break
+                }
                 try remove(Int64.fromDatabaseValue(first["position"]) ?? 0, of: first["entity"], changesHead: blocks)
                 totals.dead &-= 1
                 totals.deadBytes &-= first.integer("bytes")

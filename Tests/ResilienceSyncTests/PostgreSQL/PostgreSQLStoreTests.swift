@@ -14,7 +14,7 @@
         private static let rules = AppendRules(coalescing: .off)
         private static let date = Date(timeIntervalSinceReferenceDate: 700_000_000)
 
-        // MARK: Migrations
+        // MARK: Versions
 
         @Test("any number of workers may start at the same time")
         func start() async throws {
@@ -33,60 +33,14 @@
             #expect(try await stores[0].totals().pending == 8)
         }
 
-        /// Makes the tables as an earlier version made them.
-        private func goBack(to version: Int) async throws {
-            let indexes = ["pending_position", "dead", "dead_lane", "not_overtaken", "death", "died"]
-            let before3 =
-                version > 2
-                ? []
-                : indexes.map({ "DROP INDEX {}.sync_\($0)_index" }) + [
-                    "CREATE INDEX sync_dead_index ON {}.sync_mutation (position) WHERE state > 0",
-                    "CREATE INDEX sync_dead_lane_index ON {}.sync_mutation (lane, position) WHERE state > 0",
-                    "CREATE INDEX sync_block_index ON {}.sync_mutation (lane) WHERE state = 2",
-                    "CREATE INDEX sync_death_index ON {}.sync_mutation (state, death, position) WHERE state > 0",
-                    "CREATE INDEX sync_died_index ON {}.sync_mutation (died_at) WHERE state > 0",
-                    "ALTER TABLE {}.sync_sender DROP COLUMN sealed",
-                ]
-            for statement in before3 + [
-                version == 1 ? "ALTER TABLE {}.sync_mutation DROP COLUMN claims" : "SELECT 1",
-                version > 3 ? "SELECT 1" : "DROP INDEX {}.sync_waiting_index",
-                version > 3 ? "SELECT 1" : "ALTER TABLE {}.sync_mutation DROP COLUMN not_before",
-                "DROP INDEX {}.sync_urgent_index", "ALTER TABLE {}.sync_mutation DROP COLUMN urgent",
-                "ALTER TABLE {}.sync_lane DROP COLUMN urgent",
-                "UPDATE {}.sync_schema SET version = \(version)",
-            ] { _ = try await database.run(statement) }
-        }
-
-        private func indexes() async throws -> [String] {
-            try await database.run(
-                "SELECT indexdef::text FROM pg_indexes WHERE schemaname = $1::text ORDER BY indexdef",
-                [.text(database.schema)]
-            ).compactMap { $0.first?.text }
-        }
-
-        @Test(
-            "tables of earlier versions are migrated, by the store or by hand, and their claims are counted from then on",
-            arguments: [1, 2, 3, 4], [true, false])
-        func migrated(from version: Int, byHand: Bool) async throws {
-            _ = try await database.store().append([Mutation("a1")], under: Self.rules, at: Self.date)
-            let indexes = try await indexes()
-            try await goBack(to: version)
-            #expect(try await self.indexes() != indexes)
-            if byHand {
-                let statements = try PostgreSQLStore.migration(schema: database.schema, from: version)
-                try await database.engine.transaction { session in
-                    for statement in statements { try await session.run(statement, []) }
-                }
+        @Test("the tables of an earlier version, which was never released, are left as they are")
+        func earlier() async throws {
+            let store = try await database.store()
+            _ = try await database.run("UPDATE {}.sync_schema SET version = 4")
+            let reason = "Its tables are of an earlier version, 4."
+            await #expect(throws: SyncQueueError.unreadable(path: store.path, reason: reason)) {
+                try await database.store()
             }
-            for claims in 1...2 {
-                let store = try await database.store()
-                let heads = try await store.heads(after: .min, limit: 9)
-                let claimed = try await store.apply([], claiming: heads.map(\.position), at: Self.date)
-                #expect(claimed.map(\.mutation.id) == ["a1"] && claimed.map(\.claims) == [claims])
-            }
-            #expect(try await self.indexes() == indexes)
-            #expect(try await database.store().seal() > 0)
-            #expect(try PostgreSQLStore.migration(schema: database.schema, from: 5).isEmpty)
         }
 
         @Test("a newer version's tables are left as they are")

@@ -11,7 +11,7 @@
             let database = try DatabaseQueue()
             _ = try SQLiteStore(in: database)
             let plan = try await database.read { db in
-                let statement = try db.makeStatement(sql: "EXPLAIN QUERY PLAN \(sql.rawValue)")
+                let statement = try db.makeStatement(sql: "EXPLAIN QUERY PLAN \(sql.text)")
                 statement.setUncheckedArguments([])
                 return try Row.fetchAll(statement).map { $0["detail"] as String }
             }
@@ -33,7 +33,7 @@
             let database = try DatabaseQueue()
             _ = try SQLiteStore(in: database)
             let steps = try await database.read { db in
-                let statement = try db.makeStatement(sql: "EXPLAIN \(sql.rawValue)")
+                let statement = try db.makeStatement(sql: "EXPLAIN \(sql.text)")
                 statement.setUncheckedArguments([])
                 return try Row.fetchAll(statement).map { $0["opcode"] as String }
             }

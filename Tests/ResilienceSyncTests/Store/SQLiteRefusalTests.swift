@@ -121,6 +121,13 @@
             #expect(try folder.contents() == before)
         }
 
+        @Test("a queue of an earlier version, which was never released, is refused and left as it is")
+        func earlier() async throws {
+            _ = try await filledFile()
+            try Stranger.execute("PRAGMA user_version = 5", at: path)
+            try expectUnreadable("earlier version, 5", check: .none)
+        }
+
         @Test("a newer version that says which earlier ones can use it is used by those, and stays what it is")
         func newerForOlder() async throws {
             _ = try await filledFile()

@@ -12,8 +12,7 @@ struct NewsStateMachine: Sendable, Hashable {
 
     /// What a notification says.
     enum Notification: Sendable, Hashable {
-        /// Everybody is to look: at a pause, or because something may have been missed. Stores of earlier versions say
-        /// nothing else.
+        /// Everybody is to look: at a pause, or because something may have been missed.
         case everybody
         case news(String)
         /// A queue ended without sending all that it had taken.

@@ -12,9 +12,9 @@ extension StatementValue {
 
     static func date(_ date: Date) -> StatementValue { .real(date.timeIntervalSinceReferenceDate) }
 
-    static func optional(_ value: Int?) -> StatementValue { value.map { .integer(Int64($0)) } ?? .null }
-
-    static func optional(_ value: Int64?) -> StatementValue { value.map { .integer($0) } ?? .null }
+    static func optional(_ value: (some BinaryInteger)?) -> StatementValue {
+        value.map { .integer(Int64($0)) } ?? .null
+    }
 
     static func texts(_ texts: some Sequence<String>) -> StatementValue { .arraysOfBytes(texts.map { Data($0.utf8) }) }
 
@@ -106,7 +106,7 @@ struct PostgreSQLRow {
     private let columns: PostgreSQLColumns
 
     init(_ columns: [StatementValue], path: String) throws {
-        self.columns = try PostgreSQLColumns(columns, count: 18, path: path)
+        self.columns = try PostgreSQLColumns(columns, count: PostgreSQLSchema.columns.count + 1, path: path)
         what = try self.columns.integer(0)
     }
 

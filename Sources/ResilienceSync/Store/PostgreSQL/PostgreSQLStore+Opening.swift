@@ -1,4 +1,4 @@
-/// Opening, migrating, and errors.
+/// Opening, and errors.
 extension PostgreSQLStore {
     enum Access { case open, use }
 
@@ -8,28 +8,24 @@ extension PostgreSQLStore {
     /// - Parameters:
     ///   - schema: The schema of the tables, `resilience` by default.
     ///   - queue: The name of the queue, `sync` by default.
-    ///   - version: The version of the tables that are there, 1 to 5; 0, the default, if there are none.
     /// - Returns: The statements.
     /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if a name has other characters than letters, digits and
     ///   underscores.
     public static func migration(
-        schema: String = "resilience", queue: String = "sync", from version: Int = 0
+        schema: String = "resilience", queue: String = "sync"
     ) throws -> [String] {
         let name = try PostgreSQLNames(schema: schema, queue: queue)
-        if version > 0 {
-            return version < PostgreSQLSchema.version ? PostgreSQLSchema(name: name).migration(from: version) : []
-        }
         return ["CREATE SCHEMA IF NOT EXISTS \"\(name.schema)\""] + PostgreSQLSchema(name: name).creation
     }
 
     func open(migrates: Bool) async throws {
         do {
             try await readClock()
-            if let version = try await version(in: engine), version >= PostgreSQLSchema.version { return }
+            if try await isThere(in: engine) { return }
             guard migrates else {
                 throw SyncQueueError.unreadable(
                     path: path,
-                    reason: "Its tables are missing, or of an earlier version, and this store may not make them.")
+                    reason: "Its tables are missing, and this store may not make them.")
             }
             try await again(mapping: false) {
                 try await self.engine.transaction { session in try await self.migrate(in: session) }
@@ -39,18 +35,22 @@ extension PostgreSQLStore {
         }
     }
 
-    /// - Returns: nil if there are no tables.
-    private func version(in session: any StatementSession) async throws -> Int? {
+    /// - Returns: Whether there are tables.
+    /// - Throws: If this version can't use them. None from before the first release is used.
+    private func isThere(in session: any StatementSession) async throws -> Bool {
         // Not to_regclass, which may answer from before another made the tables, in a transaction that has waited for it.
         let found = try await session.run(
             """
             SELECT 1::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
             WHERE n.nspname = $1::text AND c.relname = $2::text
             """, [.text(name.schema), .text("\(name.queue)_schema")])
-        guard !found.isEmpty else { return nil }
+        guard !found.isEmpty else { return false }
         let rows = try await session.run("SELECT max(version) FROM \(name("schema"))", [])
         guard let version = rows.first?.first?.integer.map({ Int(clamping: $0) }) else {
             throw SyncQueueError.unreadable(path: path, reason: "Its tables are not as the queue made them.")
+        }
+        guard version >= PostgreSQLSchema.version else {
+            throw SyncQueueError.unreadable(path: path, reason: "Its tables are of an earlier version, \(version).")
         }
         if version > PostgreSQLSchema.version {
             let rows = try await session.run(
@@ -60,18 +60,14 @@ extension PostgreSQLStore {
                 throw SyncQueueError.newerSchema(path: path, version: version)
             }
         }
-        return version
+        return true
     }
 
     private func migrate(in session: any StatementSession) async throws {
         // Others may start at the same time, with other queues in the same schema, too; this is held until the commit.
         try await session.run(
             "SELECT 1::int8 FROM pg_advisory_xact_lock(hashtextextended($1::text, 1400328785))", [.text(name.schema)])
-        if let version = try await version(in: session) {
-            guard version < PostgreSQLSchema.version else { return }
-            for statement in schema.migration(from: version) { try await session.run(statement, []) }
-            return
-        }
+        if try await isThere(in: session) { return }
         let schemas = try await session.run(
             "SELECT 1::int8 FROM pg_namespace WHERE nspname = $1::text", [.text(name.schema)])
         if schemas.isEmpty { try await session.run("CREATE SCHEMA IF NOT EXISTS \"\(name.schema)\"", []) }
@@ -120,7 +116,7 @@ extension PostgreSQLStore {
         guard isRefused else { return SyncQueueError.storeFailed(path: path, reason: reason) }
         let advice =
             state == "42501"
-            ? " Grant CREATE, or run the statements of PostgreSQLStore.migration(schema:queue:from:) as another role."
+            ? " Grant CREATE, or run the statements of PostgreSQLStore.migration(schema:queue:) as another role."
             : ""
         return SyncQueueError.unreadable(path: path, reason: reason + advice)
     }

@@ -14,7 +14,7 @@ package import Resilience
 /// let queue = SyncQueue("outbox", store: store, pipeline: pipeline, handlers: handlers)
 /// ```
 ///
-/// The store makes its tables in a schema of their own, and migrates them, under a lock: any number of workers may start
+/// The store makes its tables in a schema of their own, under a lock: any number of workers may start
 /// at the same time. A schema and a queue's name keep tenants apart.
 ///
 /// A queue that sends has a *lease*: the server gives its lanes to others if it does not hear of it for that long. All
@@ -73,7 +73,7 @@ public final class PostgreSQLStore: MutationStore {
     /// What errors call the store: the schema and the queue.
     public var path: String { name.path }
 
-    /// Opens the queue's tables, or makes them, or migrates those of an earlier version.
+    /// Opens the queue's tables, or makes them.
     ///
     /// - Parameters:
     ///   - engine: Reaches the database.
@@ -90,8 +90,8 @@ public final class PostgreSQLStore: MutationStore {
     ///     default.
     ///   - tellsOthers: Whether the store tells the others of what it appends, and of pauses (`NOTIFY`), at most ten times
     ///     a second; true by default.
-    ///   - migrates: Whether it makes and migrates tables; true by default. If not, and they are missing or of an earlier
-    ///     version, it throws: run the statements of ``migration(schema:queue:from:)`` yourself.
+    ///   - migrates: Whether it makes tables; true by default. If not, and they are missing, it throws: run the statements
+    ///     of ``migration(schema:queue:)`` yourself.
     /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
     ///   ``SyncQueueError/storeFailed(path:reason:)``.
     public convenience init(
