@@ -8,19 +8,19 @@ extension Pipeline {
     public struct AllSettings: PipelineSettings {
         /// The limit of the whole call; nil for none.
         public var timeout: Timeout.Settings?
-        /// The settings of the retry; nil for none.
+        /// The retry; nil for none.
         public var retry: Retry.Settings?
-        /// The settings of the hedge; nil for none. `runHedged` and the clients for HTTP and gRPC make copies; `run` makes none.
+        /// The hedge; nil for none. `runHedged` and the clients for HTTP and gRPC make copies; `run` makes none.
         public var hedge: Hedge.Settings?
-        /// The settings of the adaptive throttle; nil for none.
+        /// The adaptive throttle; nil for none.
         public var adaptiveThrottle: AdaptiveThrottle.Settings?
-        /// The settings of the circuit breaker; nil for none.
+        /// The circuit breaker; nil for none.
         public var circuitBreaker: CircuitBreaker.Settings?
-        /// The settings of the throttle; nil for none.
+        /// The throttle; nil for none.
         public var throttle: Throttle.Settings?
-        /// The settings of the bulkhead; nil for none.
+        /// The bulkhead; nil for none.
         public var bulkhead: Bulkhead.Settings?
-        /// The settings of the bulkhead that finds its limit; nil for none.
+        /// The bulkhead that finds its limit; nil for none.
         public var adaptiveBulkhead: AdaptiveBulkhead.Settings?
         /// The limit of each attempt; nil for none.
         public var attemptTimeout: Timeout.Settings?

@@ -22,13 +22,13 @@ extension Pipeline {
     public struct Settings: PipelineSettings {
         /// The limit of the whole call; nil for none.
         public var timeout: Timeout.Settings?
-        /// The settings of the retry; nil for none.
+        /// The retry; nil for none.
         public var retry: Retry.Settings?
-        /// The settings of the circuit breaker; nil for none.
+        /// The circuit breaker; nil for none.
         public var circuitBreaker: CircuitBreaker.Settings?
-        /// The settings of the throttle; nil for none.
+        /// The throttle; nil for none.
         public var throttle: Throttle.Settings?
-        /// The settings of the bulkhead; nil for none.
+        /// The bulkhead; nil for none.
         public var bulkhead: Bulkhead.Settings?
         /// The limit of each attempt; nil for none.
         public var attemptTimeout: Timeout.Settings?

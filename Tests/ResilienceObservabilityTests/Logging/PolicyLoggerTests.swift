@@ -30,6 +30,13 @@
             PolicyEvent(policy: policy, pipeline: pipeline, time: clock.now, detail: detail)
         }
 
+        @Test("it wants what it writes and what it sums up, and everything if a closure of yours has the levels")
+        func leastSeverity() {
+            let least = Logger.Level.allCases.map { PolicyLogger(logger($0)).leastSeverity }
+            #expect(least == [.trace, .debug, .debug, .debug, .warning, .error, .error])
+            #expect(PolicyLogger(logger(.critical), levels: { _ in nil }).leastSeverity == .trace)
+        }
+
         @Test(
             "the lines of a breaker's life: allowed, failures, opened, rejected, half-open, recovered, re-opened (A9)")
         func life() throws {

@@ -48,6 +48,45 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["only made 1"])
     }
 
+    /// Wants what matters so much.
+    private struct Choosy: PolicyObserver {
+        let leastSeverity: PolicyEventSeverity
+        let journal: Journal
+        func receive(_ event: PolicyEvent) { journal.note("\(leastSeverity) \(event.policy) \(event.detail)") }
+    }
+
+    @Test("each observer is told from the severity on that it wants, and what nobody wants is not made")
+    func severities() async throws {
+        let clock = ManualClock()
+        let observers = PolicyObservers(Choosy(leastSeverity: .warning, journal: journal))
+        let breaker = CircuitBreaker("b", tripping: .consecutiveFailures(1), timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock, observers: observers) { breaker }
+        let outage = Outage()
+        func call(fails: Bool = false) async { try? await pipeline.run { if fails { throw outage } } }
+        await call()
+        #expect(observers.want(.warning) && !observers.want(.notice) && journal.lines == [])
+        let subscription = observers.add(Choosy(leastSeverity: .debug, journal: journal))
+        await call()
+        #expect(observers.want(.debug) && !observers.want(.trace) && journal.lines == [])
+        await call(fails: true)
+        let failed = "failed after 0 s, 1 attempt (transient)"
+        #expect(
+            journal.lines == [
+                "debug call attempt 1 failed after 0 s (transient)", "debug b failure 1/1",
+                "warning b threshold reached (1/1) → open for 60 s", "debug b threshold reached (1/1) → open for 60 s",
+                "debug call \(failed)",
+            ])
+        subscription.cancel()
+        #expect(!observers.want(.notice))
+        observers.add(note("all"))
+        breaker.reset()
+        await call()
+        #expect(
+            journal.lines.dropFirst(5) == [
+                "all closed, allowing call", "all attempt 1 succeeded after 0 s", "all succeeded after 0 s, 1 attempt",
+            ])
+    }
+
     @Test("removing twice removes nobody else, whether given at the start or added later")
     func removedTwice() {
         let observers = PolicyObservers(Noting(note: note("first")), Noting(note: note("second")))
