@@ -113,7 +113,7 @@ public protocol PolicyObserver: Sendable {
     func receive(_ event: PolicyEvent)
 
     /// The least severity of the events that it receives: what matters less is not even made. Asked once, when the observer is
-    /// added. ``PolicyEventSeverity/trace``, that is everything, by default.
+    /// added. `PolicyEventSeverity.trace`, that is everything, by default.
     var leastSeverity: PolicyEventSeverity { get }
 }
 
