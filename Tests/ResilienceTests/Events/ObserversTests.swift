@@ -83,7 +83,8 @@ private enum Noise: PolicyEventDetail, Equatable {
         await call()
         #expect(
             journal.lines.dropFirst(5) == [
-                "all closed, allowing call", "all attempt 1 succeeded after 0 s", "all succeeded after 0 s, 1 attempt",
+                "all reset → closed", "all closed, allowing call", "all attempt 1 succeeded after 0 s",
+                "all succeeded after 0 s, 1 attempt",
             ])
     }
 
