@@ -31,7 +31,8 @@
     }
 
     private func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict) {
-        guard isTold(verdict, call) else { return }
+        // A success as what happens in every call.
+        guard call.isObserved(at: verdict.kind == .success ? .trace : .debug) else { return }
         let number = call.attempt
         tell(&call, since: began, failure: call.failure) { length in
             verdict.kind == .success
@@ -75,7 +76,7 @@
     }
 
     private func ended(_ call: inout PolicyCall, _ verdict: Verdict, error: (any Error)?, isCancelled: Bool) {
-        guard isTold(verdict, call) else { return }
+        guard call.isObserved(at: verdict.kind == .success ? .trace : .info) else { return }
         let waits = call.notes?.waits ?? []
         let isOver = verdict.kind == .success || verdict.kind == .cancelled || isCancelled
         tell(&call, since: began, failure: isOver ? nil : failure(of: call, error)) { length in
@@ -100,20 +101,16 @@
         _ call: inout PolicyCall, since began: MonotonicInstant, _ outcome: PolicyOutcome, _ failure: FailureDetail?
     ) {
         let (number, verdict) = (call.attempt, outcome.verdict)
-        guard isTold(verdict, call) else { return }
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
         }
-        tell(&call, since: began, failure: call.failure) { length in
-            verdict.kind == .success
-                ? .attemptSucceeded(number, took: length) : .attemptFailed(number, verdict, took: length)
+        if call.isObserved(at: verdict.kind == .success ? .trace : .debug) {
+            tell(&call, since: began, failure: call.failure) { length in
+                verdict.kind == .success
+                    ? .attemptSucceeded(number, took: length) : .attemptFailed(number, verdict, took: length)
+            }
         }
         ended(&call, verdict, error: outcome.error, isCancelled: false)
-    }
-
-    /// Whether anyone is told how an attempt or a call ended: of a success as of what happens in every call.
-    private func isTold(_ verdict: Verdict, _ call: borrowing PolicyCall) -> Bool {
-        call.isObserved(at: verdict.kind == .success ? .trace : .debug)
     }
 
     private func tell(

@@ -52,7 +52,9 @@ private enum Noise: PolicyEventDetail, Equatable {
     private struct Choosy: PolicyObserver {
         let leastSeverity: PolicyEventSeverity
         let journal: Journal
-        func receive(_ event: PolicyEvent) { journal.note("\(leastSeverity) \(event.policy) \(event.detail)") }
+        func receive(_ event: PolicyEvent) {
+            journal.note("\(leastSeverity) \(event.policy) \(event.detail)\(event.failure.map { ": \($0)" } ?? "")")
+        }
     }
 
     @Test("each observer is told from the severity on that it wants, and what nobody wants is not made")
@@ -69,12 +71,12 @@ private enum Noise: PolicyEventDetail, Equatable {
         await call()
         #expect(observers.want(.debug) && !observers.want(.trace) && journal.lines == [])
         await call(fails: true)
-        let failed = "failed after 0 s, 1 attempt (transient)"
         #expect(
             journal.lines == [
-                "debug call attempt 1 failed after 0 s (transient)", "debug b failure 1/1",
-                "warning b threshold reached (1/1) → open for 60 s", "debug b threshold reached (1/1) → open for 60 s",
-                "debug call \(failed)",
+                "debug call attempt 1 failed after 0 s (transient): Outage", "debug b failure 1/1: Outage",
+                "warning b threshold reached (1/1) → open for 60 s: Outage",
+                "debug b threshold reached (1/1) → open for 60 s: Outage",
+                "debug call failed after 0 s, 1 attempt (transient): Outage",
             ])
         subscription.cancel()
         #expect(!observers.want(.notice))
@@ -86,6 +88,31 @@ private enum Noise: PolicyEventDetail, Equatable {
                 "all reset → closed", "all closed, allowing call", "all attempt 1 succeeded after 0 s",
                 "all succeeded after 0 s, 1 attempt",
             ])
+    }
+
+    @Test("an observer is told the same whether or not another one wants more", arguments: PolicyEventSeverity.allCases)
+    func sameAlone(least: PolicyEventSeverity) async throws {
+        func told(beside others: [any PolicyObserver]) async throws -> [String] {
+            let (clock, journal) = (ManualClock(), Journal())
+            let observers = PolicyObservers(Choosy(leastSeverity: least, journal: journal))
+            for other in others { observers.add(other) }
+            let pipeline = Pipeline("x", timeBase: clock, observers: observers) {
+                CircuitBreaker("b", tripping: .consecutiveFailures(2), timeBase: clock)
+            }
+            let outage = Outage()
+            _ = try? await pipeline.run { throw outage }
+            try await pipeline.acquire().complete(.success)
+            try await pipeline.acquire().complete(.transient, error: outage)
+            try await pipeline.acquire().complete(.transient, error: outage)
+            _ = try? await pipeline.run {}
+            return journal.lines
+        }
+        let alone = try await told(beside: [])
+        #expect(try await told(beside: [EventRecorder()]) == alone)
+        #expect(
+            alone.isEmpty == (least == .error) && alone.contains { $0.contains("failed after") } == (least <= .info))
+        #expect(
+            alone.count { $0.contains("threshold reached") && $0.hasSuffix(": Outage") } == (least <= .warning ? 1 : 0))
     }
 
     @Test("removing twice removes nobody else, whether given at the start or added later")
