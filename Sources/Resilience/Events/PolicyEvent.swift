@@ -112,8 +112,8 @@ public protocol PolicyObserver: Sendable {
     /// - Parameter event: The event.
     func receive(_ event: PolicyEvent)
 
-    /// The least severity of the events that it receives: what matters less is not even made. Asked once, when the observer is
-    /// added. `PolicyEventSeverity.trace`, that is everything, by default.
+    /// The least severity of the events that it receives. What happens in every call (`trace`) is not even made if nobody wants it.
+    /// Asked once, when the observer is added. `PolicyEventSeverity.trace`, that is everything, by default.
     var leastSeverity: PolicyEventSeverity { get }
 }
 

@@ -18,7 +18,7 @@
     /// Many events of one kind do not flood the log. Of each pipeline, policy and kind of event, five lines are written
     /// in ten seconds, and then one summary of what was left out: how many, since when, and the last of them. While they
     /// go on, each time is twice as long as the one before, up to five minutes. An event below the logger's level is not
-    /// counted; with the standard levels it is not even made.
+    /// counted.
     ///
     /// Rejected calls are counted although their lines are below the logger's level: after each of these times in which
     /// there were some, a line at `notice` says how many each policy has rejected.
