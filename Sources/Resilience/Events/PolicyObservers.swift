@@ -79,6 +79,7 @@ public final class PolicyObservers: Sendable {
     /// - Parameter event: The event.
     public func send(_ event: PolicyEvent) {
         let severity = event.detail.severity
+        guard want(severity) else { return }
         for entry in state.withLock({ $0.entries }) where entry.least <= severity { entry.observer.receive(event) }
     }
 

@@ -140,7 +140,7 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
             case .success(let result): FailureDetail(ofResult: result)
             case .failure(let error): FailureDetail(of: error)
             }
-        call.emit(event, from: name, failure: detail)
+        call.send(event, from: name, failure: detail)
     }
 
     /// The name and the verdicts in one line, then the pipeline's lines.

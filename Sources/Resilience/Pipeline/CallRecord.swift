@@ -119,7 +119,7 @@
     ) {
         call.reading = nil
         let event = event(began.duration(to: call.now))
-        call.emit(event, from: Pipeline.Event.source, failure: failure)
+        call.send(event, from: Pipeline.Event.source, failure: failure)
     }
 }
 

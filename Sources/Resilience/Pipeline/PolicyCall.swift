@@ -140,20 +140,17 @@
     @usableFromInline mutating func emitMade(
         _ event: any PolicyEventDetail, from policy: String, to observers: PolicyObservers?
     ) {
-        emit(event, from: policy, to: observers, failure: failure)
+        send(event, from: policy, to: observers, failure: failure)
     }
 
-    mutating func emit(
-        _ event: @autoclosure () -> any PolicyEventDetail, from policy: String, to observers: PolicyObservers? = nil,
+    mutating func send(
+        _ event: any PolicyEventDetail, from policy: String, to observers: PolicyObservers? = nil,
         failure: FailureDetail?
     ) {
-        let own = observers.map { !$0.isEmpty } ?? false
-        let outer = !core.observers.isEmpty
-        guard own || outer else { return }
         let event = PolicyEvent(
-            policy: policy, pipeline: core.name, time: now, detail: event(), failure: failure)
-        if own { observers?.send(event) }
-        if outer { core.observers.send(event) }
+            policy: policy, pipeline: core.name, time: now, detail: event, failure: failure)
+        observers?.send(event)
+        core.observers.send(event)
     }
 
     /// What the attempt failed with that the policies learn of just now; nil if none did, or if nobody observes the

@@ -1,5 +1,5 @@
-/// What has circuit breakers that a ``PolicyRegistry`` watches, and whose states it keeps: a breaker, a pipeline, or a policy of your
-/// own with breakers inside.
+/// What has circuit breakers whose changes of state a ``PolicyRegistry`` tells: a breaker, a pipeline, or a policy of your own with
+/// breakers inside.
 public protocol CircuitBreakerOwner {
     /// The circuit breakers.
     var circuitBreakers: [CircuitBreaker] { get }

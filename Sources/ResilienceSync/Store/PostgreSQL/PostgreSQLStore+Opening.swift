@@ -28,7 +28,7 @@ extension PostgreSQLStore {
                     reason: "Its tables are missing, and this store may not make them.")
             }
             try await again(mapping: false) {
-                try await self.engine.transaction { session in try await self.migrate(in: session) }
+                try await self.engine.transaction { session in try await self.makeTables(in: session) }
             }
         } catch let error as StatementError {
             throw failure(.open, error)
@@ -63,7 +63,7 @@ extension PostgreSQLStore {
         return true
     }
 
-    private func migrate(in session: any StatementSession) async throws {
+    private func makeTables(in session: any StatementSession) async throws {
         // Others may start at the same time, with other queues in the same schema, too; this is held until the commit.
         try await session.run(
             "SELECT 1::int8 FROM pg_advisory_xact_lock(hashtextextended($1::text, 1400328785))", [.text(name.schema)])
