@@ -3,10 +3,18 @@
 /// Made only for calls that are not plain: see `PipelineCore.isPlain(_:)`.
 @usableFromInline struct CallRecord: Sendable {
     private let began: MonotonicInstant
+    /// Whether somebody observed the call when it began. An observer that comes later is told of later calls: of this one not all
+    /// was noted.
+    let isWatched: Bool
     /// The number of times that the operation has begun.
     @usableFromInline private(set) var attempts = 0
 
-    @usableFromInline init(beganAt began: MonotonicInstant) { self.began = began }
+    /// The call begins.
+    @usableFromInline init(of call: inout PolicyCall) {
+        began = call.now
+        isWatched = call.isObserved()
+        call.isWatched = isWatched
+    }
 
     @usableFromInline mutating func attemptBegan(_ call: inout PolicyCall) -> MonotonicInstant {
         attempts += 1
@@ -32,7 +40,7 @@
 
     private func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict) {
         // A success as what happens in every call.
-        guard call.isObserved(at: verdict.kind == .success ? .trace : .debug) else { return }
+        guard isWatched, call.isObserved(at: verdict.kind == .success ? .trace : .debug) else { return }
         let number = call.attempt
         tell(&call, since: began, failure: call.failure) { length in
             verdict.kind == .success
@@ -76,7 +84,7 @@
     }
 
     private func ended(_ call: inout PolicyCall, _ verdict: Verdict, error: (any Error)?, isCancelled: Bool) {
-        guard call.isObserved(at: verdict.kind == .success ? .trace : .info) else { return }
+        guard isWatched, call.isObserved(at: verdict.kind == .success ? .trace : .info) else { return }
         let waits = call.notes?.waits ?? []
         let isOver = verdict.kind == .success || verdict.kind == .cancelled || isCancelled
         tell(&call, since: began, failure: isOver ? nil : failure(of: call, error)) { length in
@@ -100,6 +108,7 @@
     func permitEnded(
         _ call: inout PolicyCall, since began: MonotonicInstant, _ outcome: PolicyOutcome, _ failure: FailureDetail?
     ) {
+        guard isWatched else { return }
         let (number, verdict) = (call.attempt, outcome.verdict)
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }

@@ -80,13 +80,12 @@ extension PipelineCore {
         holding hold: (R, consuming PipelinePermit) -> R
     ) async throws -> R {
         var call = PolicyCall(self, options)
-        let record = CallRecord(beganAt: call.now)
+        let record = CallRecord(of: &call)
         var opening = Opening(record)
         defer {
             call.endNotes()
             withExtendedLifetime(self) {}
         }
-        call.isWatched = call.isObserved()
         let (began, deadline) = (call.now, call.deadline)
         var result: R?
         let verdict: Verdict

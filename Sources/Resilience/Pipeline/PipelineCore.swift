@@ -108,8 +108,7 @@
         _ call: inout PolicyCall, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
-        var record = CallRecord(beganAt: call.now)
-        call.isWatched = call.isObserved()
+        var record = CallRecord(of: &call)
         // Whoever made the call may go on with it, as a fallback does, and the notes end here.
         defer { call.endNotes() }
         var verdict = Verdict.success

@@ -73,7 +73,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
         call.account = account
         call.goOn(noting: notes)
         defer { call.endNotes() }
-        call.isWatched = call.isObserved()
+        call.isWatched = record.isWatched
         record.permitEnded(&call, since: began, outcome, failure)
         core.outermost.exitAll(&call, slots, outcome)
     }
@@ -89,12 +89,11 @@ extension Pipeline {
     public nonisolated(nonsending) func acquire(options: RunOptions = RunOptions()) async throws -> PipelinePermit {
         let core = core
         var call = PolicyCall(core, options)
-        var record = CallRecord(beganAt: call.now)
+        var record = CallRecord(of: &call)
         defer {
             call.endNotes()
             withExtendedLifetime(core) {}
         }
-        call.isWatched = call.isObserved()
         var slots: [PolicySlot] = []
         do {
             try core.begin(&call)

@@ -7,15 +7,15 @@ extension Pipeline {
     /// - Parameter other: The pipeline with the new settings.
     /// - Returns: The pipeline, and the names of this pipeline's policies with a state that are not in it.
     package func adapted(to other: Pipeline) -> (pipeline: Pipeline, dropped: [String]) {
-        var rest = policies.filter { $0 is any RegistryEntry }
-        let merged = other.elements.map { element in
-            guard timeBase === other.timeBase, case .policy(let new) = element.kind else { return element }
+        var rest = elements.filter { $0.entry != nil || $0.policy is any CircuitBreakerOwner }
+        let merged = other.elements.map { new in
+            guard timeBase === other.timeBase else { return new }
             for (index, old) in rest.enumerated() where old.name == new.name {
-                guard let kept = old.reconfigured(likeAny: new) else { continue }
+                guard let kept = old.reconfigured(like: new) else { continue }
                 rest.remove(at: index)
-                return Element(kind: .policy(kept))
+                return kept
             }
-            return element
+            return new
         }
         endGameDays(rest)
         return (Pipeline(like: other, elements: merged), rest.map(\.name))

@@ -6,30 +6,30 @@ extension Pipeline: RegistryEntry {
     /// - Parameter entry: The pipeline.
     public static func isUniquelyHeld(_ entry: inout Pipeline) -> Bool { isKnownUniquelyReferenced(&entry.core) }
 
-    /// Whether all policies of the pipeline are at rest. Around policies are not asked.
-    public var isAtRest: Bool { policies.allSatisfy(\.isAtRest) }
+    /// Whether all policies of the pipeline are at rest, and all its circuit breakers: those inside of another policy, too.
+    public var isAtRest: Bool { elements.allSatisfy(\.isAtRest) && circuitBreakers.allSatisfy(\.isAtRest) }
 
-    /// Returns whether each policy is at rest, or may be evicted although it is not.
+    /// Returns whether each policy and each circuit breaker is at rest, or may be evicted although it is not.
     /// - Parameter time: For how long, at least, nobody has used the pipeline.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
-        policies.allSatisfy { $0.isAtRest || ($0 as? any RegistryEntry)?.canBeEvicted(unusedFor: time) ?? false }
+        elements.allSatisfy { $0.isAtRest || $0.entry?.canBeEvicted(unusedFor: time) ?? false }
+            && circuitBreakers.allSatisfy { $0.isAtRest || $0.canBeEvicted(unusedFor: time) }
     }
 
-    /// Sets each policy back to how it was made. Around policies stay as they are.
-    public func reset() { for policy in policies { policy.reset() } }
+    /// Sets each policy back to how it was made: an around policy only if it is a ``RegistryEntry``.
+    public func reset() {
+        for element in elements {
+            if case .policy(let policy) = element.kind { policy.reset() } else { element.entry?.reset() }
+        }
+    }
 
     /// Returns whether both pipelines have the same time base and policies of the same types in the same order, and
-    /// each policy can go on with its new settings.
+    /// each policy can go on with its new settings. One that is no ``RegistryEntry`` is replaced, and can be if it has no circuit
+    /// breakers, or the same ones as before.
     /// - Parameter other: The pipeline with the new settings.
     public func canBeReconfigured(like other: Pipeline) -> Bool {
         timeBase === other.timeBase && elements.count == other.elements.count
-            && zip(elements, other.elements).allSatisfy { old, new in
-                switch (old.kind, new.kind) {
-                case (.policy(let old), .policy(let new)): old.canBeReconfigured(likeAny: new)
-                case (.around(let old), .around(let new)): type(of: old) == type(of: new)
-                case (.policy, .around), (.around, .policy): false
-                }
-            }
+            && zip(elements, other.elements).allSatisfy { $0.canBeReconfigured(like: $1) }
     }
 
     /// Returns the other pipeline, with this pipeline's policies in place of those that keep a state. Each of these
@@ -40,59 +40,61 @@ extension Pipeline: RegistryEntry {
     ///   can't go on although it could when it was asked, and the policies before it have changed then.
     public func reconfigured(like other: Pipeline) -> Pipeline? {
         guard canBeReconfigured(like: other) else {
-            endGameDays(policies, unlessIn: other.policies)
+            endGameDays(elements, unlessIn: other.elements)
             return nil
         }
         var merged: [Element] = []
         for (old, new) in zip(elements, other.elements) {
-            guard case .policy(let old) = old.kind, case .policy(let new) = new.kind else {
-                merged.append(new)
-                continue
-            }
             // nil only if the policy decides by its state, which has changed since it was asked.
-            guard let policy = old.reconfigured(likeAny: new) else { return nil }
-            merged.append(Element(kind: .policy(policy)))
+            guard let element = old.reconfigured(like: new) else { return nil }
+            merged.append(element)
         }
         return Pipeline(like: other, elements: merged)
     }
 
     /// Turns policies off that inject faults, and whose settings are gone: also for those who go on with the pipeline of before.
     /// - Parameter others: Policies of the same type and name, whose settings they have from now on.
-    func endGameDays(_ policies: [any Policy], unlessIn others: [any Policy] = []) {
+    func endGameDays(_ elements: [Element], unlessIn others: [Element] = []) {
         guard SettingChecks.mayChange else { return }
-        for policy in policies where policy.traits.injectsFaults {
-            let other = others.first { policy.canBeReconfigured(likeAny: $0) && $0.name == policy.name }
-            if other.flatMap({ policy.reconfigured(likeAny: $0) }) == nil { policy.reset() }
-        }
-    }
-
-    var policies: [any Policy] {
-        elements.compactMap { element in
-            if case .policy(let policy) = element.kind { policy } else { nil }
+        for element in elements where element.traits.injectsFaults {
+            let other = others.first { element.canBeReconfigured(like: $0) && $0.name == element.name }
+            if other.flatMap({ element.reconfigured(like: $0) }) == nil, case .policy(let policy) = element.kind {
+                policy.reset()
+            }
         }
     }
 }
 
-extension Policy {
-    fileprivate func canBeReconfigured(likeAny other: any Policy) -> Bool {
-        guard let other = other as? Self else { return false }
-        return (self as? any RegistryEntry)?.canBeReconfigured(likeEntry: other) ?? true
+extension Pipeline.Element {
+    var entry: (any RegistryEntry)? { policy as? any RegistryEntry }
+
+    fileprivate var isAtRest: Bool {
+        if case .policy(let policy) = kind { policy.isAtRest } else { entry?.isAtRest ?? true }
+    }
+
+    fileprivate func canBeReconfigured(like other: Self) -> Bool {
+        if let entry { return entry.canBeReconfigured(likeAny: other.policy) }
+        // Who replaces a breaker loses its state, and who watches it.
+        return type(of: policy) == type(of: other.policy) && breakers.elementsEqual(other.breakers, by: ===)
     }
 
     /// Returns this policy with the other's settings if it is a ``RegistryEntry``; otherwise the other policy as it is.
-    func reconfigured(likeAny other: any Policy) -> (any Policy)? {
-        guard let other = other as? Self else { return nil }
-        guard let entry = self as? any RegistryEntry else { return other }
-        return entry.reconfigured(likeEntry: other) as? any Policy
+    func reconfigured(like other: Self) -> Self? {
+        guard let entry else { return canBeReconfigured(like: other) ? other : nil }
+        let policy = entry.reconfigured(likeAny: other.policy)
+        switch kind {
+        case .policy: return (policy as? any Policy).map { Self(kind: .policy($0)) }
+        case .around: return (policy as? any AroundPolicy).map { Self(kind: .around($0)) }
+        }
     }
+
+    private var breakers: [CircuitBreaker] { (policy as? any CircuitBreakerOwner)?.circuitBreakers ?? [] }
 }
 
 extension RegistryEntry {
-    fileprivate func canBeReconfigured(likeEntry other: any Sendable) -> Bool {
+    fileprivate func canBeReconfigured(likeAny other: Any) -> Bool {
         (other as? Self).map { canBeReconfigured(like: $0) } ?? false
     }
 
-    fileprivate func reconfigured(likeEntry other: any Sendable) -> Self? {
-        (other as? Self).flatMap { reconfigured(like: $0) }
-    }
+    fileprivate func reconfigured(likeAny other: Any) -> Self? { (other as? Self).flatMap { reconfigured(like: $0) } }
 }

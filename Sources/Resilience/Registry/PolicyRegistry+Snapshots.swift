@@ -31,35 +31,34 @@ extension PolicyRegistry where Value == CircuitBreaker {
     }
 }
 
-extension PolicyRegistry where Value == Pipeline {
-    /// Returns what the breakers of each key's pipeline should still know after a restart: a snapshot for each breaker,
+extension PolicyRegistry where Value: CircuitBreakerOwner {
+    /// Returns what the breakers of each key should still know after a restart: a snapshot for each breaker,
     /// outermost first, or nil if its circuit can't be stored. It leaves out keys whose breakers are all at rest.
     /// - Parameter wallClock: The time of the snapshots, in milliseconds since 1970. Now by default.
     public func snapshots(wallClock: Int64? = nil) -> [Key: [CircuitSnapshot?]] {
         let wallClock = wallClock ?? WallClock.milliseconds
-        return values.compactMapValues { pipeline in
-            let breakers = pipeline.circuitBreakers
+        return values.compactMapValues { value in
+            let breakers = value.circuitBreakers
             return breakers.allSatisfy(\.isAtRest) ? nil : breakers.map { $0.snapshot(wallClock: wallClock) }
         }
     }
 
-    /// Restores the breakers of each key's pipeline from their snapshots, as ``CircuitBreaker/restore(_:wallClock:)``
-    /// does. A key without a pipeline gets one.
+    /// Restores the breakers of each key from their snapshots, as ``CircuitBreaker/restore(_:wallClock:)``
+    /// does. A key without a value gets one.
     /// - Parameters:
     ///   - snapshots: The snapshots of each key: one for each breaker, outermost first. A breaker whose snapshot is nil
     ///     stays as it is.
     ///   - wallClock: The present time, in milliseconds since 1970. Now by default.
     /// - Returns: The keys that were not restored, or not completely. If a key has more or fewer snapshots than
-    ///   breakers, none of these is restored. If a snapshot does not fit its breaker, the other breakers of the
-    ///   pipeline are restored.
+    ///   breakers, none of these is restored. If a snapshot does not fit its breaker, the key's other breakers are
+    ///   restored.
     @discardableResult
     public func restore(
         _ snapshots: [Key: [CircuitSnapshot?]], wallClock: Int64? = nil
     ) -> [Key] {
         let wallClock = wallClock ?? WallClock.milliseconds
         return snapshots.filter { key, snapshots in
-            let pipeline = self[key]
-            let breakers = pipeline.circuitBreakers
+            let breakers = self[key].circuitBreakers
             guard breakers.count == snapshots.count else { return true }
             return zip(breakers, snapshots).count { breaker, snapshot in
                 snapshot.map { (try? breaker.restore($0, wallClock: wallClock)) == nil } ?? false

@@ -231,6 +231,26 @@ import Testing
         }
     }
 
+    @Test("an observer that comes during a call is told of later calls: of this one not all was noted")
+    func lateObserver() async throws {
+        let pipeline = Pipeline(timeBase: clock) {}
+        var subscriptions: [PolicyObservers.Subscription] = []
+        defer { for subscription in subscriptions { subscription.cancel() } }
+        let deadline = RunOptions(deadline: clock.now + .seconds(5))
+        try? await pipeline.run(options: deadline) {
+            subscriptions.append(pipeline.observers.add(recorder))
+            throw Outage()
+        }
+        #expect(told == [])
+        subscriptions.removeLast().cancel()
+        let permit = try await pipeline.acquire()
+        subscriptions.append(pipeline.observers.add(recorder))
+        permit.complete(.transient)
+        #expect(told == [])
+        try await pipeline.acquire().complete(.transient)
+        #expect(told.count == 2)
+    }
+
     @Test("nobody is told of calls while nobody listens, and the clock is not read for it")
     func unobserved() async throws {
         let counting = CountingTimeBase()

@@ -105,6 +105,20 @@ struct PlainAround: AroundPolicy {
     }
 }
 
+/// Runs the inside guarded by a breaker that is no policy of the pipeline.
+struct AroundBreaker: AroundPolicy, CircuitBreakerOwner {
+    let breaker: CircuitBreaker
+    var circuitBreakers: [CircuitBreaker] { [breaker] }
+
+    func around(
+        _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
+    ) async throws -> Verdict {
+        let deadline = call.deadline
+        return try await breaker.run { try await inside(deadline) }
+    }
+}
+
 /// A clock on which no wait takes time: an alarm moves it on and fires at once.
 final class RushingClock: TimeBase {
     private let reading = Locked(MonotonicInstant(nanoseconds: 1))

@@ -112,20 +112,10 @@ import Testing
         #expect(one != PolicyStatus(policy: "a", detail: Maintenance.Status(isAllowed: true)))
     }
 
-    private final class Around: AroundPolicy, CircuitBreakerOwner {
-        let breaker: CircuitBreaker
-        init(_ breaker: CircuitBreaker) { self.breaker = breaker }
-        func around(
-            _ call: inout PolicyCall, isolation: isolated (any Actor)?,
-            _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
-        ) async throws -> Verdict { try await inside(call.deadline) }
-        var circuitBreakers: [CircuitBreaker] { [breaker] }
-    }
-
     @Test("a pipeline names the breaker of a policy that runs the inside in a task of its own")
     func breakerAround() {
         let breaker = CircuitBreaker("around", timeBase: clock)
-        let pipeline = Pipeline(timeBase: clock) { Around(breaker) }
+        let pipeline = Pipeline(timeBase: clock) { AroundBreaker(breaker: breaker) }
         #expect(pipeline.circuitBreakers.map(\.name) == ["around"])
     }
 

@@ -21,14 +21,14 @@ import Testing
     @Test("a pipeline that can't go on keeps all of its settings: none of its policies has changed (P37)")
     func rejected() {
         let pipelines = PipelineRegistry<String> { _ in pipeline(rate: 1) }
-        let before = pipelines["/a"].policies.map { "\($0)" }
+        let before = pipelines["/a"].elements.map { "\($0)" }
         let kept = pipelines.reconfigure { _ in pipeline(rate: 9, limit: 9, .anyOf(.consecutiveFailures(2))) }
-        #expect(kept == ["/a"] && pipelines["/a"].policies.map { "\($0)" } == before)
+        #expect(kept == ["/a"] && pipelines["/a"].elements.map { "\($0)" } == before)
         let elsewhere = ManualClock()
         #expect(pipelines.reconfigure { _ in pipeline(rate: 9, on: elsewhere) } == ["/a"])
-        #expect(pipelines["/a"].policies.map { "\($0)" } == before)
+        #expect(pipelines["/a"].elements.map { "\($0)" } == before)
         #expect(pipelines.reconfigure { _ in pipeline(rate: 9, limit: 9, .consecutiveFailures(9)) } == [])
-        #expect(zip(pipelines["/a"].policies.map { "\($0)" }, before).allSatisfy { $0 != $1 })
+        #expect(zip(pipelines["/a"].elements.map { "\($0)" }, before).allSatisfy { $0 != $1 })
     }
 
     @Test("a reconfigured pipeline has the new name, observers and classifier")
@@ -114,7 +114,7 @@ import Testing
             }
         }
         let pipelines = PipelineRegistry<String> { _ in guarded(1, 3) }
-        let before = (throttles["/a"].description, pipelines["/a"].policies.map { "\($0)" })
+        let before = (throttles["/a"].description, pipelines["/a"].elements.map { "\($0)" })
         let reconfigurations: [() -> Void] = [
             { [clock] in bulkheads.reconfigure { _ in Bulkhead(limit: 0, queue: 5, timeBase: clock) } },
             { [clock] in throttles.reconfigure { _ in Throttle(limit: .perSecond(9, burst: 0), timeBase: clock) } },
@@ -126,7 +126,7 @@ import Testing
         #expect(limits(bulkheads) == [3, 3, 3, 3] && bulkheads.values.values.allSatisfy(\.isAtRest))
         for key in ["/a", "/new"] {
             #expect(throttles[key].description == before.0 && throttles[key].isAtRest)
-            #expect(pipelines[key].policies.map { "\($0)" } == before.1 && pipelines[key].isAtRest)
+            #expect(pipelines[key].elements.map { "\($0)" } == before.1 && pipelines[key].isAtRest)
         }
     }
 

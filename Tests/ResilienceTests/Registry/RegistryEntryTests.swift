@@ -1,4 +1,5 @@
 import ResilienceTesting
+import TestSupport
 import Testing
 
 @testable import Resilience
@@ -18,6 +19,23 @@ import Testing
         func reset() {}
         func canBeReconfigured(like other: Entry) -> Bool { true }
         func reconfigured(like other: Entry) -> Entry? { self }
+    }
+
+    private final class Keeping: AroundPolicy, RegistryEntry {
+        let count: Box<Int>
+        init(_ count: Int) { self.count = Box(count) }
+        func around(
+            _ call: inout PolicyCall, isolation: isolated (any Actor)?,
+            _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
+        ) async throws -> Verdict { try await inside(call.deadline) }
+        var isAtRest: Bool { count.value == 0 }
+        func canBeEvicted(unusedFor time: Duration) -> Bool { time >= .seconds(10) }
+        func reset() { count.value = 0 }
+        func canBeReconfigured(like other: Keeping) -> Bool { true }
+        func reconfigured(like other: Keeping) -> Self? {
+            count.value = other.count.value
+            return self
+        }
     }
 
     /// Can't be stored, nor taken over.
@@ -81,6 +99,34 @@ import Testing
             #expect(!breaker.canBeReconfigured(like: other) && !other.canBeReconfigured(like: breaker))
             #expect(breaker.reconfigured(like: other) == nil)
         }
+    }
+
+    @Test("settings that replace a breaker inside of another policy are refused, and an open circuit stays open")
+    func breakerReplaced() {
+        func pipeline() -> Pipeline {
+            Pipeline(timeBase: clock) { AroundBreaker(breaker: CircuitBreaker(timeBase: clock)) }
+        }
+        let (first, second) = (pipeline(), pipeline())
+        let pipelines = PipelineRegistry<String> { _ in first }
+        pipelines["/a"].circuitBreakers[0].trip()
+        #expect(pipelines.reconfigure { _ in second } == ["/a"])
+        #expect(pipelines["/a"].circuitBreakers[0].state == .open)
+        #expect(pipelines.reconfigure { _ in first } == [])
+        #expect(first.adapted(to: second).dropped == ["AroundBreaker"])
+        #expect(first.adapted(to: first).dropped == [])
+    }
+
+    @Test("an around policy that keeps a state is asked, goes on with new settings and is set back as any other")
+    func around() {
+        let keeping = Keeping(1)
+        var pipeline = Pipeline(timeBase: clock) { keeping }
+        #expect(!pipeline.isAtRest && !pipeline.canBeEvicted(unusedFor: .seconds(9)))
+        #expect(pipeline.canBeEvicted(unusedFor: .seconds(10)))
+        pipeline = pipeline.reconfigured(like: Pipeline(timeBase: clock) { Keeping(2) })!
+        #expect(pipeline.policies(of: Keeping.self).map { $0 === keeping } == [true] && keeping.count.value == 2)
+        #expect(pipeline.adapted(to: Pipeline(timeBase: clock) {}).dropped == ["Keeping"])
+        pipeline.reset()
+        #expect(pipeline.isAtRest)
     }
 
     @Test("unless told otherwise, a reader of a registry's changes that lags keeps a thousand")

@@ -33,6 +33,20 @@ import Testing
         #expect(breakers.existing(-1)?.state == .halfOpen)
     }
 
+    @Test("an open circuit inside of another policy is not forgotten either")
+    func insideStays() async {
+        let pipelines = PipelineRegistry<Int>(capacity: 10, evictingAfter: .zero, timeBase: clock) { [clock] key in
+            Pipeline(timeBase: clock) {
+                AroundBreaker(breaker: CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock))
+            }
+        }
+        _ = try? await pipelines[-1].run { throw Outage() }
+        _ = try? await pipelines[-2].run { throw Outage() }
+        pipelines[-2].circuitBreakers[0].reset()
+        for key in 0..<1000 { _ = pipelines[key] }
+        #expect(pipelines.existing(-1)?.circuitBreakers[0].state == .open && pipelines.existing(-2) == nil)
+    }
+
     @Test("a half-open circuit and one with something counted are not forgotten either")
     func countedStays() throws {
         let breakers = registry()

@@ -82,7 +82,7 @@ import Testing
         hook.set { #expect(pipelines.reconfigure { _ in made(3, 3) } == []) }
         #expect(pipelines.reconfigure { _ in made(2, 2) } == [])
         for (_, pipeline) in pipelines.values {
-            let (retry, bulkhead) = ("\(pipeline.policies[0])", "\(pipeline.policies[1])")
+            let (retry, bulkhead) = ("\(pipeline.elements[0])", "\(pipeline.elements[1])")
             #expect(retry.contains("3 retries") && bulkhead.contains("3 at a time"), "\(retry), \(bulkhead)")
         }
     }

@@ -44,17 +44,17 @@ import Testing
             }
         }
         #expect(pipelines.isAllowed("/a") && pipelines.count == 0)
-        let policies = pipelines["/a"].policies
+        let pipeline = pipelines["/a"]
         _ = pipelines["/b"]
-        let permit = try (policies[3] as? Bulkhead)?.tryAcquire()
+        let permit = try pipeline.policies(of: Bulkhead.self).first?.tryAcquire()
         #expect(!pipelines.isAllowed("/a") && pipelines.isAllowed("/b"))
         permit?.complete(.success)
         #expect(pipelines.isAllowed("/a"))
-        try (policies[2] as? Throttle)?.tryAcquire().complete(.success)
+        try pipeline.policies(of: Throttle.self).first?.tryAcquire().complete(.success)
         #expect(!pipelines.isAllowed("/a"))
         clock.advance(by: .seconds(1))
         #expect(pipelines.isAllowed("/a"))
-        (policies[1] as? CircuitBreaker)?.trip()
+        pipeline.policies(of: CircuitBreaker.self).first?.trip()
         #expect(!pipelines.isAllowed("/a") && pipelines.isAllowed("/b"))
         let statuses = try #require(pipelines.statuses["/a"])
         #expect(statuses.count == 3 && pipelines.statuses.count == 2)
