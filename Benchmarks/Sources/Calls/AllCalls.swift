@@ -1,7 +1,8 @@
 import Dispatch
 import Resilience
-import ResilienceTraffic
 import ResilienceBlocking
+import ResilienceTraffic
+import Synchronization
 
 extension Calls {
     /// Every case, the floors beside what they are the floor of.
@@ -162,6 +163,7 @@ extension Calls {
             Calls(
                 "four: for an observer of what goes wrong",
                 through: Pipeline(observers: PolicyObservers(OfTrouble())) { four() }),
+            Calls("four: with a meter", through: Pipeline(observers: PolicyObservers(Metering())) { four() }),
             Calls("four: with a window of 100 calls", through: four(CircuitBreaker(tripping: .failureRatio(0.5)))),
             Calls(
                 "five: with a timeout",
@@ -243,4 +245,14 @@ extension Calls {
 private struct OfTrouble: PolicyObserver {
     var leastSeverity: PolicyEventSeverity { .debug }
     func receive(_ event: PolicyEvent) {}
+}
+
+private struct Metering: MeteringObserver {
+    func receive(_ event: PolicyEvent) {}
+    func meter(of pipeline: String) -> any CallMeter { Meter() }
+
+    private final class Meter: CallMeter {
+        let count = Atomic(0)
+        func count(_ end: some PolicyEventDetail) { count.add(1, ordering: .relaxed) }
+    }
 }

@@ -97,6 +97,12 @@ func variants(_ policies: @escaping () -> Pipeline) -> [Variant] {
                 policies()
                 Empty()
             }),
+        Variant(
+            name: "log at info, metrics, traced, no tracer",
+            pipeline: Pipeline(
+                "calls",
+                observers: PolicyObservers(PolicyLogger(logger(.info)), ResilienceMetrics(factory: Counting()))
+            ) { policies() }.traced()),
         Variant(name: "traced, no tracer", pipeline: Pipeline("calls") { policies() }.traced()),
         Variant(
             name: "traced, in memory", pipeline: Pipeline("calls") { policies() }.traced(by: tracer),

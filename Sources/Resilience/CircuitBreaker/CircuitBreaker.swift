@@ -131,7 +131,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
     /// - Returns: What the operation returned, even if it means failure.
     /// - Throws: ``CircuitOpen`` if the call was rejected; what the operation threw. With a deadline also ``TimedOut``
     ///   and ``DeadlinePassed``.
-    @inlinable public nonisolated(nonsending) func run<R>(
+    @inlinable @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -149,11 +149,15 @@ public final class CircuitBreaker: Policy, StatusReporting {
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let generation = freePass.generation
-        guard generation != 0, !isObserved(call, at: .trace) else {
-            return enterLocked(&call, &slot)
-        }
+        guard generation != 0 else { return enterLocked(&call, &slot) }
         slot = CircuitBreakerSlot.admitted(generation: generation).slot
+        if isObserved(call, at: .trace) { tellAllowed(&call) }
         return .proceed
+    }
+
+    @inline(never) private func tellAllowed(_ call: inout PolicyCall) {
+        // Not always closed: all calls of a breaker that is switched off go in.
+        call.emit(Event.allowed(inner.withLock { $0.circuit.state }), from: name, to: knownObservers)
     }
 
     @inline(never) private func enterLocked(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {

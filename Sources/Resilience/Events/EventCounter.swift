@@ -14,7 +14,7 @@
 /// ```
 ///
 /// Until ``reset()``, counts only grow, as metrics exporters expect.
-public final class EventCounter: PolicyObserver {
+public final class EventCounter: MeteringObserver {
     private let state: Locked<EventCounts>
 
     /// Creates a counter without counts.
@@ -30,6 +30,18 @@ public final class EventCounter: PolicyObserver {
         let key = EventCounts.Key(pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
         let measure = event.detail.measure
         state.withLock { $0.add(key, measure) }
+    }
+
+    public func meter(of pipeline: String) -> any CallMeter { Meter(counter: self, pipeline: pipeline) }
+
+    private struct Meter: CallMeter {
+        let counter: EventCounter
+        let pipeline: String
+
+        func count(_ end: some PolicyEventDetail) {
+            let key = EventCounts.Key(pipeline: pipeline, policy: PolicyEvent.sourceOfEnds, kind: end.kind)
+            counter.state.withLock { $0.add(key, end.measure) }
+        }
     }
 
     /// The events counted so far.

@@ -90,6 +90,9 @@ public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
         "[\(pipeline.map { "\($0)/" } ?? "")\(policy)] \(detail)\(failure.map { ": \($0)" } ?? "")"
     }
 
+    /// The "policy" of the ends of attempts and calls.
+    static let sourceOfEnds = "call"
+
     private enum CodingKeys: String, CodingKey {
         case pipeline, policy, kind, message, failure
         case time = "timeNanoseconds"

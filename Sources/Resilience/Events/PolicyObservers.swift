@@ -6,34 +6,63 @@ public import Synchronization
 /// Without observers, an event costs one atomic load.
 public final class PolicyObservers: Sendable {
     private struct Entry: Sendable {
-        var id: UInt64
         let observer: any PolicyObserver
         let least: PolicyEventSeverity
+        /// Of the events of calls.
+        let leastInCalls: PolicyEventSeverity
+        /// Whether the ends of calls are counted by a meter.
+        let isMetering: Bool
 
-        init(_ id: UInt64, _ observer: any PolicyObserver) {
-            (self.id, self.observer, least) = (id, observer, observer.leastSeverity)
+        init(_ observer: any PolicyObserver, isMetering: Bool = false) {
+            (self.observer, self.isMetering) = (observer, isMetering)
+            least = observer.leastSeverity
+            leastInCalls = isMetering ? max(least, .debug) : least
         }
     }
 
-    private struct State {
-        var entries: [Entry] = []
+    private struct Added {
+        var entries: [(id: UInt64, entry: Entry)] = []
         var lastID: UInt64 = 0
-
-        /// The least severity that an observer wants; above all severities if there is none.
-        var least: UInt8 { entries.map(\.least.rawValue).min() ?? .max }
     }
 
-    private let state: Locked<State>
+    /// Those that were there at the beginning, and stay: read without a lock.
+    private let first: [Entry]
+    private let added = Locked(Added())
+    /// The least severity that an observer wants; above all severities if there is none.
     @usableFromInline let least: Atomic<UInt8>
+    /// The same of the events of calls.
+    @usableFromInline let leastInCalls: Atomic<UInt8>
+    /// The same of the ends of attempts and calls.
+    private let leastOfEnds: Atomic<UInt8>
+    private let hasAdded = Atomic(false)
 
     /// Creates a list of observers.
     /// - Parameter observers: The first observers, which can't be removed.
     public init(_ observers: (any PolicyObserver)...) {
-        let state = State(
-            entries: observers.enumerated().map { Entry(UInt64($0.offset), $0.element) },
-            lastID: UInt64(observers.count))
-        least = Atomic(state.least)
-        self.state = Locked(state)
+        first = observers.map { Entry($0, isMetering: $0 is any MeteringObserver) }
+        let least = Least(first, [])
+        self.least = Atomic(least.all)
+        leastInCalls = Atomic(least.inCalls)
+        leastOfEnds = Atomic(least.ends)
+    }
+
+    private struct Least {
+        let all: UInt8
+        let inCalls: UInt8
+        let ends: UInt8
+
+        init(_ first: [Entry], _ added: [(id: UInt64, entry: Entry)]) {
+            let entries = first + added.map(\.entry)
+            all = entries.map(\.least.rawValue).min() ?? .max
+            inCalls = entries.map(\.leastInCalls.rawValue).min() ?? .max
+            ends = entries.filter { !$0.isMetering }.map(\.least.rawValue).min() ?? .max
+        }
+    }
+
+    /// What counts the calls of a pipeline with this name.
+    func meters(of pipeline: String?) -> [any CallMeter] {
+        guard let pipeline else { return [] }
+        return first.compactMap { ($0.observer as? any MeteringObserver)?.meter(of: pipeline) }
     }
 
     /// Creates a list of one observer, a closure, which can't be removed.
@@ -51,19 +80,26 @@ public final class PolicyObservers: Sendable {
         least.load(ordering: .relaxed) <= severity.rawValue
     }
 
+    /// The same of the events of calls.
+    @inlinable func wantInCalls(_ severity: PolicyEventSeverity) -> Bool {
+        leastInCalls.load(ordering: .relaxed) <= severity.rawValue
+    }
+
+    /// Returns whether an observer wants the ends of attempts and calls that have a severity.
+    func wantEnds(_ severity: PolicyEventSeverity) -> Bool { leastOfEnds.load(ordering: .relaxed) <= severity.rawValue }
+
     /// Adds an observer, which stays until ``Subscription/cancel()``.
     /// - Parameter observer: The observer.
     /// - Returns: The subscription, which removes the observer again.
     @discardableResult
     public func add(_ observer: some PolicyObserver) -> Subscription {
         // Outside of the lock, since it asks the observer.
-        var entry = Entry(0, observer)
-        return state.withLock { state in
-            state.lastID += 1
-            entry.id = state.lastID
-            state.entries.append(entry)
-            least.store(state.least, ordering: .relaxed)
-            return Subscription(observers: self, id: state.lastID)
+        let entry = Entry(observer)
+        return added.withLock { added in
+            added.lastID += 1
+            added.entries.append((added.lastID, entry))
+            noteLeast(added)
+            return Subscription(observers: self, id: added.lastID)
         }
     }
 
@@ -80,7 +116,36 @@ public final class PolicyObservers: Sendable {
     public func send(_ event: PolicyEvent) {
         let severity = event.detail.severity
         guard want(severity) else { return }
-        for entry in state.withLock({ $0.entries }) where entry.least <= severity { entry.observer.receive(event) }
+        for index in first.indices where first[index].least <= severity { first[index].observer.receive(event) }
+        if hasAdded.load(ordering: .relaxed) { sendToAdded(event, severity) }
+    }
+
+    /// Sends an event of a call.
+    func sendInCall(_ event: PolicyEvent) {
+        let severity = event.detail.severity
+        guard wantInCalls(severity) else { return }
+        for index in first.indices where first[index].leastInCalls <= severity { first[index].observer.receive(event) }
+        if hasAdded.load(ordering: .relaxed) { sendToAdded(event, severity) }
+    }
+
+    /// Sends the end of an attempt or of a call.
+    func sendEnd(_ event: PolicyEvent, _ severity: PolicyEventSeverity) {
+        for index in first.indices where !first[index].isMetering && first[index].least <= severity {
+            first[index].observer.receive(event)
+        }
+        if hasAdded.load(ordering: .relaxed) { sendToAdded(event, severity) }
+    }
+
+    @inline(never) private func sendToAdded(_ event: PolicyEvent, _ severity: PolicyEventSeverity) {
+        for (_, entry) in added.withLock({ $0.entries }) where entry.least <= severity { entry.observer.receive(event) }
+    }
+
+    private func noteLeast(_ added: Added) {
+        let least = Least(first, added.entries)
+        self.least.store(least.all, ordering: .relaxed)
+        leastInCalls.store(least.inCalls, ordering: .relaxed)
+        leastOfEnds.store(least.ends, ordering: .relaxed)
+        hasAdded.store(!added.entries.isEmpty, ordering: .relaxed)
     }
 
     /// Sends an event that belongs to no call of a pipeline. The event is made only if there is an observer.
@@ -94,10 +159,10 @@ public final class PolicyObservers: Sendable {
 
     private func remove(_ id: UInt64) {
         // The removed observer is released after the lock: its deinit may be user code.
-        let removed: Entry? = state.withLock { state in
-            guard let index = state.entries.firstIndex(where: { $0.id == id }) else { return nil }
-            let entry = state.entries.remove(at: index)
-            least.store(state.least, ordering: .relaxed)
+        let removed = added.withLock { added -> Entry? in
+            guard let index = added.entries.firstIndex(where: { $0.id == id }) else { return nil }
+            let (_, entry) = added.entries.remove(at: index)
+            noteLeast(added)
             return entry
         }
         _ = removed

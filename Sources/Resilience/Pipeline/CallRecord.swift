@@ -1,64 +1,74 @@
 /// Counts the attempts of a call, and measures how long they and the call take, for the pipeline's observers.
-///
-/// Made only for calls that are not plain: see `PipelineCore.isPlain(_:)`.
-@usableFromInline struct CallRecord: Sendable {
-    private let began: MonotonicInstant
+@frozen @usableFromInline struct CallRecord: Sendable {
+    /// The number of times that the operation has begun.
+    @usableFromInline var attempts = 0
     /// Whether somebody observed the call when it began. An observer that comes later is told of later calls: of this one not all
     /// was noted.
-    let isWatched: Bool
-    /// The number of times that the operation has begun.
-    @usableFromInline private(set) var attempts = 0
+    @usableFromInline let isWatched: Bool
+    @usableFromInline var began = MonotonicInstant.distantPast
+    @usableFromInline var attemptBegan = MonotonicInstant.distantPast
+    /// What the latest result means.
+    @usableFromInline var verdict = Verdict.success
+
+    /// A record of no call: nobody is told.
+    @inlinable init() { isWatched = false }
 
     /// The call begins.
-    @usableFromInline init(of call: inout PolicyCall) {
-        began = call.now
+    @inlinable init(of call: inout PolicyCall) {
         isWatched = call.isObserved()
-        call.isWatched = isWatched
+        if isWatched { begin(&call) }
     }
 
-    @usableFromInline mutating func attemptBegan(_ call: inout PolicyCall) -> MonotonicInstant {
+    @usableFromInline mutating func begin(_ call: inout PolicyCall) {
+        call.isWatched = true
+        began = call.now
+    }
+
+    /// The operation begins.
+    @inlinable mutating func attemptBegins(_ call: inout PolicyCall) {
         attempts += 1
+        if isWatched { noteAttempt(&call) }
+    }
+
+    @usableFromInline mutating func noteAttempt(_ call: inout PolicyCall) {
         call.notes?.goOn()
-        return call.now
+        attemptBegan = call.now
     }
 
     /// The operation has returned.
-    @usableFromInline func attemptEnded<R>(
-        _ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict, result: R
-    ) {
-        if verdict.kind != .success, !Task.isCancelled { call.failed(verdict) { FailureDetail(ofResult: result) } }
-        attemptEnded(&call, since: began, verdict: verdict)
+    @inlinable mutating func attemptEnded<R>(_ call: inout PolicyCall, _ verdict: Verdict, result: R) {
+        if verdict.kind != .success { note(verdict, of: result, in: &call) }
+        attemptEnded(&call, verdict)
+    }
+
+    @usableFromInline func note<R>(_ verdict: Verdict, of result: R, in call: inout PolicyCall) {
+        if !Task.isCancelled { call.failed(verdict) { FailureDetail(ofResult: result) } }
     }
 
     /// The attempt has ended after its operation returned.
-    func attemptEnded(
-        _ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict, error: (any Error)?
-    ) {
+    mutating func attemptEnded(_ call: inout PolicyCall, _ verdict: Verdict, error: (any Error)?) {
         if !Task.isCancelled { call.failed(verdict) { error.map { FailureDetail(of: $0) } } }
-        attemptEnded(&call, since: began, verdict: verdict)
+        attemptEnded(&call, verdict)
     }
 
-    private func attemptEnded(_ call: inout PolicyCall, since began: MonotonicInstant, verdict: Verdict) {
-        // A success as what happens in every call.
-        guard isWatched, call.isObserved(at: verdict.kind == .success ? .trace : .debug) else { return }
+    @usableFromInline mutating func attemptEnded(_ call: inout PolicyCall, _ verdict: Verdict) {
+        self.verdict = verdict
+        guard isTold(of: verdict, .debug, call) else { return }
         let number = call.attempt
-        tell(&call, since: began, failure: call.failure) { length in
+        tell(&call, since: attemptBegan, failure: { $0.failure }) { length in
             verdict.kind == .success
                 ? .attemptSucceeded(number, took: length)
                 : .attemptFailed(number, Task.isCancelled ? .cancelled : verdict, took: length)
         }
     }
 
-    @usableFromInline mutating func attemptEnded(
-        _ call: inout PolicyCall, since began: MonotonicInstant, error: any Error
-    ) {
-        attemptEnded(&call, since: began, error: error, describing: { _ in nil })
+    @usableFromInline mutating func attemptEnded(_ call: inout PolicyCall, error: any Error) {
+        if isWatched || !call.hasRun { attemptEnded(&call, error: error, describing: { _ in nil }) }
     }
 
     /// - Parameter describe: Returns what the operation failed with, if the caller knows more of it than the error does.
-    mutating func attemptEnded(
-        _ call: inout PolicyCall, since began: MonotonicInstant, error: any Error,
-        describing describe: (any Error) -> FailureDetail?
+    @usableFromInline mutating func attemptEnded(
+        _ call: inout PolicyCall, error: any Error, describing describe: (any Error) -> FailureDetail?
     ) {
         guard call.hasRun else {
             // There was none after all.
@@ -68,27 +78,31 @@
         }
         let verdict = call.settled ?? call.core.classifier.verdict(for: error)
         if !Task.isCancelled { call.failed(verdict) { describe(error) ?? FailureDetail(of: error) } }
-        attemptEnded(&call, since: began, verdict: verdict)
+        attemptEnded(&call, verdict)
     }
 
-    @usableFromInline func ended(_ call: inout PolicyCall, _ verdict: Verdict) {
-        ended(&call, verdict, error: nil, isCancelled: Task.isCancelled)
+    /// The call has ended with the latest result.
+    @usableFromInline func ended(_ call: inout PolicyCall) {
+        ended(&call, verdict, error: nil, isCancelled: verdict.kind != .success && Task.isCancelled)
+        call.endNotes()
     }
 
     @usableFromInline func ended(_ call: inout PolicyCall, error: any Error) {
         ended(&call, call.settled ?? call.core.classifier.verdict(for: error), error: error)
+        call.endNotes()
     }
 
-    func ended(_ call: inout PolicyCall, _ verdict: Verdict, error: any Error) {
+    func ended(_ call: inout PolicyCall, _ verdict: Verdict, error: (any Error)? = nil) {
         ended(&call, verdict, error: error, isCancelled: Task.isCancelled)
     }
 
     private func ended(_ call: inout PolicyCall, _ verdict: Verdict, error: (any Error)?, isCancelled: Bool) {
-        guard isWatched, call.isObserved(at: verdict.kind == .success ? .trace : .info) else { return }
-        let waits = call.notes?.waits ?? []
+        guard isTold(of: verdict, .info, call) else { return }
+        let notes = call.notes
         let isOver = verdict.kind == .success || verdict.kind == .cancelled || isCancelled
-        tell(&call, since: began, failure: isOver ? nil : failure(of: call, error)) { length in
-            switch verdict.kind {
+        tell(&call, since: began, failure: { _ in isOver ? nil : failure(of: notes, error) }) { length in
+            let waits = notes?.waits ?? []
+            return switch verdict.kind {
             case .success: .succeeded(took: length, attempts: attempts, waits: waits)
             case _ where isCancelled, .cancelled: .cancelled(took: length, attempts: attempts, waits: waits)
             case .rejected where attempts == 0: .rejected(took: length, attempts: attempts, waits: waits)
@@ -99,36 +113,49 @@
     }
 
     /// What the call failed with: a time limit or a rejection is an end of its own; otherwise it is the last attempt's.
-    private func failure(of call: borrowing PolicyCall, _ error: (any Error)?) -> FailureDetail? {
+    private func failure(of notes: CallNotes?, _ error: (any Error)?) -> FailureDetail? {
         if let error, attempts == 0 || error is any TimeLimitError { return FailureDetail(of: error) }
-        return call.notes?.lastFailure ?? error.map { FailureDetail(of: $0) }
+        return notes?.lastFailure ?? error.map { FailureDetail(of: $0) }
     }
 
     /// The work of a ``PipelinePermit`` has ended, which is the end of its one attempt and of the call.
-    func permitEnded(
-        _ call: inout PolicyCall, since began: MonotonicInstant, _ outcome: PolicyOutcome, _ failure: FailureDetail?
-    ) {
-        guard isWatched else { return }
-        let (number, verdict) = (call.attempt, outcome.verdict)
+    mutating func permitEnded(_ call: inout PolicyCall, _ outcome: PolicyOutcome, _ failure: FailureDetail?) {
+        let verdict = outcome.verdict
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
         }
-        if call.isObserved(at: verdict.kind == .success ? .trace : .debug) {
-            tell(&call, since: began, failure: call.failure) { length in
-                verdict.kind == .success
-                    ? .attemptSucceeded(number, took: length) : .attemptFailed(number, verdict, took: length)
-            }
-        }
+        attemptEnded(&call, verdict)
         ended(&call, verdict, error: outcome.error, isCancelled: false)
     }
 
+    /// Returns whether anybody is told of an end. A success has the severity of what happens in every call.
+    /// - Parameter severity: That of a failure, or a higher one.
+    @inline(__always) private func isTold(
+        of verdict: Verdict, _ severity: PolicyEventSeverity, _ call: borrowing PolicyCall
+    ) -> Bool {
+        guard isWatched else { return false }
+        let severity = verdict.kind == .success ? .trace : severity
+        return call.withCore { $0.isMetered || $0.observers.wantEnds(severity) }
+    }
+
     private func tell(
-        _ call: inout PolicyCall, since began: MonotonicInstant, failure: FailureDetail?,
+        _ call: inout PolicyCall, since began: MonotonicInstant, failure: (borrowing PolicyCall) -> FailureDetail?,
         _ event: (_ took: Duration) -> Pipeline.Event
     ) {
-        call.reading = nil
         let event = event(began.duration(to: call.now))
-        call.send(event, from: Pipeline.Event.source, failure: failure)
+        let severity = event.severity
+        let isWanted = call.withCore { core in
+            for meter in core.meters { meter.count(event) }
+            return core.observers.wantEnds(severity)
+        }
+        guard isWanted else { return }
+        let (now, failure) = (call.now, failure(call))
+        call.withCore { core in
+            core.observers.sendEnd(
+                PolicyEvent(
+                    policy: PolicyEvent.sourceOfEnds, pipeline: core.name, time: now, detail: event, failure: failure),
+                severity)
+        }
     }
 }
 
@@ -165,8 +192,6 @@ extension Pipeline {
         /// The call did not succeed, and its task was cancelled or its verdict is ``Verdict/cancelled``. The rest is as
         /// for ``succeeded(took:attempts:waits:)``.
         case cancelled(took: Duration, attempts: Int, waits: [PolicyWait] = [])
-
-        static var source: String { "call" }
 
         public var kind: String {
             switch self {

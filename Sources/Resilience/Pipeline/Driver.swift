@@ -53,10 +53,14 @@ extension Segment {
     }
 
     @inlinable func returned(_ verdict: Verdict, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
-        call.reading = nil
-        if verdict.kind == .success { return walkOut(&call, &frame, .success) }
+        verdict.kind == .success ? walkOut(&call, &frame, .success) : returnedFailure(verdict, &call, &frame)
+    }
+
+    @usableFromInline func returnedFailure(
+        _ verdict: Verdict, _ call: inout PolicyCall, _ frame: inout Frame
+    ) -> Step {
         // Cancelled, so that no policy asks for a better result: this one is returned as it is.
-        return walkOut(&call, &frame, PolicyOutcome(Task.isCancelled ? .cancelled : verdict))
+        walkOut(&call, &frame, PolicyOutcome(Task.isCancelled ? .cancelled : verdict))
     }
 
     /// A policy ended the attempt as if the operation had.
@@ -66,8 +70,15 @@ extension Segment {
         return walkOut(&call, &frame, PolicyOutcome(verdict, error: error))
     }
 
-    @usableFromInline func threw(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
+    @usableFromInline func threw(
+        _ error: any Error, _ call: inout PolicyCall, _ record: inout CallRecord, _ frame: inout Frame
+    ) -> Step {
         call.reading = nil
+        record.attemptEnded(&call, error: error)
+        return threw(error, &call, &frame)
+    }
+
+    func threw(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         let settled = call.settled.take()
         let verdict = Task.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
         // What the attempt itself failed with has been noted, unless an around policy ended it.
@@ -116,8 +127,9 @@ extension Segment {
     /// between.
     ///
     /// The call is passed `inout`, here and below: it can't be copied, and reading its time changes it.
+    /// - Parameter record: Notes the attempts, if the body is the operation.
     @inlinable @inline(__always) nonisolated(nonsending) func drive<R>(
-        _ call: inout PolicyCall, judging judge: (R) -> Verdict,
+        _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         var frame = Frame()
@@ -128,13 +140,18 @@ extension Segment {
             switch step {
             case .operation:
                 let result: R
+                record.attemptBegins(&call)
                 do {
                     result = try await body(&call)
                 } catch {
-                    step = threw(error, &call, &frame)
+                    step = threw(error, &call, &record, &frame)
                     continue
                 }
-                step = returned(judge(result), &call, &frame)
+                call.reading = nil
+                // Called once for each attempt: it is user code.
+                let verdict = judge(result)
+                if record.isWatched { record.attemptEnded(&call, verdict, result: result) }
+                step = returned(verdict, &call, &frame)
                 if step == .done { return result }
                 last = result
             case .wait:

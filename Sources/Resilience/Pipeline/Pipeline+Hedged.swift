@@ -108,8 +108,10 @@ extension PipelineCore {
                     &call, inside: inner,
                     { call, begin in
                         var verdict = Verdict.success
+                        // The observers are told of the attempt as a whole.
+                        var record = CallRecord()
                         let result = try await inner.walk(
-                            &call,
+                            &call, &record,
                             judging: { result in
                                 verdict = judge(result)
                                 return verdict
@@ -198,15 +200,15 @@ private struct OpenCopy<R: Sendable>: Sendable {
         judgingErrors judgeError: (any Error) -> Verdict?,
         _ operation: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> (OpenCopy, Verdict) {
-        var opening = Opening(nil)
+        // The observers are told of the attempt as a whole.
+        var opening = Opening(CallRecord())
         var result: R?
         let verdict = try await core.outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
             result = nil
-            let began = opening.began(&call)
             let (returned, verdict) = try await call.attempt(
                 judging: judge, judgingErrors: judgeError, operation)
             result = returned
-            opening.ended(&call, since: began, verdict, result: returned)
+            opening.ended(&call, verdict, result: returned)
             return verdict
         }
         guard let result else { throw core.insideWasLost() }

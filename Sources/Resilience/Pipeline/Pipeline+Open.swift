@@ -80,8 +80,7 @@ extension PipelineCore {
         holding hold: (R, consuming PipelinePermit) -> R
     ) async throws -> R {
         var call = PolicyCall(self, options)
-        let record = CallRecord(of: &call)
-        var opening = Opening(record)
+        var opening = Opening(CallRecord(of: &call))
         defer {
             call.endNotes()
             withExtendedLifetime(self) {}
@@ -94,32 +93,34 @@ extension PipelineCore {
             verdict = try await outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
                 // Kept up to here, since it is returned if this attempt is rejected. It may hold a connection.
                 result = nil
-                let began = opening.began(&call)
+                opening.record.attemptBegins(&call)
                 do {
                     let (returned, verdict) = try await attempt(&call, &opening)
+                    call.reading = nil
                     result = returned
-                    opening.ended(&call, since: began, verdict, result: returned)
+                    opening.ended(&call, verdict, result: returned)
                     return verdict
                 } catch {
-                    opening.ended(&call, since: began, error: error, describing: describe)
+                    call.reading = nil
+                    opening.record.attemptEnded(&call, error: error, describing: describe)
                     throw error
                 }
             }
         } catch {
             let verdict = call.settled ?? classifier.verdict(for: error)
             call.reading = nil
-            opening.record?.ended(&call, verdict, error: error)
+            opening.record.ended(&call, verdict, error: error)
             guard call.now >= deadline, !verdict.saysNothing, !Task.isCancelled else { throw error }
             throw TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: error)
         }
         guard let result else { throw insideWasLost() }
-        guard let record = opening.record, let attempt = opening.attempt else {
-            opening.record?.ended(&call, verdict)
+        guard let attempt = opening.attempt else {
+            opening.record.ended(&call, verdict)
             return result
         }
         let permit = PipelinePermit(
-            whole, options, opening.allSlots, record, attempt: attempt.number, began: attempt.began,
-            account: call.account, notes: call.notes, deadline: attempt.deadline)
+            whole, options, opening.allSlots, opening.record, attempt: attempt.number, account: call.account,
+            notes: call.notes, deadline: attempt.deadline)
         return hold(result, permit)
     }
 }
@@ -147,7 +148,6 @@ struct Opening {
     /// The attempt that succeeded.
     struct Attempt {
         let number: Int
-        let began: MonotonicInstant
         let deadline: MonotonicInstant
     }
 
@@ -159,8 +159,7 @@ struct Opening {
         let deadline: MonotonicInstant
     }
 
-    /// nil for the copy of a hedge: the call's observers are told of the attempt as a whole.
-    private(set) var record: CallRecord?
+    var record: CallRecord
     /// nil as long as none succeeded.
     private(set) var attempt: Attempt?
     var inside: Inside?
@@ -168,27 +167,17 @@ struct Opening {
     private(set) var slots: [PolicySlot] = []
     private var segment: PipelineSegment?
 
-    init(_ record: CallRecord?) { self.record = record }
+    init(_ record: CallRecord) { self.record = record }
 
     /// The slots of all policies, with that of the hedge between the two halves, which remembers nothing.
     var allSlots: [PolicySlot] { inside.map { slots + [PolicySlot()] + $0.slots } ?? slots }
 
-    /// - Returns: When the attempt began.
-    mutating func began(_ call: inout PolicyCall) -> MonotonicInstant { record?.attemptBegan(&call) ?? call.now }
-
-    mutating func ended<R>(_ call: inout PolicyCall, since began: MonotonicInstant, _ verdict: Verdict, result: R) {
+    mutating func ended<R>(_ call: inout PolicyCall, _ verdict: Verdict, result: R) {
         if verdict.kind == .success {
-            attempt = Attempt(number: call.attempt, began: began, deadline: inside?.deadline ?? call.deadline)
+            attempt = Attempt(number: call.attempt, deadline: inside?.deadline ?? call.deadline)
         } else {
-            record?.attemptEnded(&call, since: began, verdict: verdict, result: result)
+            record.attemptEnded(&call, verdict, result: result)
         }
-    }
-
-    mutating func ended(
-        _ call: inout PolicyCall, since began: MonotonicInstant, error: any Error,
-        describing describe: (any Error) -> FailureDetail?
-    ) {
-        record?.attemptEnded(&call, since: began, error: error, describing: describe)
     }
 
     /// The call stays inside of the policies of this segment, too.
@@ -199,11 +188,12 @@ struct Opening {
 
     /// Something further out than the result's policies did not let it through: the attempt has ended after all.
     mutating func lose(_ call: inout PolicyCall, _ outcome: PolicyOutcome) {
-        guard let attempt = attempt.take() else { return }
+        guard attempt.take() != nil else { return }
         // Its policies put back the deadline of their own call, which may have been another one.
         let deadline = call.deadline
         defer { call.deadline = deadline }
-        record?.attemptEnded(&call, since: attempt.began, verdict: outcome.verdict, error: outcome.error)
+        call.reading = nil
+        record.attemptEnded(&call, outcome.verdict, error: outcome.error)
         var outcome = outcome
         if let inside = inside.take() { outcome = inside.core.outermost.exitAll(&call, inside.slots, outcome) }
         segment?.exitAll(&call, slots, outcome)
@@ -229,9 +219,11 @@ extension PipelineSegment {
                 do {
                     verdict = try await goOn(&call, &opening, judgeError, innermost)
                 } catch {
+                    call.reading = nil
                     step = threw(error, &call, &frame)
                     continue
                 }
+                call.reading = nil
                 if opening.attempt != nil {
                     opening.stay(in: self, &frame)
                     return verdict

@@ -73,10 +73,11 @@ public struct Pipeline: Sendable {
     }
 
     /// Makes a pipeline like `other` of these policies, which have the same time base.
-    init(like other: Pipeline, elements: [Element]) {
+    init(like other: Pipeline, elements: [Element], bypass: PipelineCore.Bypass? = nil) {
         core = PipelineCore(
             name: other.name, timeBase: other.timeBase, classifier: other.core.classifier,
-            repetition: other.core.repetition, observers: other.observers, elements: elements)
+            repetition: other.core.repetition, observers: other.observers, elements: elements,
+            bypass: bypass)
     }
 
     /// The pipeline's name.
@@ -125,7 +126,7 @@ public struct Pipeline: Sendable {
     ///   or if the deadline passed before it; ``TimedOut``, also for the deadline in `options`; `CancellationError` if
     ///   the task was cancelled before its first attempt, or ``CancelledWhileWaiting`` before a further one.
     ///   ``CallFailure`` tells them apart; <doc:ErrorsGuide> has them all.
-    @inlinable public nonisolated(nonsending) func run<R>(
+    @inlinable @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -140,7 +141,7 @@ public struct Pipeline: Sendable {
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
     /// - Returns: What the operation returned in its last attempt.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
-    @inlinable public nonisolated(nonsending) func run<R>(
+    @inlinable @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {
@@ -159,7 +160,7 @@ extension Policy {
     /// - Returns: What the operation returned in its last attempt.
     /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
     ///   the guide to errors.
-    @inlinable public nonisolated(nonsending) func run<R>(
+    @inlinable @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -189,7 +190,8 @@ extension Policy {
         defer { withExtendedLifetime(core) {} }
         var call = PolicyCall(core, options)
         if core.isPlain(call) {
-            return try await LoneSegment(self).drive(&call, judging: judge, { _ in try await operation() })
+            var record = CallRecord()
+            return try await LoneSegment(self).drive(&call, &record, judging: judge, { _ in try await operation() })
         }
         return try await runWatched(on: core, options, judging: judge, operation)
     }

@@ -6,20 +6,34 @@
     /// Whether the calls may be repeated, unless a call says it itself.
     @usableFromInline let repetition: Repetition
     @usableFromInline package let observers: PolicyObservers
+    let meters: [any CallMeter]
+    let isMetered: Bool
     let elements: [Pipeline.Element]
     @usableFromInline let outermost: PipelineSegment
     /// nil without a hedge.
     let halves: HedgedHalves?
+    /// nil if calls always pass all policies.
+    let bypass: Bypass?
+
+    /// The way of calls while policies around them would do nothing.
+    struct Bypass: Sendable {
+        let outermost: PipelineSegment
+        let isOpen: @Sendable () -> Bool
+    }
 
     init(
         name: String?, timeBase: any TimeBase, classifier: Classifier = .standard,
-        repetition: Repetition = .unsaid, observers: PolicyObservers? = nil, elements: [Pipeline.Element] = []
+        repetition: Repetition = .unsaid, observers: PolicyObservers? = nil, elements: [Pipeline.Element] = [],
+        bypass: Bypass? = nil
     ) {
+        self.bypass = bypass
         self.name = name
         self.timeBase = timeBase
         self.classifier = classifier
         self.repetition = repetition
         self.observers = observers ?? PolicyObservers()
+        meters = self.observers.meters(of: name)
+        isMetered = !meters.isEmpty
         self.elements = elements
         outermost = PipelineSegment(elements[...])
         halves = HedgedHalves(name, timeBase, classifier, repetition, self.observers, elements)
@@ -32,9 +46,12 @@
         self.classifier = classifier
         repetition = core.repetition
         observers = core.observers
+        meters = core.meters
+        isMetered = core.isMetered
         elements = core.elements
         outermost = core.outermost
         halves = core.halves.map { HedgedHalves($0, classifier: classifier) }
+        bypass = core.bypass
     }
 
     /// The core of policies that are used without a pipeline on the system's time base. It is shared, so that such a
@@ -65,29 +82,63 @@
         _ call: inout PolicyCall, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
-        if isPlain(call) { return try await walk(&call, judging: judge, body) }
-        return try await runWatched(&call, judging: judge, body)
+        var record = CallRecord(of: &call)
+        do {
+            let result =
+                isPlain(call)
+                ? try await walk(&call, &record, judging: judge, body)
+                : try await walkUntilDeadline(&call, &record, judging: judge, body)
+            if record.isWatched { record.ended(&call) }
+            return result
+        } catch {
+            if record.isWatched { record.ended(&call, error: error) }
+            throw error
+        }
     }
 
-    /// Whether the task is not cancelled, the call has no deadline, and the pipeline has no observers.
+    /// Whether the task is not cancelled, and the call has no deadline.
     @usableFromInline func isPlain(_ call: borrowing PolicyCall) -> Bool {
-        !Task.isCancelled && call.deadline == .distantFuture && observers.isEmpty
+        !Task.isCancelled && call.deadline == .distantFuture
     }
 
     @inlinable @inline(__always) nonisolated(nonsending) func walk<R>(
-        _ call: inout PolicyCall, judging judge: (R) -> Verdict,
+        _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
-        if outermost.isInnermost { return try await outermost.drive(&call, judging: judge, body) }
+        if outermost.isInnermost { return try await outermost.drive(&call, &record, judging: judge, body) }
+        return try await walkAround(&call, &record, judging: judge, body)
+    }
+
+    /// Takes a call through around policies. It stands apart, since it would make the frame of other calls larger.
+    @inlinable @inline(never) nonisolated(nonsending) func walkAround<R>(
+        _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
+        _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
+    ) async throws -> R {
+        let way = way
+        if way.isInnermost { return try await way.drive(&call, &record, judging: judge, body) }
         // The result does not pass through around policies, whose code does not know its type.
         var result: R?
-        _ = try await outermost.descend(&call) { call in
-            let returned = try await body(&call)
-            result = returned
-            return judge(returned)
+        _ = try await way.descend(&call) { call in
+            record.attemptBegins(&call)
+            do {
+                let returned = try await body(&call)
+                call.reading = nil
+                let verdict = judge(returned)
+                if record.isWatched { record.attemptEnded(&call, verdict, result: returned) }
+                result = returned
+                return verdict
+            } catch {
+                call.reading = nil
+                record.attemptEnded(&call, error: error)
+                throw error
+            }
         }
         guard let result else { throw insideWasLost() }
         return result
+    }
+
+    @usableFromInline var way: PipelineSegment {
+        if let bypass, bypass.isOpen() { bypass.outermost } else { outermost }
     }
 
     @usableFromInline func insideWasLost() -> any Error { InsideWasLost(pipeline: name) }
@@ -102,41 +153,7 @@
         }
     }
 
-    // MARK: Calls with observers or a deadline
-
-    @inlinable @inline(never) nonisolated(nonsending) func runWatched<R>(
-        _ call: inout PolicyCall, judging judge: (R) -> Verdict,
-        _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
-    ) async throws -> R {
-        var record = CallRecord(of: &call)
-        // Whoever made the call may go on with it, as a fallback does, and the notes end here.
-        defer { call.endNotes() }
-        var verdict = Verdict.success
-        do {
-            try begin(&call)
-            let result = try await walkUntilDeadline(
-                &call, hasBegun: { record.attempts > 0 },
-                judging: { _ in verdict },
-                { call in
-                    let began = record.attemptBegan(&call)
-                    do {
-                        let result = try await body(&call)
-                        // Called once for each attempt: it is user code. The policies are given the same verdict.
-                        verdict = judge(result)
-                        record.attemptEnded(&call, since: began, verdict: verdict, result: result)
-                        return result
-                    } catch {
-                        record.attemptEnded(&call, since: began, error: error)
-                        throw error
-                    }
-                })
-            record.ended(&call, verdict)
-            return result
-        } catch {
-            record.ended(&call, error: error)
-            throw error
-        }
-    }
+    // MARK: Calls with a deadline
 
     /// Throws if the task is cancelled or the call's deadline has come: no attempt begins then.
     @usableFromInline func begin(_ call: inout PolicyCall) throws {
@@ -144,14 +161,17 @@
         if call.isOver { throw DeadlinePassed() }
     }
 
-    @inlinable @inline(__always) nonisolated(nonsending) func walkUntilDeadline<R>(
-        _ call: inout PolicyCall, hasBegun: () -> Bool, judging judge: (R) -> Verdict,
+    /// Takes a call that is not plain through the policies. It stands apart, since it would make the frame of the plain call
+    /// larger.
+    @inlinable @inline(never) nonisolated(nonsending) func walkUntilDeadline<R>(
+        _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
-        guard call.deadline != .distantFuture else { return try await walk(&call, judging: judge, body) }
+        try begin(&call)
+        guard call.deadline != .distantFuture else { return try await walk(&call, &record, judging: judge, body) }
         var result: R?
-        _ = try await untilDeadline(&call, hasBegun) { call in
-            let returned = try await walk(&call, judging: judge, body)
+        _ = try await untilDeadline(&call, { record.attempts > 0 }) { call in
+            let returned = try await walk(&call, &record, judging: judge, body)
             result = returned
             return .success
         }
@@ -167,6 +187,7 @@
         let (options, attempt, began, deadline) = (call.options, call.attempt, call.now, call.deadline)
         let notes = call.sharedNotes
         var settled: Verdict?
+        defer { call.reading = nil }
         do {
             return try await TimeoutRace.run(until: deadline, on: timeBase, isolation: #isolation) {
                 try await CallDeadline.narrowing(to: deadline, on: self.timeBase) {

@@ -20,7 +20,6 @@ public struct PipelinePermit: ~Copyable, Sendable {
     private let slots: [PolicySlot]
     private let record: CallRecord
     private let attempt: Int
-    private let began: MonotonicInstant
     private let account: AttemptAccount
     private let notes: CallNotes?
     /// The instant at which the work must have ended, as the caller, the deadline that travels with the task, and
@@ -34,19 +33,17 @@ public struct PipelinePermit: ~Copyable, Sendable {
     ///   - slots: A slot for each policy that is not an around policy, outermost first.
     ///   - record: What is known of the call so far.
     ///   - attempt: The number of the attempt that the work belongs to.
-    ///   - began: When that attempt began.
     ///   - account: What was paid for it.
     ///   - notes: What was noted of the call so far.
     init(
         _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord, attempt: Int,
-        began: MonotonicInstant, account: AttemptAccount, notes: CallNotes?, deadline: MonotonicInstant
+        account: AttemptAccount, notes: CallNotes?, deadline: MonotonicInstant
     ) {
         self.core = core
         self.options = options
         self.slots = slots
         self.record = record
         self.attempt = attempt
-        self.began = began
         self.account = account
         self.notes = notes
         self.deadline = deadline
@@ -74,7 +71,8 @@ public struct PipelinePermit: ~Copyable, Sendable {
         call.goOn(noting: notes)
         defer { call.endNotes() }
         call.isWatched = record.isWatched
-        record.permitEnded(&call, since: began, outcome, failure)
+        var record = record
+        record.permitEnded(&call, outcome, failure)
         core.outermost.exitAll(&call, slots, outcome)
     }
 }
@@ -102,9 +100,9 @@ extension Pipeline {
             record.ended(&call, error: error)
             throw error
         }
-        let began = record.attemptBegan(&call)
+        record.attemptBegins(&call)
         return PipelinePermit(
-            core, options, slots, record, attempt: options.firstAttempt, began: began, account: call.account,
+            core, options, slots, record, attempt: options.firstAttempt, account: call.account,
             notes: call.notes, deadline: call.deadline)
     }
 }

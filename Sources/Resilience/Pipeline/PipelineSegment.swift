@@ -57,7 +57,8 @@
     ) async throws -> Verdict {
         // A segment without policies needs no driver: a timeout is usually the first or the last policy of a pipeline.
         if nodes.isEmpty { return try await goOn(&call, innermost) }
-        return try await drive(&call, judging: { $0 }) { try await goOn(&$0, innermost) }
+        var record = CallRecord()
+        return try await drive(&call, &record, judging: { $0 }) { try await goOn(&$0, innermost) }
     }
 
     /// Runs what comes inside of this segment.
@@ -73,7 +74,10 @@
         let account = call.account
         var settled: Verdict?
         var told = account
-        defer { call.account = told }
+        defer {
+            call.account = told
+            call.reading = nil
+        }
         do {
             return try await around.around(&call, isolation: #isolation) { deadline in
                 try await CallDeadline.narrowing(to: deadline, on: core.timeBase) {

@@ -91,6 +91,11 @@
         mutating get { deadline != .distantFuture && deadline <= now }
     }
 
+    /// Uses the core, and counts no reference.
+    @inline(__always) borrowing func withCore<R>(_ body: (PipelineCore) -> R) -> R {
+        Unmanaged.passUnretained(core)._withUnsafeGuaranteedRef(body)
+    }
+
     /// Returns whether anyone is told of an event: the policy's own observers, or the pipeline's.
     /// - Parameters:
     ///   - observers: The policy's own observers. nil, the default, if it has none.
@@ -99,7 +104,7 @@
         by observers: PolicyObservers? = nil, at severity: PolicyEventSeverity = .error
     ) -> Bool {
         if let observers, observers.want(severity) { return true }
-        return core.observers.want(severity)
+        return core.observers.wantInCalls(severity)
     }
 
     /// What was noted of the call; nil if there is nothing.
@@ -147,10 +152,12 @@
         _ event: any PolicyEventDetail, from policy: String, to observers: PolicyObservers? = nil,
         failure: FailureDetail?
     ) {
-        let event = PolicyEvent(
-            policy: policy, pipeline: core.name, time: now, detail: event, failure: failure)
-        observers?.send(event)
-        core.observers.send(event)
+        let now = now
+        withCore { core in
+            let event = PolicyEvent(policy: policy, pipeline: core.name, time: now, detail: event, failure: failure)
+            observers?.send(event)
+            core.observers.sendInCall(event)
+        }
     }
 
     /// What the attempt failed with that the policies learn of just now; nil if none did, or if nobody observes the

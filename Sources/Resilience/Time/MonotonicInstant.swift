@@ -70,6 +70,11 @@ extension MonotonicInstant {
 extension Duration {
     /// Whole nanoseconds, rounded up so that no positive wait becomes zero, and saturating at the ends of `Int64`.
     package var saturatedNanoseconds: Int64 {
+        // The parts of an `Int128` take twenty times as long, and few durations are longer than nine seconds.
+        let short = Int64(truncatingIfNeeded: attoseconds)
+        guard Int128(short) != attoseconds else {
+            return short / 1_000_000_000 + (short % 1_000_000_000 > 0 ? 1 : 0)
+        }
         // First, since `components` traps if a duration has more seconds than an `Int64` can hold.
         guard self < .nanoseconds(Int64.max) else { return .max }
         guard self > .nanoseconds(Int64.min) else { return .min }

@@ -20,7 +20,7 @@
     /// bounded: beyond `maxNames` combinations of pipeline and policy, events and gauges are added up under `other`.
     ///
     /// See <doc:LogsMetricsTracesGuide> for the table of names.
-    public final class ResilienceMetrics: PolicyObserver {
+    public final class ResilienceMetrics: MeteringObserver {
         private let series: SeriesTable
         private let gauges: GaugeBoard
         private let sources = Locked<[HealthSource]>([])
@@ -37,37 +37,14 @@
         }
 
         public func receive(_ event: PolicyEvent) {
-            switch event.detail.measure {
-            case .count(let amount):
-                let key = SeriesKey(
-                    family: .event, pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
-                series[key].counter?.increment(by: max(0, amount))
-            case .attempt(let outcome, let took): attempt(outcome, took, event.pipeline)
-            case .call(let outcome, let took, let attempts, let waits):
-                call(outcome, took, attempts, waits, event.pipeline)
-            }
+            let measure = event.detail.measure
+            guard case .count(let amount) = measure else { return series.count(measure, of: event.pipeline) }
+            let key = SeriesKey(
+                family: .event, pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
+            series[key].counter?.increment(by: max(0, amount))
         }
 
-        private func attempt(_ outcome: CallOutcome, _ took: Duration, _ pipeline: String?) {
-            let key = SeriesKey(family: .attempt, pipeline: pipeline, policy: "", kind: outcome.rawValue)
-            let series = series[key]
-            series.counter?.increment()
-            series.timer?.recordNanoseconds(took.saturatedNanoseconds)
-        }
-
-        private func call(
-            _ outcome: CallOutcome, _ took: Duration, _ attempts: Int, _ waits: [PolicyWait], _ pipeline: String?
-        ) {
-            let key = SeriesKey(family: .call, pipeline: pipeline, policy: "", kind: outcome.rawValue)
-            let own = series[key]
-            own.counter?.increment()
-            own.timer?.recordNanoseconds(took.saturatedNanoseconds)
-            own.recorder?.record(attempts)
-            for wait in waits {
-                let key = SeriesKey(family: .wait, pipeline: pipeline, policy: wait.policy, kind: "")
-                series[key].timer?.recordNanoseconds(wait.duration.saturatedNanoseconds)
-            }
-        }
+        public func meter(of pipeline: String) -> any CallMeter { SeriesMeter(series, pipeline) }
 
         // MARK: Gauges
 

@@ -14,6 +14,14 @@
         let policy: String
         /// The outcome of a call or an attempt, or the kind of an event; empty for a wait.
         let kind: String
+
+        static func attempt(_ outcome: CallOutcome, _ pipeline: String?) -> SeriesKey {
+            SeriesKey(family: .attempt, pipeline: pipeline, policy: "", kind: outcome.rawValue)
+        }
+
+        static func call(_ outcome: CallOutcome, _ pipeline: String?) -> SeriesKey {
+            SeriesKey(family: .call, pipeline: pipeline, policy: "", kind: outcome.rawValue)
+        }
     }
 
     /// The handles of one series, made once.
@@ -49,6 +57,12 @@
             case .wait: (self.counter, self.timer, recorder) = (nil, timer(.waitDuration), nil)
             case .event: (self.counter, self.timer, recorder) = (counter(.events), nil, nil)
             }
+        }
+
+        func count(_ took: Duration, _ attempts: Int? = nil) {
+            counter?.increment()
+            timer?.recordNanoseconds(took.saturatedNanoseconds)
+            if let attempts { recorder?.record(attempts) }
         }
     }
 
@@ -122,6 +136,24 @@
                 if let other = state.series[admitted] { return other }
                 state.series[admitted] = made
                 return made
+            }
+        }
+
+        /// Counts the end of an attempt or of a call.
+        func count(_ measure: EventMeasure, of pipeline: String?) {
+            switch measure {
+            case .count: break
+            case .attempt(let outcome, let took): self[.attempt(outcome, pipeline)].count(took)
+            case .call(let outcome, let took, let attempts, let waits):
+                self[.call(outcome, pipeline)].count(took, attempts)
+                count(waits, of: pipeline)
+            }
+        }
+
+        func count(_ waits: [PolicyWait], of pipeline: String?) {
+            for wait in waits {
+                let key = SeriesKey(family: .wait, pipeline: pipeline, policy: wait.policy, kind: "")
+                self[key].timer?.recordNanoseconds(wait.duration.saturatedNanoseconds)
             }
         }
     }

@@ -10,13 +10,15 @@
         var name: String { "trace" }
         var description: String { "trace: a span for each call" }
 
+        private var current: any Tracer { tracer ?? InstrumentationSystem.tracer }
+        var isIdle: Bool { current is NoOpTracer }
+
         func around(
             _ call: inout PolicyCall, isolation: isolated (any Actor)?,
             _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
         ) async throws -> Verdict {
-            let tracer = self.tracer ?? InstrumentationSystem.tracer
-            let deadline = call.deadline
-            if tracer is NoOpTracer { return try await inside(deadline) }
+            let tracer = current
+            if tracer is NoOpTracer { return try await inside(call.deadline) }
             let name = (call.pipeline ?? "call").onOneLine
             let trace = CallTrace(tracer.startSpan(name, ofKind: .internal), by: tracer)
             var context = trace.span.context

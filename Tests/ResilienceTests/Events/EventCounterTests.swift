@@ -46,7 +46,7 @@ import Testing
         }
         #expect(
             counter.counts.byKey == [
-                key("allowed", "circuit", in: "activities"): 3,
+                key("allowed", "circuit", in: "activities"): 1,
                 key("failure", "circuit", in: "activities"): 2,
                 key("opened", "circuit", in: "activities"): 1,
                 key("rejected", "circuit", in: "activities"): 2,

@@ -115,6 +115,68 @@ private enum Noise: PolicyEventDetail, Equatable {
             alone.count { $0.contains("threshold reached") && $0.hasSuffix(": Outage") } == (least <= .warning ? 1 : 0))
     }
 
+    /// Notes events, and the ends that its meters count.
+    private struct Metering: MeteringObserver {
+        let journal: Journal
+        func receive(_ event: PolicyEvent) { journal.note("\(event.policy) \(event.detail)") }
+        func meter(of pipeline: String) -> any CallMeter { Meter(pipeline: pipeline, journal: journal) }
+
+        struct Meter: CallMeter {
+            let pipeline: String
+            let journal: Journal
+            func count(_ end: some PolicyEventDetail) { journal.note("\(pipeline): \(end)") }
+        }
+    }
+
+    @Test(
+        "an observer with meters is told of ends by them alone, each pipeline's by its own; added later, as any other")
+    func meters() async throws {
+        let clock = ManualClock()
+        func pipeline(_ name: String, _ observers: PolicyObservers?) -> Pipeline {
+            Pipeline(name, timeBase: clock, observers: observers) {
+                CircuitBreaker("b", tripping: .consecutiveFailures(1), timeBase: clock)
+            }
+        }
+        let observers = PolicyObservers(Metering(journal: journal))
+        for name in ["x", "y"] { try await pipeline(name, observers).run {} }
+        let metered = [
+            "x: attempt 1 succeeded after 0 s", "x: succeeded after 0 s, 1 attempt", "y: attempt 1 succeeded after 0 s",
+            "y: succeeded after 0 s, 1 attempt",
+        ]
+        #expect(journal.lines == metered)
+        let failing = pipeline("z", observers)
+        let outage = Outage()
+        try? await failing.run { throw outage }
+        try? await failing.run {}
+        #expect(
+            journal.lines.dropFirst(4) == [
+                "z: attempt 1 failed after 0 s (transient)", "b failure 1/1",
+                "b threshold reached (1/1) → open for 60 s",
+                "z: failed after 0 s, 1 attempt (transient)", "b open, rejecting call (retry in 60 s)",
+                "z: rejected after 0 s, 0 attempts",
+            ])
+        let (later, journal) = (pipeline("x", nil), Journal())
+        later.observers.add(Metering(journal: journal))
+        try await later.acquire().complete(.success)
+        #expect(
+            journal.lines == [
+                "b closed, allowing call", "call attempt 1 succeeded after 0 s", "call succeeded after 0 s, 1 attempt",
+            ])
+    }
+
+    @Test("beside an observer with meters others are told of ends as ever")
+    func besideMeters() async throws {
+        let observers = PolicyObservers(Metering(journal: Journal()), Choosy(leastSeverity: .trace, journal: journal))
+        let pipeline = Pipeline(observers: observers) {}
+        let subscription = observers.add(note("late"))
+        try await pipeline.run {}
+        let told = journal.lines.map { String($0.prefix { $0 != " " }) }
+        #expect(told == ["trace", "late", "trace", "late"])
+        subscription.cancel()
+        try await pipeline.run {}
+        #expect(journal.lines.count == 6)
+    }
+
     @Test("removing twice removes nobody else, whether given at the start or added later")
     func removedTwice() {
         let observers = PolicyObservers(Noting(note: note("first")), Noting(note: note("second")))
