@@ -148,6 +148,12 @@ extension Calls {
                 let pipeline = Pipeline {}
                 for number in 0..<count { _ = try await pipeline.run { number } }
             },
+            Calls("client timeout, while a deadline travels") { count in
+                let pipeline = Pipeline { ClientTimeout(limit: .seconds(5)) }
+                try await CallDeadline(after: .seconds(500)).run {
+                    for number in 0..<count { _ = try await pipeline.run { number } }
+                }
+            },
             Calls("empty pipeline, while a deadline travels") { count in
                 let pipeline = Pipeline {}
                 try await CallDeadline(after: .seconds(500)).run {

@@ -77,7 +77,8 @@ public struct CallDeadline: Sendable {
 
     /// Returns the earlier of a deadline and the one that travels with the task.
     package static func earlier(_ deadline: MonotonicInstant, on timeBase: any TimeBase) -> MonotonicInstant {
-        min(deadline, current?.instant(on: timeBase) ?? .distantFuture)
+        guard isInUse, let travelling else { return deadline }
+        return min(deadline, travelling.instant(on: timeBase))
     }
 
     /// Runs work without the deadline that travels with the task.

@@ -107,11 +107,10 @@ extension PipelineCore {
                 }
             }
         } catch {
-            let verdict = call.settled ?? classifier.verdict(for: error)
             call.reading = nil
-            opening.record.ended(&call, verdict, error: error)
-            guard call.now >= deadline, !verdict.saysNothing, !Task.isCancelled else { throw error }
-            throw TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: error)
+            let error = late(error, &call, since: began, deadline)
+            opening.record.ended(&call, error: error)
+            throw error
         }
         guard let result else { throw insideWasLost() }
         guard let attempt = opening.attempt else {

@@ -10,6 +10,8 @@
     let isMetered: Bool
     let elements: [Pipeline.Element]
     @usableFromInline let outermost: PipelineSegment
+    /// Whether the operation ends by itself at the deadline that it is given, and nothing else needs a task to be ended.
+    @usableFromInline let isEndedByClient: Bool
     /// nil without a hedge.
     let halves: HedgedHalves?
     /// nil if calls always pass all policies.
@@ -36,6 +38,7 @@
         isMetered = !meters.isEmpty
         self.elements = elements
         outermost = PipelineSegment(elements[...])
+        isEndedByClient = outermost.isInnermost && elements.contains { $0.policy is any ClientEndedPolicy }
         halves = HedgedHalves(name, timeBase, classifier, repetition, self.observers, elements)
     }
 
@@ -50,6 +53,7 @@
         isMetered = core.isMetered
         elements = core.elements
         outermost = core.outermost
+        isEndedByClient = core.isEndedByClient
         halves = core.halves.map { HedgedHalves($0, classifier: classifier) }
         bypass = core.bypass
     }
@@ -85,13 +89,13 @@
         var record = CallRecord(of: &call)
         do {
             let result =
-                isPlain(call)
+                isPlain(call) || isEnded(byClient: &call, &record)
                 ? try await walk(&call, &record, judging: judge, body)
                 : try await walkUntilDeadline(&call, &record, judging: judge, body)
             if record.isWatched { record.ended(&call) }
             return result
         } catch {
-            if record.isWatched { record.ended(&call, error: error) }
+            if record.isWatched || isEndedByClient { throw ended(by: error, &call, record) }
             throw error
         }
     }
@@ -177,6 +181,33 @@
         }
         guard let result else { throw insideWasLost() }
         return result
+    }
+
+    /// Returns whether nothing but its client ends a call at its deadline, and it may begin.
+    @usableFromInline func isEnded(byClient call: inout PolicyCall, _ record: inout CallRecord) -> Bool {
+        guard isEndedByClient, !Task.isCancelled, !call.isOver else { return false }
+        record.began = call.now
+        return true
+    }
+
+    /// Returns what a call ends with that has thrown an error.
+    @usableFromInline func ended(by error: any Error, _ call: inout PolicyCall, _ record: CallRecord) -> any Error {
+        let error = isEndedByClient ? late(error, &call, since: record.began, call.deadline) : error
+        if record.isWatched { record.ended(&call, error: error) }
+        return error
+    }
+
+    /// Returns the error that a call ends with that only its client ends at its deadline.
+    func late(
+        _ error: any Error, _ call: inout PolicyCall, since began: MonotonicInstant, _ deadline: MonotonicInstant
+    ) -> any Error {
+        guard deadline != .distantFuture else { return error }
+        let verdict = call.settled ?? classifier.verdict(for: error)
+        call.reading = nil
+        guard call.now >= deadline, verdict.kind != .rejected, !Task.isCancelled else { return error }
+        let timedOut = TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: error)
+        call.settled = timedOut.verdict
+        return timedOut
     }
 
     /// Runs the inside until the call's deadline, as a ``Timeout`` around the whole pipeline would.

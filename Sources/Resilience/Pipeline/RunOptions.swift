@@ -12,7 +12,8 @@
     /// and waited for, even if it ignores the cancellation, as if a ``Timeout`` were around the whole pipeline. The
     /// call throws ``TimedOut``, or ``DeadlinePassed`` if its operation has not begun.
     ///
-    /// A call with a deadline costs a child task, as a timeout does.
+    /// A call with a deadline costs a child task, as a timeout does. It costs none, and nothing is cancelled, if its pipeline has a
+    /// ``ClientTimeout`` and no around policy: then the operation ends by itself at the deadline that it is given.
     public var deadline: MonotonicInstant
 
     /// The number of the first attempt, 1 or more. 1 by default.

@@ -1,3 +1,5 @@
+extension ClientTimeout: ClientEndedPolicy {}
+
 extension ClientTimeout: NodeProviding {
     func makeNode() -> Node { ClientTimeoutNode(self) }
 }

@@ -47,9 +47,13 @@ public struct ClientTimeout: Policy {
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         call.deadline = MonotonicInstant(word: slot.first)
         // A server that asks for fewer calls has answered, and its wait must reach the policies further out.
-        guard let error = outcome.error, !outcome.verdict.saysNothing, outcome.verdict.kind != .throttled,
-            call.now >= MonotonicInstant(word: slot.second)
+        guard let error = outcome.error, outcome.verdict.kind != .rejected, outcome.verdict.kind != .throttled,
+            !Task.isCancelled
         else { return .pass }
+        guard call.now >= MonotonicInstant(word: slot.second) else {
+            // Ended by a deadline further out: as if that had cancelled it, it says nothing about the service.
+            return call.isOver ? .replace(error, as: .cancelled) : .pass
+        }
         call.emit(Timeout.Event.timedOut(limit), from: name)
         let timedOut = TimedOut(policy: name, limit: limit, underlying: error)
         // The classifier may know that the call must not be repeated. Of what may pass, the operation's own error knows

@@ -10,7 +10,9 @@ import Testing
 
     /// A policy of a user's that keeps a state, and is no entry.
     private final class Counting: Policy {
+        let isReset = Box(false)
         var isAtRest: Bool { false }
+        func reset() { isReset.value = true }
     }
 
     private struct Entry: RegistryEntry {
@@ -114,6 +116,29 @@ import Testing
         #expect(pipelines.reconfigure { _ in first } == [])
         #expect(first.adapted(to: second).dropped == ["AroundBreaker"])
         #expect(first.adapted(to: first).dropped == [])
+    }
+
+    @Test("a policy of one's own is set back with its pipeline, entry or not")
+    func ownReset() {
+        let own = Counting()
+        Pipeline(timeBase: clock) { own }.reset()
+        #expect(own.isReset.value)
+    }
+
+    @Test("settings from elsewhere go to the policy of the same name, on the same time base")
+    func adaptedByName() {
+        func pipeline(_ names: [String], on timeBase: ManualClock) -> Pipeline {
+            Pipeline(timeBase: timeBase) { for name in names { Bulkhead(name, limit: 1, timeBase: timeBase) } }
+        }
+        let old = pipeline(["a", "b"], on: clock)
+        func kept(_ other: Pipeline) -> [Bool] {
+            let (adapted, _) = old.adapted(to: other)
+            return adapted.policies(of: Bulkhead.self).map { one in
+                old.policies(of: Bulkhead.self).contains { $0 === one && $0.name == one.name }
+            }
+        }
+        #expect(kept(pipeline(["b", "c", "a"], on: clock)) == [true, false, true])
+        #expect(kept(pipeline(["b", "a"], on: ManualClock())) == [false, false])
     }
 
     @Test("an around policy that keeps a state is asked, goes on with new settings and is set back as any other")

@@ -45,6 +45,43 @@ import Testing
         #expect(recorder.events(of: Timeout.Event.self) == [.timedOut(.seconds(5))])
     }
 
+    @Test("the caller's deadline, too, is left to the client: nothing is cancelled, and its late error is a TimedOut")
+    func callersDeadline() async throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let pipeline = pipeline {
+            breaker
+            ClientTimeout(limit: .seconds(60))
+        }
+        let deadline = RunOptions(deadline: clock.now + .seconds(5))
+        let error = #expect(throws: TimedOut.self) {
+            try clock.run { try await pipeline.run(options: deadline) { try await client($0, needs: 6) } }
+        }
+        #expect(error?.policy == "deadline" && error?.limit == .seconds(5) && breaker.state == .closed)
+        #expect(error?.underlying as? Outage == Outage(number: 6))
+        await #expect(throws: DeadlinePassed.self) { try await pipeline.run(options: deadline) {} }
+        // What knows no deadline is not ended, as below the timeout itself.
+        let later = RunOptions(deadline: clock.now + .seconds(5))
+        let end = clock.now + .seconds(9)
+        let wake = try clock.run {
+            try await pipeline.run(options: later) { await PolicyWaiter().wait(until: end, on: clock) }
+        }
+        #expect(wake != .cancelled && clock.now == end)
+    }
+
+    @Test("around policies are still ended at the caller's deadline")
+    func callersDeadlineAround() throws {
+        let pipeline = pipeline {
+            PlainAround()
+            ClientTimeout(limit: .seconds(60))
+        }
+        let options = RunOptions(deadline: clock.now + .seconds(5))
+        let end = clock.now + .seconds(9)
+        let wake = try clock.run {
+            try await pipeline.run(options: options) { await PolicyWaiter().wait(until: end, on: clock) }
+        }
+        #expect(wake == .cancelled && clock.now < end)
+    }
+
     @Test("each attempt has a limit of its own, and the deadline further out is as before after it")
     func attempts() throws {
         let deadlines = Box<[MonotonicInstant]>([])
