@@ -220,7 +220,8 @@
         var settled: Verdict?
         defer { call.reading = nil }
         do {
-            return try await TimeoutRace.run(until: deadline, on: timeBase, isolation: #isolation) {
+            return try await TimeoutRace.run(until: deadline, deadline: deadline, on: timeBase, isolation: #isolation) {
+                deadline in
                 try await CallDeadline.narrowing(to: deadline, on: self.timeBase) {
                     var call = PolicyCall(self, options, attempt: attempt, deadline: deadline)
                     call.goOn(noting: notes)

@@ -79,9 +79,8 @@ public struct Timeout: AroundPolicy {
         case .deadlinePassed: throw DeadlinePassed()
         case .begin(let expiry, let deadline):
             do {
-                return try await TimeoutRace.run(until: expiry, on: call.timeBase, isolation: isolation) {
-                    try await inside(deadline)
-                }
+                return try await TimeoutRace.run(
+                    until: expiry, deadline: deadline, on: call.timeBase, isolation: isolation, inside)
             } catch let expired as TimeoutRace.Expired {
                 call.reading = nil
                 throw timedOut(after: wait, expired.underlying, &call)

@@ -7,10 +7,12 @@ extension TimeoutRace {
     }
 
     /// Runs `inside` in a child task, and cancels it at `expiry`, or when the caller is cancelled.
+    /// - Parameter deadline: What `inside` is given.
     /// - Throws: ``Expired`` if the limit had passed when the inside threw; else what the inside threw.
-    static func run(
-        until expiry: MonotonicInstant, on timeBase: any TimeBase, isolation: isolated (any Actor)?,
-        _ inside: nonisolated(nonsending) () async throws -> Verdict
+    @inline(__always) static func run(
+        until expiry: MonotonicInstant, deadline: MonotonicInstant, on timeBase: any TimeBase,
+        isolation: isolated (any Actor)?,
+        _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict {
         let race = TimeoutRace()
         // The alarm and the cancellation handler are set before the inside begins: its first step may be all of it, and
@@ -27,7 +29,7 @@ extension TimeoutRace {
                         _ = isolation
                         race.insideBegan()
                         do {
-                            let verdict = try await inside()
+                            let verdict = try await inside(deadline)
                             race.insideEnded()
                             return verdict
                         } catch {
