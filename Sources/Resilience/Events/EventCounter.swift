@@ -40,7 +40,8 @@ public final class EventCounter: MeteringObserver {
 
         func count(_ end: some PolicyEventDetail) {
             let key = EventCounts.Key(pipeline: pipeline, policy: PolicyEvent.sourceOfEnds, kind: end.kind)
-            counter.state.withLock { $0.add(key, end.measure) }
+            let measure = end.measure
+            counter.state.withLock { $0.add(key, measure) }
         }
     }
 

@@ -2,8 +2,8 @@
 @frozen @usableFromInline struct CallRecord: Sendable {
     /// The number of times that the operation has begun.
     @usableFromInline var attempts = 0
-    /// Whether somebody observed the call when it began. An observer that comes later is told of later calls: of this one not all
-    /// was noted.
+    /// Whether somebody observed the call when it began. If nobody did, nothing was noted, and an observer that comes later is told
+    /// of later calls.
     @usableFromInline let isWatched: Bool
     @usableFromInline var began = MonotonicInstant.distantPast
     @usableFromInline var attemptBegan = MonotonicInstant.distantPast
@@ -52,13 +52,17 @@
     }
 
     @usableFromInline mutating func attemptEnded(_ call: inout PolicyCall, _ verdict: Verdict) {
+        attemptEnded(&call, verdict, isCancelled: verdict.kind != .success && Task.isCancelled)
+    }
+
+    private mutating func attemptEnded(_ call: inout PolicyCall, _ verdict: Verdict, isCancelled: Bool) {
         self.verdict = verdict
         guard isTold(of: verdict, .debug, call) else { return }
         let number = call.attempt
         tell(&call, since: attemptBegan, failure: { $0.failure }) { length in
             verdict.kind == .success
                 ? .attemptSucceeded(number, took: length)
-                : .attemptFailed(number, Task.isCancelled ? .cancelled : verdict, took: length)
+                : .attemptFailed(number, isCancelled ? .cancelled : verdict, took: length)
         }
     }
 
@@ -124,7 +128,8 @@
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
         }
-        attemptEnded(&call, verdict)
+        // The task that reports it need not be that of the call.
+        attemptEnded(&call, verdict, isCancelled: false)
         ended(&call, verdict, error: outcome.error, isCancelled: false)
     }
 

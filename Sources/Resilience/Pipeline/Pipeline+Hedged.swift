@@ -203,15 +203,21 @@ private struct OpenCopy<R: Sendable>: Sendable {
         // The observers are told of the attempt as a whole.
         var opening = Opening(CallRecord())
         var result: R?
+        var lastError: (any Error)?
         let verdict = try await core.outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
             result = nil
-            let (returned, verdict) = try await call.attempt(
-                judging: judge, judgingErrors: judgeError, operation)
-            result = returned
-            opening.ended(&call, verdict, result: returned)
-            return verdict
+            do {
+                let (returned, verdict) = try await call.attempt(
+                    judging: judge, judgingErrors: judgeError, operation)
+                result = returned
+                opening.ended(&call, verdict, result: returned)
+                return verdict
+            } catch {
+                lastError = error
+                throw error
+            }
         }
-        guard let result else { throw core.insideWasLost() }
+        guard let result else { throw lastError ?? core.insideWasLost() }
         return (OpenCopy(result: result, opening: opening), verdict)
     }
 

@@ -86,33 +86,36 @@ extension PipelineCore {
             withExtendedLifetime(self) {}
         }
         let (began, deadline) = (call.now, call.deadline)
-        var result: R?
-        let verdict: Verdict
+        var latest: R?
+        var lastError: (any Error)?
+        let (result, verdict): (R, Verdict)
         do {
             try begin(&call)
             verdict = try await outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
-                // Kept up to here, since it is returned if this attempt is rejected. It may hold a connection.
-                result = nil
+                // Kept up to here, since it is returned if this attempt is rejected before it begins. It may hold a connection.
+                latest = nil
                 opening.record.attemptBegins(&call)
                 do {
                     let (returned, verdict) = try await attempt(&call, &opening)
                     call.reading = nil
-                    result = returned
+                    latest = returned
                     opening.ended(&call, verdict, result: returned)
                     return verdict
                 } catch {
                     call.reading = nil
+                    lastError = error
                     opening.record.attemptEnded(&call, error: error, describing: describe)
                     throw error
                 }
             }
+            guard let latest else { throw lastError ?? insideWasLost() }
+            result = latest
         } catch {
             call.reading = nil
             let error = late(error, &call, since: began, deadline)
             opening.record.ended(&call, error: error)
             throw error
         }
-        guard let result else { throw insideWasLost() }
         guard let attempt = opening.attempt else {
             opening.record.ended(&call, verdict)
             return result
@@ -187,10 +190,11 @@ struct Opening {
 
     /// Something further out than the result's policies did not let it through: the attempt has ended after all.
     mutating func lose(_ call: inout PolicyCall, _ outcome: PolicyOutcome) {
-        guard attempt.take() != nil else { return }
-        // Its policies put back the deadline of their own call, which may have been another one.
-        let deadline = call.deadline
-        defer { call.deadline = deadline }
+        guard let lost = attempt.take() else { return }
+        // Its policies put back the deadline of their own call, which may have been another one; so may its attempt.
+        let (deadline, number) = (call.deadline, call.attempt)
+        defer { (call.deadline, call.attempt) = (deadline, number) }
+        call.attempt = lost.number
         call.reading = nil
         record.attemptEnded(&call, outcome.verdict, error: outcome.error)
         var outcome = outcome

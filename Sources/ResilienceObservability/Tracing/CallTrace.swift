@@ -7,11 +7,15 @@
     final class CallTrace: Sendable {
         let tracer: any Tracer
         let span: any Span
+        private let pipeline: TracedPipeline
+        /// That of the traced pipeline whose call this one is in.
+        private let outer = CallTrace.current
         private let begun = Atomic(0)
 
-        init(_ span: any Span, by tracer: any Tracer) {
+        init(_ span: any Span, by tracer: any Tracer, of pipeline: TracedPipeline) {
             self.tracer = tracer
             self.span = span
+            self.pipeline = pipeline
         }
 
         /// How often the operation has begun.
@@ -21,7 +25,17 @@
 
         /// That of the innermost traced pipeline whose call this task is in; nil if there is none.
         static var current: CallTrace? { ServiceContext.current?[CallTraceKey.self] }
+
+        /// That of this pipeline's call; nil if there is none, since nobody traces it.
+        static func current(of pipeline: TracedPipeline) -> CallTrace? {
+            var trace = current
+            while let one = trace, one.pipeline !== pipeline { trace = one.outer }
+            return trace
+        }
     }
+
+    /// Stands for the pipeline whose calls and attempts are traced.
+    final class TracedPipeline: Sendable {}
 
     enum CallTraceKey: ServiceContextKey {
         typealias Value = CallTrace

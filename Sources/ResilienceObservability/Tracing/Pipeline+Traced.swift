@@ -29,9 +29,11 @@
         /// - Returns: The pipeline.
         public func traced(by tracer: (any Tracer)? = nil, attemptKind kind: SpanKind = .internal) -> Pipeline {
             let verdict: @Sendable (any Error) -> Verdict = { [self] in self.verdict(for: $0) }
-            let calls = TracedCalls(tracer: tracer, verdict: verdict)
+            let pipeline = TracedPipeline()
+            let calls = TracedCalls(tracer: tracer, pipeline: pipeline, verdict: verdict)
             return surrounded(
-                by: calls, andOperationBy: TracedAttempts(kind: kind, verdict: verdict), unless: { calls.isIdle })
+                by: calls, andOperationBy: TracedAttempts(kind: kind, pipeline: pipeline, verdict: verdict),
+                unless: { calls.isIdle })
         }
     }
 #endif

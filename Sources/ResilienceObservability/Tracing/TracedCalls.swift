@@ -5,6 +5,7 @@
     /// Runs a whole call in a span.
     struct TracedCalls: AroundPolicy {
         let tracer: (any Tracer)?
+        let pipeline: TracedPipeline
         let verdict: @Sendable (any Error) -> Verdict
 
         var name: String { "trace" }
@@ -20,7 +21,7 @@
             let tracer = current
             if tracer is NoOpTracer { return try await inside(call.deadline) }
             let name = (call.pipeline ?? "call").onOneLine
-            let trace = CallTrace(tracer.startSpan(name, ofKind: .internal), by: tracer)
+            let trace = CallTrace(tracer.startSpan(name, ofKind: .internal), by: tracer, of: pipeline)
             var context = trace.span.context
             context[CallTraceKey.self] = trace
             return try await trace.span.run(in: context, &call, verdict, hasBegun: { trace.attempts > 0 }, inside) {
@@ -33,6 +34,7 @@
     /// Runs each attempt of a call in a span of its own, inside of the call's.
     struct TracedAttempts: AroundPolicy {
         let kind: SpanKind
+        let pipeline: TracedPipeline
         let verdict: @Sendable (any Error) -> Verdict
 
         var name: String { "trace" }
@@ -44,7 +46,7 @@
         ) async throws -> Verdict {
             let deadline = call.deadline
             // The call's own: without a tracer there is none, which is quicker to see than that there is no tracer.
-            guard let trace = CallTrace.current else { return try await inside(deadline) }
+            guard let trace = CallTrace.current(of: pipeline) else { return try await inside(deadline) }
             trace.attemptBegins()
             let number = call.attempt
             let span: any Span = trace.tracer.startSpan("\((call.pipeline ?? "call").onOneLine) attempt", ofKind: kind)

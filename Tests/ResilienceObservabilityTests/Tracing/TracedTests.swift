@@ -140,6 +140,23 @@
             #expect(tracer.finishedSpans.count == 2)
         }
 
+        @Test("a pipeline that nobody traces counts nothing into the span of the one that its call is in")
+        func nested() async throws {
+            let inner = Pipeline("inner") {}.traced()
+            try await Pipeline("outer") {}.traced(by: tracer).run {
+                for _ in 0..<2 {
+                    try await inner.open { _ in
+                    } holding: {
+                        $1.complete(.success)
+                    }
+                    try await inner.runHedged {}
+                }
+            }
+            #expect(tracer.finishedSpans.map(\.operationName) == ["outer attempt", "outer"])
+            let call = try #require(call)
+            #expect(text("resilience.attempts", call) == "1")
+        }
+
         @Test("a traced pipeline has the same policies and observers, and can be traced twice")
         func same() async throws {
             let recorder = EventRecorder()

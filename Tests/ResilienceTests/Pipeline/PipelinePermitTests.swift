@@ -111,6 +111,16 @@ import Testing
         #expect(outer.owed == 0)
     }
 
+    @Test("a cancelled task may report how the work ended: that is what is told")
+    func reportedByACancelledTask() async throws {
+        let recorder = EventRecorder()
+        let permit = try await Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {}.acquire()
+        withUnsafeCurrentTask { $0?.cancel() }
+        permit.complete(.transient)
+        let told = recorder.events(of: Pipeline.Event.self)
+        #expect(told == [.attemptFailed(1, .transient, took: .zero), .failed(.transient, took: .zero, attempts: 1)])
+    }
+
     @Test("it waits for its turn; cancelled there, it throws and keeps nothing")
     func waits() async throws {
         // With a limit, so that each call that waits has an alarm that can be waited for.
