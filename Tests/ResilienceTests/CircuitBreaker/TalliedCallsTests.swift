@@ -119,6 +119,25 @@ private struct OneByOne: TripRule {
         #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
     }
 
+    @Test("calls of many tasks at once are all counted, and none stays in flight", .timeLimit(.minutes(20)))
+    func concurrent() async throws {
+        let breaker = CircuitBreaker(
+            tripping: .slowCalls(0.9, longerThan: .milliseconds(1), over: .calls(100_000), minimumCalls: 100_000))
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for number in 0..<5_000 {
+                        _ = try? await breaker.run(judging: { _ in number % 100 == 0 ? .transient : .success }) {}
+                    }
+                }
+            }
+        }
+        #expect(breaker.status.callCount == 20_000)
+        let machine = breaker.inner.withLock { $0.circuit.machine }
+        let rule = (machine as? ThreeStateCircuit)?.rule as? SlowCalls
+        #expect(try #require(rule).underWay.count == 0)
+    }
+
     // MARK: The stretch of time
 
     @Test(
