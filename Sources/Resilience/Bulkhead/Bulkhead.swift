@@ -26,6 +26,9 @@ public final class Bulkhead: Policy, StatusReporting {
         /// The waiters of parked calls, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
         var toldShedding = false
+        /// The rejection of the last call, which was the last to change anything: of those like it, each is rejected with the same
+        /// error.
+        var rejection: (any Error)?
 
         /// - Returns: Whether an overload has begun, or ended; nil for neither. Once.
         mutating func sheddingChange() -> Event? {
@@ -138,8 +141,10 @@ public final class Bulkhead: Policy, StatusReporting {
 
     /// Asks the machine while it knows all permits: the free ones are collected before, and laid out again afterwards
     /// if any are left. No call waits then, since a waiting call would have been given the permit.
-    func ask<R: Sendable>(_ body: (inout State) -> R) -> R {
+    /// - Parameter asRejected: Whether the call may be told the same as the one before it.
+    func ask<R: Sendable>(asRejected: Bool = false, _ body: (inout State) -> R) -> R {
         state.withLock { state in
+            if !asRejected { state.rejection = nil }
             if let free = freePermits.collect() { state.machine.inUse = state.machine.limit - free }
             let answer = body(&state)
             let left = state.machine.limit - state.machine.inUse
@@ -163,20 +168,39 @@ public final class Bulkhead: Policy, StatusReporting {
         let waitEnds = waitEnds(for: &call)
         let patience = patience(until: waitEnds, &call)
         let now = shedding == nil ? 0 : call.now.nanoseconds
+        // What such a call changes, another one like it does not change again.
+        let isLikeOthers = mayDisplace && shedding == nil && order != .byPriority
         var isFirst = false
-        let (answer, waiter, losers, estimate, change) = ask {
-            state -> (BulkheadStateMachine.Answer, PolicyWaiter?, [PolicyWaiter], Int64?, Event?) in
+        var waiter: PolicyWaiter?
+        var losers: [PolicyWaiter] = []
+        var rejection: (any Error)?
+        var change: Event?
+        let answer = ask(asRejected: isLikeOthers) { state -> BulkheadStateMachine.Answer in
+            if isLikeOthers, let last = state.rejection {
+                rejection = last
+                return .reject
+            }
             isFirst = state.machine.rejectsSince == nil
             let answer = state.machine.arrive(
                 priority: priority, patience: patience, mayDisplace: mayDisplace, at: now)
-            var losers = state.takeShed()
-            guard case .queue(let ticket, let displaced) = answer else {
-                return (answer, nil, losers, state.machine.retryEstimate, state.sheddingChange())
+            if shedding != nil {
+                losers = state.takeShed()
+                change = state.sheddingChange()
             }
-            let waiter = PolicyWaiter()
-            state.waiters[ticket] = waiter
-            if let displaced, let loser = state.waiters.removeValue(forKey: displaced) { losers.append(loser) }
-            return (answer, waiter, losers, nil, state.sheddingChange())
+            switch answer {
+            case .enter: break
+            case .queue(let ticket, let displaced):
+                let made = PolicyWaiter()
+                waiter = made
+                state.waiters[ticket] = made
+                if let displaced, let loser = state.waiters.removeValue(forKey: displaced) { losers.append(loser) }
+            case .reject:
+                rejection = error(.full, state)
+                if isLikeOthers { state.rejection = rejection }
+            case .tooLate:
+                rejection = error(.turnTooLate, state)
+            }
+            return answer
         }
         for loser in losers { loser.resume() }
         if let change { call.emit(change, from: name, to: lazyObservers.known) }
@@ -190,12 +214,10 @@ public final class Bulkhead: Policy, StatusReporting {
             call.emit(Event.queued, from: name, to: lazyObservers.known)
             // Never nil: `.queue` makes a waiter.
             return .park(waiter!, until: waitEnds)
-        case .reject:
+        case .reject, .tooLate:
             if isFirst { noteRejection(&call) }
-            return reject(.full, estimate, &call)
-        case .tooLate:
-            if isFirst { noteRejection(&call) }
-            return reject(.turnTooLate, estimate, &call)
+            // Never nil for a rejection.
+            return reject(answer == .reject ? .full : .turnTooLate, rejection!, &call)
         }
     }
 
@@ -217,27 +239,33 @@ public final class Bulkhead: Policy, StatusReporting {
 
     /// The wait has ended: the call has a permit, its time is over, or another call has taken its place.
     private func askAgain(_ ticket: UInt64, _ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
-        let (rejection, estimate, change) = ask { state -> (BulkheadFull.Reason?, Int64?, Event?) in
+        let (reason, rejection, change) = ask { state -> (BulkheadFull.Reason?, (any Error)?, Event?) in
             if state.machine.leaveQueue(ticket) {
                 state.waiters[ticket] = nil
-                return (.waitedTooLong, state.machine.retryEstimate, state.sheddingChange())
+                return (.waitedTooLong, error(.waitedTooLong, state), state.sheddingChange())
             }
             guard let reason = state.machine.learnsOfRemoval(ticket) else { return (nil, nil, nil) }
-            return (reason, state.machine.retryEstimate, nil)
+            return (reason, error(reason, state), nil)
         }
         if let change { call.emit(change, from: name, to: lazyObservers.known) }
-        if let rejection {
+        if let reason, let rejection {
             BulkheadSlot.outside.write(to: &slot)
-            return reject(rejection, estimate, &call)
+            return reject(reason, rejection, &call)
         }
         (predictsWait ? BulkheadSlot.measured(since: call.now) : .inside).write(to: &slot)
         return .proceed
     }
 
-    private func reject(_ reason: BulkheadFull.Reason, _ estimate: Int64?, _ call: inout PolicyCall) -> PolicyEntry {
+    private func error(_ reason: BulkheadFull.Reason, _ state: borrowing State) -> BulkheadFull {
+        let estimate = state.machine.retryEstimate
+        return BulkheadFull(policy: name, reason: reason, retryAfter: estimate.map { .nanoseconds($0) })
+    }
+
+    private func reject(
+        _ reason: BulkheadFull.Reason, _ error: any Error, _ call: inout PolicyCall
+    ) -> PolicyEntry {
         call.emit(Event.rejected(reason), from: name, to: lazyObservers.known)
-        return .reject(
-            BulkheadFull(policy: name, reason: reason, retryAfter: estimate.map { .nanoseconds($0) }))
+        return .reject(error)
     }
 
     @inline(never) private func leave(_ call: inout PolicyCall, _ slot: PolicySlot) {

@@ -141,6 +141,10 @@ struct BulkheadStateMachine: Sendable {
             inUse += 1
             return .enter
         }
+        if hasNoRoomToWait {
+            if mayDisplace { noteRejection(ofLine: index(of: priority)) }
+            return .reject
+        }
         lookForOverload(at: now)
         shedExcess()
         let line = index(of: priority)
@@ -161,6 +165,11 @@ struct BulkheadStateMachine: Sendable {
         if waitingSince == nil { waitingSince = now }
         return .queue(ticket: lines[line].join(at: now), displacing: displaced)
     }
+
+    /// Whether every call that finds no permit is rejected: none may wait, and none does since that was otherwise.
+    private var hasNoRoomToWait: Bool { queueLimit <= 0 && waitingSince == nil && shedding == nil }
+
+    private mutating func noteRejection(ofLine line: Int) { lines[line].reject() }
 
     /// A permit comes back.
     /// - Parameters:
@@ -308,6 +317,7 @@ struct BulkheadStateMachine: Sendable {
 
     /// The line whose last turn comes last, of those with waiting calls and the line of a newcomer.
     private func lastTurn(with line: Int) -> Int {
+        guard lines.count > 1 else { return line }
         var (last, turn) = (line, lines[line].turn(ofLast: lines[line].tickets.count + 1))
         for index in lines.indices where index != line && !lines[index].tickets.isEmpty {
             let other = lines[index].turn(ofLast: lines[index].tickets.count)

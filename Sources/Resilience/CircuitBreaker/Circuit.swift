@@ -5,6 +5,8 @@ struct Circuit: Sendable {
     private(set) var mode = CircuitBreaker.Mode.automatic
     /// The mode that the settings give; any other was set by hand.
     private(set) var settledMode = CircuitBreaker.Mode.automatic
+    /// Counts the tallies that were taken; see ``FreePass``.
+    private(set) var tallies: UInt32 = 0
     /// The mode, if it was set by hand.
     var modeByHand: CircuitBreaker.Mode? { mode == settledMode ? nil : mode }
     /// Counts changes of state, of mode, and resets, from 1.
@@ -90,6 +92,11 @@ struct Circuit: Sendable {
         // As without the lock: a circuit that need not be asked is not told the time either.
         let needs = machine.needs
         if !needs.contains(.admissions) { return .allow(generation: generation, ticket: 0, nil) }
+        // As without the lock, here too.
+        if needs.contains(.calls), tallyStretch?.contains(now) == true {
+            machine.tallied(began: 1, succeeded: 0, at: latest)
+            return .allow(generation: generation, ticket: 0, began: now, nil)
+        }
         if checksHealth, !asCheck, machine.wantsProbe(at: max(latest, now)) {
             latest = max(latest, now)
             return .reject(retryAfter: machine.probesDecide(at: latest).map { latest.duration(to: $0) }, nil)
@@ -136,6 +143,12 @@ struct Circuit: Sendable {
             machine.succeeded(1, at: latest)
             return .recorded(nil)
         }
+        if verdict.kind == .success, ticket == 0, needs.contains(.calls), let began, let tallyStretch,
+            tallyStretch.contains(began), tallyStretch.contains(now)
+        {
+            machine.tallied(began: 0, succeeded: 1, at: latest)
+            return .recorded(nil)
+        }
         if mode == .observing {
             latest = max(latest, now)
             let end = CallEnd(verdict, at: latest, began: began, evidence: evidence)
@@ -146,6 +159,13 @@ struct Circuit: Sendable {
             return machine.record(end, ticket: ticket, using: generator)
         }
         return .recorded(failure: failure, transition)
+    }
+
+    /// Takes what was counted without the lock since the last input.
+    mutating func take(_ tally: CircuitTally) {
+        tallies &+= 1
+        guard let began = tally.began else { return succeeded(tally.succeeded) }
+        if began + tally.succeeded > 0 { machine.tallied(began: began, succeeded: tally.succeeded, at: latest) }
     }
 
     /// Takes the successes since the last input: see ``FreePass``.
@@ -294,6 +314,9 @@ struct Circuit: Sendable {
         let end = machine.tallyEnds(after: latest)
         return end > latest ? end : .distantPast
     }
+
+    /// Calls that begin and succeed within this stretch of time may be batched, as of the latest time. nil if none may.
+    var tallyStretch: Range<MonotonicInstant>? { mode == .automatic ? machine.tallyStretch(at: latest) : nil }
 
     /// Changes the machine. If its state changes, or if `beginsAnew`, a new generation begins: calls that were admitted
     /// before do not count any more.

@@ -99,7 +99,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
         ownCore = .bare(on: timeBase)
         let circuit = Circuit(machine, checksHealth: healthCheck != nil)
         freePass = FreePass()
-        freePass.update(circuit.generation, needs: circuit.needs, tallyEnds: circuit.tallyEnds)
+        freePass.update(circuit)
         inner = Locked(State(circuit: circuit))
     }
 
@@ -147,9 +147,11 @@ public final class CircuitBreaker: Policy, StatusReporting {
             canNestInItself: false)
     }
 
+    // Inlined into its node.
+    @inline(__always)
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let generation = freePass.generation
-        guard generation != 0 else { return enterLocked(&call, &slot) }
+        guard generation != 0 else { return enterAsking(&call, &slot) }
         slot = CircuitBreakerSlot.admitted(generation: generation).slot
         if isObserved(call, at: .trace) { tellAllowed(&call) }
         return .proceed
@@ -158,6 +160,14 @@ public final class CircuitBreaker: Policy, StatusReporting {
     @inline(never) private func tellAllowed(_ call: inout PolicyCall) {
         // Not always closed: all calls of a breaker that is switched off go in.
         call.emit(Event.allowed(inner.withLock { $0.circuit.state }), from: name, to: knownObservers)
+    }
+
+    @inline(never) private func enterAsking(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        let generation = freePass.began(&call)
+        guard generation != 0 else { return enterLocked(&call, &slot) }
+        slot = CircuitBreakerSlot.admitted(generation: generation, began: call.now).slot
+        if isObserved(call, at: .trace) { tellAllowed(&call) }
+        return .proceed
     }
 
     @inline(never) private func enterLocked(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -260,6 +270,11 @@ public final class CircuitBreaker: Policy, StatusReporting {
     }
 
     @inline(never) private func record(_ verdict: Verdict, _ call: inout PolicyCall, _ slot: inout PolicySlot) {
+        if verdict.kind == .success, let began = CircuitBreakerSlot.beginning(of: slot),
+            freePass.succeeded(CircuitBreakerSlot.generation(of: slot), began: began, &call)
+        {
+            return
+        }
         let own = CircuitBreakerSlot(slot)
         guard case .admitted(let generation, let ticket, let began) = own else {
             if case .parked(let ticket, _) = own { inner.withLock { _ = $0.extras?.line.leave(ticket) } }
@@ -301,7 +316,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
     ///   fired in time.
     func change<R: Sendable>(at now: MonotonicInstant, afterTime: Bool = false, _ body: (inout State) -> R) -> R {
         let (result, ended, news) = inner.withLock { state -> (R, Event?, News) in
-            state.circuit.succeeded(freePass.takeTally())
+            state.circuit.take(freePass.takeTally())
             let plannedBefore = planned(state)
             var ended: Event?
             if afterTime {
@@ -311,8 +326,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
             }
             let before = state.circuit.state
             let result = body(&state)
-            freePass.update(
-                state.circuit.generation, needs: state.circuit.needs, tallyEnds: state.circuit.tallyEnds)
+            freePass.update(state.circuit)
             if state.noteChange(from: before) || ended != nil { return (result, ended, .state) }
             return (result, nil, planned(state) == plannedBefore ? .none : .time)
         }
@@ -353,6 +367,9 @@ public final class CircuitBreaker: Policy, StatusReporting {
         // On a copy: the call does not take place.
         return inner.withLock { state in
             var circuit = state.circuit
+            // Of those that began some may be slow by now. Successes alone decide nothing.
+            let tally = freePass.presentTally
+            if tally.began != nil { circuit.take(tally) }
             var patience = Circuit.Patience(deadline: deadline)
             patience.waiting = state.extras?.line.count ?? 0
             return switch circuit.admit(at: now, patience) {

@@ -14,13 +14,7 @@ public struct CircuitOpen: Rejection, Hashable, FailureDescribing {
     public let policy: String
     /// Why the call was rejected.
     public let reason: Reason
-    private let wait: Wait
-
-    private enum Wait: Sendable {
-        case unknown
-        case fixed(Duration)
-        case until(MonotonicInstant, any TimeBase)
-    }
+    private let wait: RejectionWait
 
     /// Creates an error for a rejected call.
     /// - Parameters:
@@ -30,23 +24,17 @@ public struct CircuitOpen: Rejection, Hashable, FailureDescribing {
     public init(policy: String, reason: Reason = .open, retryAfter: Duration?) {
         self.policy = policy
         self.reason = reason
-        wait = retryAfter.map { .fixed($0) } ?? .unknown
+        wait = RejectionWait(retryAfter)
     }
 
     init(policy: String, reason: Reason, until: MonotonicInstant?, on timeBase: any TimeBase) {
         self.policy = policy
         self.reason = reason
-        wait = until.map { .until($0, timeBase) } ?? .unknown
+        wait = RejectionWait(until: until, on: timeBase)
     }
 
     /// How long from now until a call may be let through; zero if that time has come; nil if unknown.
-    public var retryAfter: Duration? {
-        switch wait {
-        case .unknown: nil
-        case .fixed(let wait): wait
-        case .until(let instant, let timeBase): max(.zero, timeBase.now.duration(to: instant))
-        }
-    }
+    public var retryAfter: Duration? { wait.remaining }
 
     /// A message for people.
     public var description: String {

@@ -34,4 +34,9 @@ enum CircuitBreakerSlot {
 
     /// The generation of an admitted call. For a parked call it is the mark, which is no generation.
     @inline(__always) static func generation(of slot: PolicySlot) -> UInt64 { slot.first }
+
+    /// When an admitted call without a ticket began; nil if that is unknown, or the call is another.
+    @inline(__always) static func beginning(of slot: PolicySlot) -> MonotonicInstant? {
+        slot.second == 1 && slot.first != mark ? MonotonicInstant(word: slot.third) : nil
+    }
 }

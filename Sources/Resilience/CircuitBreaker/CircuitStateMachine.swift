@@ -64,6 +64,24 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Returns: The end of the batch; `now`, the default, if each success must be delivered as it comes.
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
+    /// The stretch of time around `now` in which calls may be batched, for a machine that needs ``CircuitNeeds/calls``: each
+    /// is admitted with ticket 0, and those that succeed within it are counted together. They are delivered before any other
+    /// input.
+    ///
+    /// A batched call costs no lock. Whether the state changes must not depend on when in the stretch such calls begin and
+    /// succeed, nor on how many do.
+    /// - Parameter now: The current time.
+    /// - Returns: A stretch with `now` in it; nil, the default, if each call must be delivered as it comes.
+    func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>?
+
+    /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned. Each that
+    /// succeeded had begun in the same stretch. By default admits and records each of them.
+    /// - Parameters:
+    ///   - began: The number of calls that began.
+    ///   - succeeded: The number of calls that succeeded.
+    ///   - now: An instant in the stretch.
+    mutating func tallied(began: Int, succeeded: Int, at now: MonotonicInstant)
+
     /// Returns to closed, with nothing counted.
     /// - Parameter keepingGrowth: Whether the next break is as long as it would be without this reset.
     mutating func reset(keepingGrowth: Bool)
@@ -143,6 +161,12 @@ extension CircuitStateMachine {
     public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant { now }
     public mutating func succeeded(_ count: Int, at now: MonotonicInstant) {
         for _ in 0..<count { _ = record(CallEnd(.success, at: now), ticket: 0, using: .shared) }
+    }
+
+    public func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>? { nil }
+    public mutating func tallied(began: Int, succeeded: Int, at now: MonotonicInstant) {
+        for _ in 0..<began { _ = admit(at: now, using: .shared) }
+        for _ in 0..<succeeded { _ = record(CallEnd(.success, at: now, began: now), ticket: 0, using: .shared) }
     }
 
     public func isAtRest(at now: MonotonicInstant) -> Bool { needs.isDisjoint(with: [.admissions, .successes]) }

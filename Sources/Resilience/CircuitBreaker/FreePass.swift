@@ -3,13 +3,16 @@ import Synchronization
 /// What a call may do without asking the circuit: go in, and report a success.
 ///
 /// It is a copy of what the circuit last said, written under the breaker's lock. Successes that may be batched are
-/// counted here. The circuit is told them before any other input, so nothing arrives out of order.
+/// counted here, and so are calls that may be batched when they begin. The circuit is told them before any other input, so
+/// nothing arrives out of order.
 struct FreePass: ~Copyable, Sendable {
-    /// The generation that calls are admitted in; below it two bits, see `Mark`. 0 if calls have to ask.
+    /// The generation that calls are admitted in; around it three bits, see `Mark`. 0 if calls have to ask.
     private let admission = Atomic<UInt64>(0)
-    /// The low half of the generation; below it the number of successes counted in it.
+    /// What was counted since the circuit was last told anything; see ``CircuitTally``.
     private let tally = Atomic<UInt64>(0)
-    /// Successes before this instant may be counted, in nanoseconds.
+    /// Calls that begin at this instant or later may be counted, in nanoseconds.
+    private let tallyBegins = Atomic<Int64>(.max)
+    /// Calls that begin, and successes, before this instant may be counted, in nanoseconds.
     private let tallyEnds = Atomic<Int64>(.min)
 
     private enum Mark {
@@ -17,10 +20,15 @@ struct FreePass: ~Copyable, Sendable {
         static let unmoved: UInt64 = 1
         /// Successes may be counted whatever the time is.
         static let timeless: UInt64 = 2
+        /// Only calls within a stretch of time go in without asking, and each is counted.
+        static let watched: UInt64 = 1 << 63
     }
 
-    /// The generation to go in with; 0 if the call has to ask.
-    var generation: UInt64 { admission.load(ordering: .acquiring) >> 2 }
+    /// The generation to go in with, uncounted; 0 if the call has to ask, or to be counted.
+    var generation: UInt64 {
+        let word = admission.load(ordering: .acquiring)
+        return word < Mark.watched ? word >> 2 : 0
+    }
 
     /// A call that went in with `generation`, without asking, has succeeded.
     /// - Returns: false if the circuit has to be told.
@@ -35,8 +43,6 @@ struct FreePass: ~Copyable, Sendable {
     }
 
     private static let most: UInt64 = 1 << 20
-    /// A tally that counts for no generation; for a generation with the same low half, it is full.
-    private static let sealed = UInt64.max
 
     @inline(__always) private func count(_ generation: UInt64) -> Bool {
         var word = tally.load(ordering: .relaxed)
@@ -49,24 +55,109 @@ struct FreePass: ~Copyable, Sendable {
         return false
     }
 
-    /// Returns the successes counted since the last time, and seals the tally: until ``update(_:needs:tallyEnds:)``,
-    /// all other successes have to take the lock. Else one could be counted in between, and be lost.
+    // MARK: Calls that are watched
+
+    /// A call begins at a circuit that watches calls.
+    /// - Returns: The generation to go in with, now that it is counted; 0 if the call has to ask.
+    func began(_ call: inout PolicyCall) -> UInt64 {
+        countWatched(CircuitTally.oneBegun) { admission in
+            admission >= Mark.watched && isInStretch(call.now) ? (admission & ~Mark.watched) >> 2 : 0
+        }
+    }
+
+    /// A call that began at `began`, with no ticket, has succeeded.
+    /// - Returns: false if the circuit has to be told.
+    func succeeded(_ generation: UInt64, began: MonotonicInstant, _ call: inout PolicyCall) -> Bool {
+        countWatched(CircuitTally.oneSucceeded) { admission in
+            admission == Mark.watched | generation << 2 && isInStretch(began) && isInStretch(call.now) ? generation : 0
+        } != 0
+    }
+
+    /// - Parameter check: Returns the generation by the admission; 0 if the call must not be counted.
+    @inline(__always) private func countWatched(_ one: UInt64, _ check: (UInt64) -> UInt64) -> UInt64 {
+        while true {
+            // First the tally. If what is checked after it was written later, then so was the tally, which never becomes again
+            // what it was: the exchange fails. So all that is checked belongs to the tally that the call is counted in.
+            let word = tally.load(ordering: .acquiring)
+            let generation = check(admission.load(ordering: .acquiring))
+            guard generation != 0, CircuitTally.hasRoom(for: one, word) else { return 0 }
+            let isDone = tally.weakCompareExchange(
+                expected: word, desired: word + one, successOrdering: .acquiringAndReleasing,
+                failureOrdering: .relaxed
+            ).exchanged
+            if isDone { return generation }
+        }
+    }
+
+    @inline(__always) private func isInStretch(_ instant: MonotonicInstant) -> Bool {
+        tallyBegins.load(ordering: .acquiring) <= instant.nanoseconds
+            && instant.nanoseconds < tallyEnds.load(ordering: .acquiring)
+    }
+
+    // MARK: Under the lock
+
+    /// Returns what was counted since the last time, and seals the tally: until ``update(_:)``, all other calls have to take
+    /// the lock. Else one could be counted in between, and be lost.
     ///
     /// Call it under the lock, before the circuit is told anything.
-    func takeTally() -> Int { Int(tally.exchange(Self.sealed, ordering: .acquiring) & 0xFFFF_FFFF) }
+    func takeTally() -> CircuitTally { CircuitTally(tally.exchange(CircuitTally.sealed, ordering: .acquiring)) }
+
+    /// What was counted since the last time, and stays. Call it under the lock.
+    var presentTally: CircuitTally { CircuitTally(tally.load(ordering: .acquiring)) }
 
     /// Sets what calls may do from now on. Call it under the lock, after the circuit was told anything.
-    func update(_ generation: UInt64, needs: CircuitNeeds, tallyEnds end: @autoclosure () -> MonotonicInstant) {
+    func update(_ circuit: borrowing Circuit) {
+        let (generation, needs) = (circuit.generation, circuit.needs)
+        var word = generation << 2
+        if needs.contains(.calls), let stretch = circuit.tallyStretch {
+            // See `countWatched`: nobody may see these before the tally was sealed, and the new tally comes last.
+            tallyBegins.store(stretch.lowerBound.nanoseconds, ordering: .releasing)
+            tallyEnds.store(stretch.upperBound.nanoseconds, ordering: .releasing)
+            admission.store(word | Mark.watched, ordering: .releasing)
+            tally.store(CircuitTally.ofCalls(number: circuit.tallies), ordering: .releasing)
+            return
+        }
         tally.store(generation << 32, ordering: .relaxed)
         guard !needs.contains(.admissions) else { return admission.store(0, ordering: .releasing) }
-        var word = generation << 2
         if !needs.contains(.successes) {
             word |= Mark.unmoved
         } else {
-            let end = end()
+            let end = circuit.tallyEnds
             if end == .distantFuture { word |= Mark.timeless }
             tallyEnds.store(end.nanoseconds, ordering: .relaxed)
         }
         admission.store(word, ordering: .releasing)
+    }
+}
+
+/// What was counted without the lock.
+///
+/// It is kept in one word. Of successes alone: the low half of the generation, and their number. Of calls: the low half of the
+/// tally's number, a mark, and 15 bits each for those that began and for those that succeeded.
+struct CircuitTally: Equatable {
+    /// How many calls began; nil if they are not watched.
+    var began: Int?
+    var succeeded: Int
+
+    static let oneBegun: UInt64 = 1 << 16
+    static let oneSucceeded: UInt64 = 1
+    /// A tally that has no room, of any kind.
+    static let sealed = UInt64.max
+    private static let most: UInt64 = 0x7FFF
+    private static let markOfCalls: UInt64 = 1 << 31
+
+    static func ofCalls(number: UInt32) -> UInt64 { UInt64(number) << 32 | markOfCalls }
+
+    /// - Parameter one: ``oneBegun`` or ``oneSucceeded``.
+    static func hasRoom(for one: UInt64, _ word: UInt64) -> Bool { word & (one * most) != one * most }
+
+    init(began: Int? = nil, succeeded: Int) { (self.began, self.succeeded) = (began, succeeded) }
+
+    init(_ word: UInt64) {
+        if word & Self.markOfCalls == 0 {
+            self.init(succeeded: Int(word & 0xFFFF_FFFF))
+        } else {
+            self.init(began: Int(word >> 16 & Self.most), succeeded: Int(word & Self.most))
+        }
     }
 }

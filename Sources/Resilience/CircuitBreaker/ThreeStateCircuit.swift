@@ -337,6 +337,15 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public mutating func succeeded(_ count: Int, at now: MonotonicInstant) { rule.succeeded(count, at: now) }
 
+    public func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>? {
+        guard case .closed = phase, trips == 0, rule.needs.contains(.calls) else { return nil }
+        return rule.tallyStretch(at: now)
+    }
+
+    public mutating func tallied(began: Int, succeeded: Int, at now: MonotonicInstant) {
+        rule.tallied(began: began, succeeded: succeeded, at: now)
+    }
+
     public var longestBreak: Duration? { openFor.longest }
 
     /// What it must still know after a restart. A ramp is stored as half-open: the recovery then begins anew, with a

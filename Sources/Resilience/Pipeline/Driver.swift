@@ -8,9 +8,7 @@ extension Segment {
             case .proceed:
                 index += 1
             case .reject(let error):
-                frame.open = index
-                let rejection = PolicyOutcome(.rejected, error: error)
-                return walkOut(&call, &frame, frame.rounds == 0 ? rejection : frame.leave(index, with: rejection))
+                return rejected(error, at: index, &call, &frame)
             case .fail(let error):
                 frame.open = index
                 return failed(error, &call, &frame)
@@ -25,6 +23,14 @@ extension Segment {
         }
         frame.open = index
         return .operation
+    }
+
+    @usableFromInline func rejected(
+        _ error: consuming any Error, at index: Int, _ call: inout PolicyCall, _ frame: inout Frame
+    ) -> Step {
+        frame.open = index
+        let rejection = PolicyOutcome(.rejected, error: error)
+        return walkOut(&call, &frame, frame.rounds == 0 ? rejection : frame.leave(index, with: rejection))
     }
 
     /// Exits every policy that is owed an exit, innermost first, until one asks for another round.
@@ -161,7 +167,9 @@ extension Segment {
                 if let last { return last }
                 preconditionFailure("done without a result")
             case .failed:
-                guard case .failure(let error) = frame.trouble else { preconditionFailure("failed without an error") }
+                guard case .failure(let error) = frame.trouble.take() else {
+                    preconditionFailure("failed without an error")
+                }
                 throw error
             }
         }

@@ -68,7 +68,7 @@
         }
     }
 
-    @usableFromInline func readClock() -> MonotonicInstant { core.timeBase.now }
+    @usableFromInline func readClock() -> MonotonicInstant { withCore { $0.timeBase.now } }
 
     /// The call's priority: its own, or that of the request which the task answers (``CallOrigin``), and else normal.
     public var priority: CallPriority { options.effectivePriority ?? .normal }

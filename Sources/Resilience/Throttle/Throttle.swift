@@ -33,6 +33,15 @@ public final class Throttle: Policy, StatusReporting {
         var machine: ThrottleStateMachine
         /// The waiters of the calls that sleep in the machine's line, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
+        /// What the hold that the gate is shut by says to calls; nil if none was rejected since the last change.
+        var rejection: StandingRejection?
+
+        /// Returns the last rejection, if nothing has changed since and it holds for this call too.
+        mutating func standingRejection(cost: Int, at now: MonotonicInstant) -> (any Error)? {
+            guard let rejection, rejection.cost == cost, max(machine.latest, now) < rejection.until else { return nil }
+            machine.latest = max(machine.latest, now)
+            return rejection.error
+        }
 
         /// The waiters of calls that are to ask again. Resume them without the lock.
         mutating func woken() -> (PolicyWaiter?, PolicyWaiter?) {
@@ -40,6 +49,18 @@ public final class Throttle: Policy, StatusReporting {
             return (
                 first.flatMap { waiters.removeValue(forKey: $0) }, second.flatMap { waiters.removeValue(forKey: $0) }
             )
+        }
+    }
+
+    /// The rejection of calls that find the gate shut, made once for all that it holds for. A reference, since few throttles
+    /// are held.
+    final class StandingRejection: Sendable {
+        let cost: Int
+        let until: MonotonicInstant
+        let error: any Error
+
+        init(cost: Int, until: MonotonicInstant, error: any Error) {
+            (self.cost, self.until, self.error) = (cost, until, error)
         }
     }
 
@@ -128,19 +149,25 @@ public final class Throttle: Policy, StatusReporting {
         PolicyTraits(waits: terms.maxWait > .zero || supply != nil, limitsRate: true, canNestInItself: false)
     }
 
+    // Inlined into its node.
+    @inline(__always)
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let now = call.now
         if slot.first == 0 {
             // The usual way in, without a waiter. A call that can't go at once asks again below; until then it has
             // changed nothing.
             let cost = call.options.cost
-            let own = state.withLock { state in
-                state.machine.goAtOnce(cost: cost, at: now) ? ThrottleSlot(.go, of: state.machine) : nil
+            var rejection: (any Error)?
+            let own = state.withLock { state -> ThrottleSlot? in
+                if state.machine.goAtOnce(cost: cost, at: now) { return ThrottleSlot(.go, of: state.machine) }
+                rejection = state.standingRejection(cost: cost, at: now)
+                return nil
             }
             if let own {
                 slot = own.slot
                 return .proceed
             }
+            if let rejection { return reject(rejection, &call) }
         }
         return enterOrWait(&call, &slot, at: now)
     }
@@ -151,9 +178,11 @@ public final class Throttle: Policy, StatusReporting {
         let (deadline, cost) = (call.deadline, call.options.cost)
         let own = ThrottleSlot(slot)
         var waiter: PolicyWaiter?
+        var rejection: (any Error)?
         let (admission, isUrgent) = change { state in
             if own.stage == .waiting { state.waiters[own.ticket] = nil }
             let admission = state.machine.admit(own, cost: cost, deadline: deadline, terms, at: now)
+            if case .reject(let retryAfter) = admission { rejection = error(retryAfter, cost: cost, at: now, &state) }
             if case .wait(let own, let turn, _) = admission {
                 waiter = PolicyWaiter(turn: turn)
                 state.waiters[own.ticket] = waiter
@@ -169,17 +198,36 @@ public final class Throttle: Policy, StatusReporting {
             slot = own.slot
             // Never nil for a call that waits.
             return .park(waiter!, until: until)
-        case .reject(let retryAfter):
+        case .reject:
             slot = PolicySlot()
-            call.emit(Event.rejected(retryAfter: retryAfter), from: name, to: lazyObservers.known)
-            return .reject(ThrottleExceeded(policy: name, retryAfter: retryAfter))
+            // Never nil for a rejection.
+            return reject(rejection!, &call)
         }
+    }
+
+    /// The error of a rejection, which may stand for later calls too.
+    private func error(
+        _ retryAfter: Duration?, cost: Int, at now: MonotonicInstant, _ state: inout State
+    ) -> any Error {
+        guard terms.maxWait == .zero, let until = state.machine.holdStands, retryAfter == now.wait(until: until) else {
+            return ThrottleExceeded(policy: name, retryAfter: retryAfter)
+        }
+        let error = ThrottleExceeded(policy: name, until: until, on: base)
+        state.rejection = StandingRejection(cost: cost, until: until, error: error)
+        return error
+    }
+
+    private func reject(_ error: any Error, _ call: inout PolicyCall) -> PolicyEntry {
+        call.emit(
+            Event.rejected(retryAfter: (error as? ThrottleExceeded)?.retryAfter), from: name, to: lazyObservers.known)
+        return .reject(error)
     }
 
     /// Changes the state, and resumes the calls that are to ask again.
     /// - Returns: What the change returns, and whether the supply must learn something at once.
     func change<R: Sendable>(_ body: (inout State) -> R) -> (result: R, isUrgent: Bool) {
         let (result, woken, isUrgent) = state.withLock { state in
+            state.rejection = nil
             let result = body(&state)
             return (result, state.woken(), state.machine.limiter.isUrgent)
         }

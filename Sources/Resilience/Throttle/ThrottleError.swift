@@ -2,8 +2,7 @@
 public struct ThrottleExceeded: Rejection, Hashable, FailureDescribing {
     /// The throttle's name.
     public let policy: String
-    /// How long until the call's turn would come; nil if its cost exceeds the burst or the limit of the window.
-    public let retryAfter: Duration?
+    private let wait: RejectionWait
 
     /// Creates an error for a rejected call.
     /// - Parameters:
@@ -11,10 +10,27 @@ public struct ThrottleExceeded: Rejection, Hashable, FailureDescribing {
     ///   - retryAfter: How long until the call's turn would come; nil if never.
     public init(policy: String, retryAfter: Duration?) {
         self.policy = policy
-        self.retryAfter = retryAfter
+        wait = RejectionWait(retryAfter)
     }
 
+    init(policy: String, until: MonotonicInstant, on timeBase: any TimeBase) {
+        self.policy = policy
+        wait = RejectionWait(until: until == .distantFuture ? nil : until, on: timeBase)
+    }
+
+    /// How long until the call's turn would come: from now, if the throttle was held until a known time; zero if that has
+    /// come. nil if the call's cost exceeds the burst or the limit of the window.
+    public var retryAfter: Duration? { wait.remaining }
+
     public var description: String { "Too many calls (\(policy)). \(retryAdvice)" }
+
+    public static func == (lhs: ThrottleExceeded, rhs: ThrottleExceeded) -> Bool {
+        lhs.policy == rhs.policy && lhs.retryAfter == rhs.retryAfter
+    }
+
+    /// Hashes the name, but not the wait, since that shrinks.
+    /// - Parameter hasher: The hasher.
+    public func hash(into hasher: inout Hasher) { hasher.combine(policy) }
 
     public var failureDetail: FailureDetail { FailureDetail("ThrottleExceeded", policy: policy) }
 }

@@ -293,6 +293,13 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return .held(until: early.next)
     }
 
+    /// Until when every call that comes is told the same, unless anything else happens; nil if the gate is not held, or if
+    /// others decide too.
+    var holdStands: MonotonicInstant? {
+        guard case .held(let until) = gate, line.isEmpty, limiter.leased == nil else { return nil }
+        return early.map { min(until, $0.next) } ?? until
+    }
+
     /// The answer of a gate whose probe is in flight. If that came early, all others are held as before.
     private func probing(until leaseEnds: MonotonicInstant) -> Answer {
         early.flatMap { latest < $0.heldUntil ? .held(until: $0.heldUntil) : nil } ?? .probing(until: leaseEnds)

@@ -32,7 +32,7 @@
         sum.failures += more.failures
     }
 
-    func stretchEnds(after now: MonotonicInstant) -> MonotonicInstant {
+    package func stretchEnds(after now: MonotonicInstant) -> MonotonicInstant {
         MonotonicInstant(nanoseconds: max(ends, end(of: stretch(of: now))))
     }
 

@@ -14,10 +14,10 @@ extension AdaptiveThrottle: ConfigurablePolicy {
     /// - Parameter settings: The settings.
     /// - Returns: What stands in the way; nothing has changed then.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
-        if let settings = settings.allowed() { machine.withLock { $0.change(to: settings) } }
+        if let settings = settings.allowed() { ask { $0.change(to: settings) } }
         return []
     }
 
     /// Forgets all calls, so that none is rejected until enough have come again.
-    public func reset() { machine.withLock { $0.reset() } }
+    public func reset() { ask { $0.reset() } }
 }

@@ -21,7 +21,8 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
 
     let base: any TimeBase
     private let generator: SplitMix64
-    let machine: Locked<AdaptiveThrottleStateMachine>
+    private let machine: Locked<AdaptiveThrottleStateMachine>
+    private let pass = CalmPass()
 
     /// Creates an adaptive throttle that has seen no call.
     ///
@@ -72,11 +73,25 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
         base = timeBase
         self.generator = generator
         machine = Locked(AdaptiveThrottleStateMachine(settings.valid()))
+        ask { _ in }
+    }
+
+    /// Asks the machine, or tells it anything, now that it knows all successes.
+    func ask<R: Sendable>(_ body: (inout AdaptiveThrottleStateMachine) -> R) -> R {
+        machine.withLock { machine in
+            machine.succeeded(pass.takeTally())
+            defer { pass.update(machine) }
+            return body(&machine)
+        }
     }
 
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
+        pass.admits(&call) ? .proceed : enterAsking(&call)
+    }
+
+    @inline(never) private func enterAsking(_ call: inout PolicyCall) -> PolicyEntry {
         let now = call.now
-        let (answer, share) = machine.withLock { machine in
+        let (answer, share) = ask { machine in
             var generator = generator
             let answer = machine.admits(at: now, using: &generator)
             let tells = !answer.isAdmitted || answer.1 != nil
@@ -89,13 +104,17 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
     }
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
-        let (now, verdict) = (call.now, outcome.verdict)
-        let (change, share) = machine.withLock { machine -> (AdaptiveThrottleStateMachine.Change?, Double) in
+        if outcome.verdict.kind != .success || !pass.succeeded(&call) { ended(outcome.verdict, &call) }
+        return .pass
+    }
+
+    @inline(never) private func ended(_ verdict: Verdict, _ call: inout PolicyCall) {
+        let now = call.now
+        let (change, share) = ask { machine -> (AdaptiveThrottleStateMachine.Change?, Double) in
             let change = machine.ended(verdict, at: now)
             return (change, change == nil ? 0 : machine.rejection(at: now))
         }
         if let change { tell(change, share, &call) }
-        return .pass
     }
 
     @inline(never) private func tell(
@@ -112,7 +131,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
     /// What has been counted, and the share of calls that is rejected now.
     public var status: AdaptiveThrottleStatus {
         let now = base.now
-        return machine.withLock { machine in
+        return ask { machine in
             let counts = machine.counts(at: now)
             return AdaptiveThrottleStatus(
                 calls: counts.calls, accepted: counts.calls - counts.failures, rejection: machine.rejection(at: now))
@@ -121,7 +140,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
 
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         let now = call.now
-        let rejection = machine.withLock { $0.rejection(at: now) }
+        let rejection = ask { $0.rejection(at: now) }
         return rejection > 0
             ? rejection < 1 ? .mayProceed(chance: 1 - rejection) : .rejects(retryAfter: nil) : .proceeds
     }
@@ -129,7 +148,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
     /// Whether no call is in the window: evicting it would lose nothing.
     public var isAtRest: Bool {
         let now = base.now
-        return machine.withLock { $0.counts(at: now).calls == 0 }
+        return ask { $0.counts(at: now).calls == 0 }
     }
 
     /// The settings now.

@@ -56,16 +56,40 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         let counts = counted.counts(at: now)
         let rejected = rejected.counts(at: now).calls
         guard counts.failures + rejected > 0, counts.calls + rejected >= settings.minimumCalls else { return 0 }
-        let overload = throttledShare(of: counts.failures, at: now) ?? overload
-        let calls = Double(counts.calls) + Double(rejected) * overload
-        let accepted = Double(counts.calls - counts.failures)
+        let (calls, excess) = excess(counts, rejected, at: now)
         let all = calls + Double(silent.counts(at: present).calls)
-        let rejection = (calls - settings.multiplier * accepted) / (all + 1)
+        let rejection = excess / (all + 1)
         // A product such as 1.15 × 100 may be just below a whole number.
         return rejection < 1e-9 ? 0 : min(settings.maxRejection, rejection)
     }
 
     /// The share of the failures that say that there are too many calls; nil without failures.
+    /// The calls that count, and how many of them are more than the service accepts.
+    private func excess(
+        _ counts: OutcomeCounts, _ rejected: Int, at now: MonotonicInstant
+    ) -> (calls: Double, excess: Double) {
+        let overload = throttledShare(of: counts.failures, at: now) ?? overload
+        let calls = Double(counts.calls) + Double(rejected) * overload
+        return (calls, calls - settings.multiplier * Double(counts.calls - counts.failures))
+    }
+
+    /// Until when every call is let in, however many come and succeed, if nothing else happens; nil if that is not sure.
+    var calmEnds: MonotonicInstant? {
+        guard !isRejecting, !settings.failing.contains(Verdict.success) else { return nil }
+        let (counts, rejected) = (counted.counts(at: latest), rejected.counts(at: latest).calls)
+        if counts.failures + rejected == 0 { return .distantFuture }
+        // Each success makes the excess smaller, since the multiplier is above 1.
+        return excess(counts, rejected, at: latest).excess <= 0 ? stretchEnds : nil
+    }
+
+    /// Until when calls are counted in the same way as at the latest time, and none that count are forgotten.
+    var stretchEnds: MonotonicInstant { counted.stretchEnds(after: latest) }
+
+    /// Takes successes that came between the latest time and ``stretchEnds``.
+    mutating func succeeded(_ count: Int) {
+        if count > 0 { counted.add(OutcomeCounts(calls: count), at: latest) }
+    }
+
     private func throttledShare(of failures: Int, at now: MonotonicInstant) -> Double? {
         failures == 0 ? nil : Double(throttled.counts(at: now).calls) / Double(failures)
     }

@@ -177,4 +177,28 @@ import Testing
     private func bulkhead(limit: Int, queue: Int = 0, maxWait: Duration? = nil) -> Bulkhead {
         Bulkhead(limit: limit, queue: queue, maxWait: maxWait, timeBase: clock, observers: PolicyObservers(recorder))
     }
+
+    @Test("calls that are rejected one after the other are told the same, until anything changes")
+    func rejectedAgain() async throws {
+        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
+        func rejection() async -> BulkheadFull? {
+            do {
+                try await bulkhead.run {}
+                return nil
+            } catch { return error as? BulkheadFull }
+        }
+        let first = try bulkhead.tryAcquire()
+        for _ in 0..<3 { #expect(await rejection() == BulkheadFull(policy: "bulkhead", reason: .full)) }
+        clock.advance(by: .seconds(4))
+        first.complete(.success)
+        #expect(await rejection() == nil)
+        let second = try bulkhead.tryAcquire()
+        // A permit came back 4 s after the first rejection.
+        for _ in 0..<3 {
+            #expect(await rejection() == BulkheadFull(policy: "bulkhead", reason: .full, retryAfter: .seconds(4)))
+        }
+        bulkhead.setLimit(2)
+        #expect(await rejection() == nil)
+        second.complete(.success)
+    }
 }

@@ -9,15 +9,10 @@ extension FreePass {
         update(circuit)
     }
 
-    fileprivate func update(_ circuit: borrowing Circuit) {
-        let end = circuit.tallyEnds
-        update(circuit.generation, needs: circuit.needs, tallyEnds: end)
-    }
-
     /// As whenever the circuit is told anything.
     fileprivate func take(before circuit: borrowing Circuit) -> Int {
         defer { update(circuit) }
-        return takeTally()
+        return takeTally().succeeded
     }
 }
 
@@ -38,7 +33,7 @@ extension FreePass {
         let pass = FreePass(circuit(.consecutiveFailures(1)))
         #expect(pass.generation == 1)
         #expect(succeeds(pass, in: 1, at: .second(5)) == true)
-        #expect(pass.takeTally() == 0)
+        #expect(pass.takeTally().succeeded == 0)
         #expect(succeeds(pass, in: 2, at: .second(5)) == false)
     }
 
@@ -62,7 +57,7 @@ extension FreePass {
         let pass = FreePass(circuit)
         #expect(succeeds(pass, in: 1, at: MonotonicInstant(nanoseconds: 100_999_999_999)) == true)
         #expect(succeeds(pass, in: 1, at: .second(101)) == false)
-        #expect(pass.takeTally() == 1)
+        #expect(pass.takeTally().succeeded == 1)
     }
 
     @Test("at an open circuit calls have to ask, and nothing is free")
@@ -86,7 +81,7 @@ extension FreePass {
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(3))
         pass.update(circuit)
         #expect(succeeds(pass, in: 0, at: .second(4)) == false)
-        #expect(pass.takeTally() == 0)
+        #expect(pass.takeTally().succeeded == 0)
     }
 
     @Test("while the circuit is told anything nothing is counted beside it, in no generation")
@@ -94,7 +89,7 @@ extension FreePass {
         let circuit = circuit(.failures(2, over: .calls(9)))
         let pass = FreePass(circuit)
         #expect(succeeds(pass, in: 1, at: .second(0)) == true)
-        #expect(pass.takeTally() == 1)
+        #expect(pass.takeTally().succeeded == 1)
         for generation: UInt64 in [0, 1, 2, 0xFFFF_FFFF] {
             #expect(succeeds(pass, in: generation, at: .second(0)) == false)
         }
@@ -107,7 +102,7 @@ extension FreePass {
         var circuit = circuit(.failures(2, over: .calls(9)))
         let pass = FreePass(circuit)
         for _ in 0..<2 { #expect(succeeds(pass, in: 1, at: .second(0)) == true) }
-        #expect(pass.takeTally() == 2)
+        #expect(pass.takeTally().succeeded == 2)
         _ = circuit.reset(keepingGrowth: false)
         pass.update(circuit)
         #expect(pass.generation == 2)
@@ -123,6 +118,58 @@ extension FreePass {
         call.reading = .second(0)
         var counted = 0
         while counted < 3_000_000, pass.succeeded(1, &call) { counted += 1 }
-        #expect(counted == 1 << 20 && pass.takeTally() == 1 << 20)
+        #expect(counted == 1 << 20 && pass.takeTally().succeeded == 1 << 20)
+    }
+
+    // MARK: Calls that are watched
+
+    private func watching() -> Circuit {
+        var circuit = circuit(.slowCalls(0.5, longerThan: .seconds(8)))
+        _ = circuit.admit(at: .second(100))
+        return circuit
+    }
+
+    private func begins(_ pass: borrowing FreePass, at now: MonotonicInstant) -> UInt64 {
+        var call = PolicyCall(breaker.ownCore)
+        call.reading = now
+        return pass.began(&call)
+    }
+
+    private func succeeds(
+        _ pass: borrowing FreePass, in generation: UInt64, from began: MonotonicInstant, at now: MonotonicInstant
+    ) -> Bool {
+        var call = PolicyCall(breaker.ownCore)
+        call.reading = now
+        return pass.succeeded(generation, began: began, &call)
+    }
+
+    @Test("calls that are watched go in within their stretch, and only those that end in it too are counted")
+    func watched() {
+        let circuit = watching()
+        let pass = FreePass(circuit)
+        let (now, last) = (MonotonicInstant.second(100), MonotonicInstant(nanoseconds: 100_999_999_999))
+        #expect(pass.generation == 0 && begins(pass, at: now) == 1 && begins(pass, at: last) == 1)
+        #expect(
+            begins(pass, at: .second(101)) == 0 && begins(pass, at: MonotonicInstant(nanoseconds: 99_999_999_999)) == 0)
+        #expect(succeeds(pass, in: 1, from: now, at: last) == true)
+        #expect(succeeds(pass, in: 1, from: now, at: .second(101)) == false)
+        #expect(succeeds(pass, in: 1, from: .second(99), at: last) == false)
+        #expect(succeeds(pass, in: 2, from: now, at: last) == false)
+        #expect(pass.presentTally == CircuitTally(began: 2, succeeded: 1))
+        #expect(pass.takeTally() == CircuitTally(began: 2, succeeded: 1))
+        #expect(begins(pass, at: now) == 0 && succeeds(pass, in: 1, from: now, at: now) == false)
+        pass.update(circuit)
+        #expect(begins(pass, at: now) == 1 && pass.takeTally() == CircuitTally(began: 1, succeeded: 0))
+    }
+
+    @Test("32 767 watched calls are counted, then one has to ask")
+    func fullOfCalls() {
+        let pass = FreePass(watching())
+        var begun = 0
+        while begun < 100_000, begins(pass, at: .second(100)) != 0 { begun += 1 }
+        var ended = 0
+        while ended < 100_000, succeeds(pass, in: 1, from: .second(100), at: .second(100)) { ended += 1 }
+        #expect(
+            pass.takeTally() == CircuitTally(began: 0x7FFF, succeeded: 0x7FFF) && begun == 0x7FFF && ended == 0x7FFF)
     }
 }

@@ -83,6 +83,25 @@ public struct CombinedRule: PackagedRule {
         for index in rules.indices { rules[index].succeeded(count, at: now) }
     }
 
+    public func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>? {
+        var whole: Range<MonotonicInstant> = .distantPast ..< .distantFuture
+        for rule in rules {
+            guard let stretch = rule.tallyStretch(at: now) else { return nil }
+            whole = whole.clamped(to: stretch)
+        }
+        return whole
+    }
+
+    public mutating func tallied(began: Int, succeeded: Int, at now: MonotonicInstant) {
+        for index in rules.indices {
+            if rules[index].needs.contains(.calls) {
+                rules[index].tallied(began: began, succeeded: succeeded, at: now)
+            } else if succeeded > 0 {
+                rules[index].succeeded(succeeded, at: now)
+            }
+        }
+    }
+
     public var needs: TripRuleNeeds { rules.reduce(into: []) { $0.formUnion($1.needs) } }
 
     /// The memories of the rules, each after its length.

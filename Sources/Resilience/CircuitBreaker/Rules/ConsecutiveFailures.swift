@@ -30,6 +30,10 @@ public struct ConsecutiveFailures: PackagedRule, Hashable {
 
     public mutating func succeeded(_ count: Int, at now: MonotonicInstant) { ended(CallEnd(.success, at: now)) }
 
+    public func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>? {
+        isMet(at: now) || failing.contains(Verdict.success) ? nil : .distantPast ..< .distantFuture
+    }
+
     public func memory(at now: MonotonicInstant) -> [Int] { [MemoryKind.consecutive.rawValue, failureCount] }
 
     public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool {

@@ -44,6 +44,13 @@ public struct FailuresInWindow: PackagedRule, Hashable {
 
     public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant { outcomes.stretchEnds(after: now) }
 
+    public func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>? {
+        guard !failing.contains(Verdict.success),
+            !limit.couldBeReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls)
+        else { return nil }
+        return .distantPast..<tallyEnds(after: now)
+    }
+
     public mutating func succeeded(_ count: Int, at now: MonotonicInstant) { add(count, CallEnd(.success, at: now)) }
 
     public func memory(at now: MonotonicInstant) -> [Int] { outcomes.memory(at: now) }
@@ -84,6 +91,12 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
         case .ratio(let ratio): Double(counts.failures) / Double(counts.calls) >= ratio
         case .count(let count): counts.failures >= count
         }
+    }
+
+    /// Whether it is reached, or would be if enough calls without a failure followed.
+    func couldBeReached(by counts: OutcomeWindow.Counts, minimumCalls: Int) -> Bool {
+        let enough = OutcomeWindow.Counts(failures: counts.failures, calls: max(counts.calls, minimumCalls))
+        return isReached(by: enough, minimumCalls: minimumCalls)
     }
 
     func shown(_ counts: OutcomeWindow.Counts) -> TripCounts {

@@ -50,6 +50,19 @@ public struct SlowCalls: PackagedRule, Hashable {
         limit.isReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls)
     }
 
+    public func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>? {
+        // A call that begins and ends in one stretch of those in flight is not slow.
+        guard !limit.couldBeReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls),
+            let stretch = underWay.stretch(around: now)
+        else { return nil }
+        return stretch.lowerBound..<min(stretch.upperBound, outcomes.stretchEnds(after: now))
+    }
+
+    public mutating func tallied(began: Int, succeeded: Int, at now: MonotonicInstant) {
+        underWay.tallied(began: began, ended: succeeded, at: now)
+        outcomes.add(succeeded, failing: false, at: now)
+    }
+
     public mutating func forgetCalls() { underWay = CallsUnderWay(slowness) }
 
     /// Calls in flight are known only by eighths of the limit, so only a rule with the same limit can take them over.
@@ -143,6 +156,28 @@ struct CallsUnderWay: Sendable, Hashable {
         self.oldest = limit
         return slow
     }
+
+    /// The time around `now` in which calls count in the same bucket and none is taken as slow; nil if some are to be taken now.
+    func stretch(around now: MonotonicInstant) -> Range<MonotonicInstant>? {
+        let now = now.nanoseconds
+        let limit = stretch(of: now.saturatingSubtracting(slowness))
+        if let oldest, limit > oldest { return nil }
+        let begins = max(begin(of: stretch(of: now)), begin(of: limit).saturatingAdding(slowness))
+        let ends = min(
+            begin(of: stretch(of: now).saturatingAdding(1)),
+            begin(of: limit.saturatingAdding(1)).saturatingAdding(slowness))
+        guard begins <= now, now < ends else { return nil }
+        return MonotonicInstant(nanoseconds: begins)..<MonotonicInstant(nanoseconds: ends)
+    }
+
+    /// Takes calls that began, and calls that ended, in the stretch around `now`.
+    mutating func tallied(began: Int, ended: Int, at now: MonotonicInstant) {
+        let stretch = stretch(of: now.nanoseconds)
+        if oldest == nil { oldest = stretch }
+        buckets[place(of: stretch)] += began - ended
+    }
+
+    private func begin(of stretch: Int64) -> Int64 { stretch.saturatingMultiplied(by: width) }
 
     private func stretch(of nanoseconds: Int64) -> Int64 { nanoseconds.flooredDivision(by: width).quotient }
 

@@ -43,6 +43,24 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// - Returns: The end of the batch; `now`, the default, if each success must be delivered as it comes.
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
+    /// The stretch of time around `now` in which calls may be batched, for a rule that needs ``TripRuleNeeds/calls`` or is
+    /// combined with one. They are delivered before any other input.
+    ///
+    /// A batched call costs no lock. It must make no difference when in the stretch such calls begin and succeed. The rule is
+    /// not met, and no number of them may make it be.
+    /// - Parameter now: The current time.
+    /// - Returns: A stretch with `now` in it; nil, the default, if each call must be delivered as it comes.
+    func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>?
+
+    /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned. Each that
+    /// succeeded had begun in the same stretch. Called only if the rule needs ``TripRuleNeeds/calls``. By default takes each of
+    /// them.
+    /// - Parameters:
+    ///   - began: The number of calls that began.
+    ///   - succeeded: The number of calls that succeeded.
+    ///   - now: An instant in the stretch.
+    mutating func tallied(began: Int, succeeded: Int, at now: MonotonicInstant)
+
     /// Whether, by what is counted, the circuit should be open.
     ///
     /// Called when evidence is failing, and, if the rule needs ``TripRuleNeeds/calls``, when a call begins. So only a
@@ -100,6 +118,13 @@ extension TripRule {
 
     public mutating func succeeded(_ count: Int, at now: MonotonicInstant) {
         for _ in 0..<count { ended(CallEnd(.success, at: now)) }
+    }
+
+    public func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>? { nil }
+
+    public mutating func tallied(began: Int, succeeded: Int, at now: MonotonicInstant) {
+        for _ in 0..<began { self.began(at: now) }
+        for _ in 0..<succeeded { ended(CallEnd(.success, at: now, began: now)) }
     }
 
     public func memory(at now: MonotonicInstant) -> [Int] { [] }

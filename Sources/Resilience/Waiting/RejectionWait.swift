@@ -1,0 +1,22 @@
+/// How long a rejected call should wait before it comes again.
+enum RejectionWait: Sendable {
+    case unknown
+    case fixed(Duration)
+    /// The error can be thrown again, to calls that come later.
+    case until(MonotonicInstant, any TimeBase)
+
+    init(_ wait: Duration?) { self = wait.map { .fixed($0) } ?? .unknown }
+
+    init(until instant: MonotonicInstant?, on timeBase: any TimeBase) {
+        self = instant.map { .until($0, timeBase) } ?? .unknown
+    }
+
+    /// How long from now; zero if that time has come; nil if unknown.
+    var remaining: Duration? {
+        switch self {
+        case .unknown: nil
+        case .fixed(let wait): wait
+        case .until(let instant, let timeBase): max(.zero, timeBase.now.duration(to: instant))
+        }
+    }
+}
