@@ -12,10 +12,10 @@ final class FlightPath: Sendable {
     var isCurrent: Bool { Self.current.contains { $0 === self } }
 
     /// Runs the operation of the flight.
-    nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R {
+    nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async -> Void) async {
         defer { hasEnded.store(true, ordering: .relaxed) }
         // A task that outlives its flight takes the path along. If it began the next flight, and so on, the path would grow for ever.
         let others = Self.current.filter { !$0.hasEnded.load(ordering: .relaxed) }
-        return try await Self.$current.withValue(others + [self]) { try await body() }
+        await Self.$current.withValue(others + [self]) { await body() }
     }
 }
