@@ -1,38 +1,124 @@
 public import Resilience
+import Synchronization
 
-/// One run of an operation, and its result.
-@usableFromInline final class Flight<Value: Sendable>: Sendable {
-    @usableFromInline let calls: FlightCalls
-    @usableFromInline let result = Locked<Result<Value, any Error>?>(nil)
+/// One run of an operation, its task, and the calls that wait for its result. It knows neither its key nor the type of its result.
+@usableFromInline final class Flight: Sendable {
+    /// What the operation returned, as a ``FlightValue``, or threw.
+    @usableFromInline typealias Landing = Result<any AnyObject & Sendable, any Error>
+
+    /// How a call's wait has ended.
+    @usableFromInline enum End: Sendable {
+        case landed(Landing)
+        /// The call's deadline came before.
+        case expired
+        /// The call was cancelled before.
+        case cancelled
+    }
+
+    private struct State {
+        var landing: Landing?
+        /// That of the call that begins the flight. Only further ones need a dictionary.
+        var first: PolicyWaiter?
+        var others: [ObjectIdentifier: PolicyWaiter] = [:]
+        var task: Task<Void, Never>?
+        /// The highest of those who have waited.
+        var priority: TaskPriority
+    }
+
+    /// What its operation has for an origin, so that all who wait learn what was tried.
+    private let origin = CallOrigin.shared
+    private let firstPriority: TaskPriority
+    private let state: Locked<State>
+    private let hasEnded = Atomic(false)
 
     /// - Parameters:
     ///   - priority: That of the call that begins the flight.
     ///   - waiter: That call's.
-    @inlinable init(priority: TaskPriority, first waiter: PolicyWaiter) {
-        calls = FlightCalls(priority: priority, first: waiter)
+    @usableFromInline init(priority: TaskPriority, first waiter: PolicyWaiter) {
+        firstPriority = priority
+        state = Locked(State(first: waiter, priority: priority))
     }
 
-    /// Runs the operation of the flight.
-    @inlinable nonisolated(nonsending) func run(
-        _ operation: nonisolated(nonsending) @Sendable () async throws -> Value
-    ) async -> Result<Value, any Error> {
-        var result: Result<Value, any Error>?
-        await calls.inFlight {
-            do {
-                result = .success(try await operation())
-            } catch {
-                result = .failure(error)
-            }
+    /// Whether the current task is part of the flight.
+    @usableFromInline var isCurrent: Bool { FlightPath.current.contains { $0 === self } }
+
+    /// The operation's task begins. The call that begins the flight waits only after this.
+    @usableFromInline func keep(_ task: Task<Void, Never>) {
+        let raised = state.withLock { state in
+            state.task = task
+            return state.priority
         }
-        return result!
+        if raised > firstPriority { task.raise(to: raised) }
+    }
+
+    /// Runs the operation, with what it may know of its calls.
+    @usableFromInline nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async -> Void) async {
+        defer { hasEnded.store(true, ordering: .relaxed) }
+        // A task that outlives its flight takes the path along. If it began the next flight, and so on, the path would grow for ever.
+        let outer = FlightPath.current
+        let path = outer.isEmpty ? [self] : outer.filter { !$0.hasEnded.load(ordering: .relaxed) } + [self]
+        // Each of the others is an async function more, and few calls have a deadline or an origin.
+        if origin == nil, CallDeadline.current == nil {
+            return await FlightPath.$current.withValue(path) { await body() }
+        }
+        await CallDeadline.lifting {
+            await CallOrigin.within(origin) { await FlightPath.$current.withValue(path) { await body() } }
+        }
+    }
+
+    /// One more call waits, or is resumed at once.
+    @usableFromInline func add(_ waiter: PolicyWaiter) {
+        let hasLanded = state.withLock { state in
+            if state.landing == nil { state.others[ObjectIdentifier(waiter)] = waiter }
+            return state.landing != nil
+        }
+        if hasLanded { waiter.resume() }
+    }
+
+    /// Waits for the flight's end, by the waiter of one of its calls.
+    @usableFromInline nonisolated(nonsending) func wait(
+        by waiter: PolicyWaiter, until deadline: MonotonicInstant, on timeBase: any TimeBase
+    ) async -> End {
+        let wake = await waiter.wait(until: deadline, on: timeBase, raising: { self.raise(to: $0) })
+        let landing = state.withLock { state in
+            if state.first === waiter { state.first = nil } else { state.others[ObjectIdentifier(waiter)] = nil }
+            return state.landing
+        }
+        if origin?.hasRetried == true { CallOrigin.current?.noteRetried() }
+        guard let landing else { return wake == .expired ? .expired : .cancelled }
+        return .landed(landing)
     }
 
     /// The operation has ended, and somebody waits.
-    @inlinable func land(_ result: Result<Value, any Error>) {
-        self.result.withLock { $0 = result }
-        calls.landed()
+    @usableFromInline func land(_ landing: Landing) {
+        let (first, others) = state.withLock { state in
+            state.landing = landing
+            defer { state.others = [:] }
+            return (state.first.take(), state.others)
+        }
+        first?.resume()
+        for waiter in others.values { waiter.resume() }
     }
 
-    /// nil until the flight has landed.
-    @inlinable var landed: Result<Value, any Error>? { result.withLock { $0 } }
+    /// A call that waits has this priority.
+    private func raise(to priority: TaskPriority) {
+        let task: Task<Void, Never>? = state.withLock { state in
+            guard priority > state.priority else { return nil }
+            state.priority = priority
+            return state.task
+        }
+        task?.raise(to: priority)
+    }
+
+    /// Nobody waits any more.
+    @usableFromInline func cancel(on executor: (any TaskExecutor)?) {
+        state.withLock { $0.task }?.cancel(on: executor)
+    }
+}
+
+/// What a flight's operation returned.
+@usableFromInline final class FlightValue<Value: Sendable>: Sendable {
+    @usableFromInline let value: Value
+
+    @inlinable init(_ value: Value) { self.value = value }
 }

@@ -35,7 +35,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     /// The observers that are told of flights.
     public let observers: PolicyObservers
     @usableFromInline let timeBase: any TimeBase
-    @usableFromInline let state: Locked<SingleFlightStateMachine<Key, Flight<Value>>>
+    @usableFromInline let state: Locked<SingleFlightStateMachine<Key, Flight>>
 
     /// Creates a single flight.
     /// - Parameters:
@@ -123,7 +123,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         let (priority, waiter) = (Task.currentPriority, PolicyWaiter())
         let joined = state.withLock {
             $0.join(
-                key, at: now, ifAllowed: { !$0.calls.areAskedFromInside },
+                key, at: now, ifAllowed: { !$0.isCurrent },
                 make: { Flight(priority: priority, first: waiter) })
         }
         let (number, flight) = (joined.number, joined.payload)
@@ -131,43 +131,51 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         if joined.isFirst {
             // Never on the caller's thread, not even for its first step, since that may block. And not on an executor that the
             // caller's task prefers: the flight may outlive it.
-            flight.calls.keep(
+            flight.keep(
                 Task(executorPreference: timeBase.taskExecutor, priority: priority) { @concurrent [self] in
                     await fly(number, flight, operation)
                 })
         } else {
-            flight.calls.add(waiter)
+            flight.add(waiter)
         }
-        switch await flight.calls.wait(by: waiter, until: deadline, on: timeBase) {
-        case .landed: return (joined.isFirst, flight.landed)
+        switch await flight.wait(by: waiter, until: deadline, on: timeBase) {
+        // Only this single flight's `fly` lets its flights land.
+        case .landed(let landing): return (joined.isFirst, landing.map { ($0 as! FlightValue<Value>).value })
         case .expired:
-            leave(number, flight.calls)
+            leave(number, flight)
             return (joined.isFirst, nil)
         case .cancelled:
-            leave(number, flight.calls)
+            leave(number, flight)
             throw CancellationError()
         }
     }
 
     @inlinable nonisolated(nonsending) func fly(
-        _ number: Int, _ flight: Flight<Value>, _ operation: @Sendable () async throws -> Value
+        _ number: Int, _ flight: Flight, _ operation: @Sendable () async throws -> Value
     ) async {
         guard state.withLock({ $0.mayBegin(number) }) else { return }
-        let result = await flight.run(operation)
+        var landing: Flight.Landing?
+        await flight.run {
+            do {
+                landing = .success(FlightValue(try await operation()))
+            } catch {
+                landing = .failure(error)
+            }
+        }
         let now = timeBase.now
         // Before its callers have the result, so that none of them joins it again.
         switch state.withLock({ $0.ended(number, at: now) }) {
-        case .awaited: flight.land(result)
+        case .awaited: flight.land(landing!)
         case .late(let delay): tell(.endedLate(by: delay), at: now)
         }
     }
 
-    @usableFromInline func leave(_ number: Int, _ calls: FlightCalls) {
+    @usableFromInline func leave(_ number: Int, _ flight: Flight) {
         let now = timeBase.now
         // What it returns is released outside of the lock, since a key's deinit may be user code.
         guard let abandoned = state.withLock({ $0.left(number, at: now) }) else { return }
         tell(.abandoned(after: max(.zero, abandoned.began.duration(to: now))), at: now)
-        calls.cancel(on: timeBase.taskExecutor)
+        flight.cancel(on: timeBase.taskExecutor)
     }
 
     @usableFromInline func tell(_ event: SingleFlightEvent, at time: MonotonicInstant) {

@@ -117,7 +117,9 @@ public import Resilience
 
     @inlinable mutating func remove(_ number: Int) -> Flight? {
         guard let flight = flights.removeValue(forKey: number) else { return nil }
-        if joinable[flight.key] == number { joinable[flight.key] = nil }
+        if let index = joinable.index(forKey: flight.key), joinable.values[index] == number {
+            joinable.remove(at: index)
+        }
         return flight
     }
 
