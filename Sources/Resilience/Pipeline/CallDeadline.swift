@@ -76,6 +76,7 @@ public struct CallDeadline: Sendable {
     }
 
     /// Returns the earlier of a deadline and the one that travels with the task.
+    @usableFromInline
     package static func earlier(_ deadline: MonotonicInstant, on timeBase: any TimeBase) -> MonotonicInstant {
         guard isInUse, let travelling else { return deadline }
         return min(deadline, travelling.instant(on: timeBase))

@@ -50,6 +50,12 @@ public final class PolicyWaiter: Sendable {
     /// Suspends until the wait ends: by ``resume()``, at `deadline` on `timeBase`, or by the task's cancellation.
     package nonisolated(nonsending) func wait(until deadline: MonotonicInstant, on timeBase: any TimeBase) async -> Wake
     {
+        await suspend(until: deadline, on: timeBase)
+    }
+
+    @inline(__always) private nonisolated(nonsending) func suspend(
+        until deadline: MonotonicInstant, on timeBase: any TimeBase
+    ) async -> Wake {
         let alarm: TimeBaseAlarm? =
             deadline == .distantFuture ? nil : timeBase.schedule(at: deadline) { self.end(.expired) }
         let wake = await withTaskCancellationHandler {
@@ -80,7 +86,7 @@ public final class PolicyWaiter: Sendable {
         return await withTaskPriorityEscalationHandler {
             // It may have been raised a moment before.
             raising(Task.currentPriority)
-            return await wait(until: deadline, on: timeBase)
+            return await suspend(until: deadline, on: timeBase)
         } onPriorityEscalated: { _, priority in
             raising(priority)
         }

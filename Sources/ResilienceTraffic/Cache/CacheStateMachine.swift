@@ -1,4 +1,4 @@
-import Resilience
+public import Resilience
 
 /// What a cache has for each key, for how long, and which key it evicts.
 ///
@@ -10,23 +10,30 @@ import Resilience
 /// ```
 ///
 /// What it lets go of it returns: a deinit may be user code, which must not run under the lock.
-struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    enum Content: Sendable {
+@usableFromInline struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    @usableFromInline enum Content: Sendable {
         case value(Value, CacheLifetime)
-        case failure(any Error, keptFor: Duration)
+        case failure(any Error)
     }
 
-    struct Entry: Sendable {
+    @usableFromInline struct Entry: Sendable {
         let key: Key
-        fileprivate(set) var content: Content
+        @usableFromInline let content: Content
         /// When the content came, or a later reading of another thread.
-        fileprivate(set) var since: MonotonicInstant
+        fileprivate let since: MonotonicInstant
+        /// Until when a value is fresh, or a failure is kept.
+        @usableFromInline let until: MonotonicInstant
         /// No load begins before this, if a stale value can be returned.
         fileprivate(set) var pausedUntil = MonotonicInstant.distantPast
         /// The other side named a wait when the latest load failed.
         fileprivate(set) var hold: Hold?
         fileprivate(set) var cost: Int
-        fileprivate let place: Int
+
+        /// The value if it is fresh.
+        @inlinable func fresh(at now: MonotonicInstant) -> Value? {
+            guard now < until, case .value(let value, _) = content else { return nil }
+            return value
+        }
     }
 
     /// No load begins before this. Without a value that may be returned, a call gets the error.
@@ -69,8 +76,9 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let maxCount: Int
     private let maxCost: Int
     private let pauseAfterError: Duration
-    private var entries: [Key: Entry] = [:]
-    private var sieve = Sieve<Key>()
+    /// Where the entry of each key is. A hit copies no entry: that would count references.
+    @usableFromInline var places: [Key: Int] = [:]
+    @usableFromInline var entries = Sieve<Entry>()
     private(set) var cost = 0
     /// The keys that calls load. A write removes its key.
     private var loading: [Key: Loading] = [:]
@@ -86,61 +94,67 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         self.pauseAfterError = pauseAfterError
     }
 
-    var count: Int { entries.count }
+    var count: Int { places.count }
 
     // MARK: Looking up
 
+    /// The value of a key if it is fresh. Marks the key as used.
+    @inlinable mutating func hit(_ key: Key, at now: MonotonicInstant) -> Value? {
+        guard let place = places[key], let value = entries[place].fresh(at: now) else { return nil }
+        entries.mark(place)
+        return value
+    }
+
     /// Returns what there is for a key, and marks the key as used.
     mutating func look(for key: Key, at now: MonotonicInstant) -> Found {
-        guard let entry = entries[key] else { return .missing(load(key)) }
+        if let value = hit(key, at: now) { return .fresh(value) }
+        guard let place = places[key] else { return .missing(load(key)) }
+        let entry = entries[place]
         switch entry.content {
-        case .failure(let error, let time):
-            guard now < entry.since + time else { return .missing(load(key)) }
-            sieve.mark(entry.place)
+        case .failure(let error):
+            guard now < entry.until else { return .missing(load(key)) }
+            entries.mark(place)
             return .failed(error)
         case .value(let value, let lifetime):
-            let staleAt = entry.since + lifetime.freshFor
+            let staleAt = entry.until
             let revalidatesUntil = staleAt + lifetime.staleWhileRevalidate
             let pausedUntil = min(entry.pausedUntil, max(revalidatesUntil, staleAt + lifetime.staleIfError))
             guard now < max(revalidatesUntil, pausedUntil) else {
                 guard let hold = entry.hold, now < hold.until else { return .missing(load(key)) }
-                sieve.mark(entry.place)
+                entries.mark(place)
                 return .failed(hold.error)
             }
-            sieve.mark(entry.place)
-            if now < staleAt { return .fresh(value) }
+            entries.mark(place)
             let isToLoad = now >= pausedUntil && loading[key] == nil
             return .stale(value, load: isToLoad ? load(key) : nil, until: revalidatesUntil)
         }
     }
 
     /// The value of a key if it is fresh. This does not count as a use.
-    func fresh(_ key: Key, at now: MonotonicInstant) -> Value? {
-        guard let entry = entries[key], case .value(let value, let lifetime) = entry.content else { return nil }
-        return now < entry.since + lifetime.freshFor ? value : nil
+    @inlinable func fresh(_ key: Key, at now: MonotonicInstant) -> Value? {
+        places[key].flatMap { entries[$0].fresh(at: now) }
     }
 
     /// What a load finds that is about to begin: another one may have ended since the call looked, or a value may have been
     /// stored. nil if it is to begin.
     func settled(_ key: Key, at now: MonotonicInstant) -> Result<Value, any Error>? {
-        guard let entry = entries[key] else { return nil }
+        guard let entry = places[key].map({ entries[$0] }) else { return nil }
         switch entry.content {
-        case .failure(let error, let time): return now < entry.since + time ? .failure(error) : nil
-        case .value(let value, let lifetime):
-            if now < entry.since + lifetime.freshFor { return .success(value) }
-            return entry.hold.flatMap { now < $0.until ? .failure($0.error) : nil }
+        case _ where now >= entry.until: return entry.hold.flatMap { now < $0.until ? .failure($0.error) : nil }
+        case .failure(let error): return .failure(error)
+        case .value(let value, _): return .success(value)
         }
     }
 
     /// The value of a key if it may be returned after a load has failed, or took too long for a caller. Marks the key as used.
     /// - Parameter pausing: Whether no load begins for a while.
     mutating func afterError(_ key: Key, pausing: Bool, at now: MonotonicInstant) -> Value? {
-        guard let entry = entries[key], case .value(let value, let lifetime) = entry.content,
-            now < entry.since + lifetime.freshFor + lifetime.staleIfError
+        guard let place = places[key], case .value(let value, let lifetime) = entries[place].content,
+            now < entries[place].until + lifetime.staleIfError
         else { return nil }
-        sieve.mark(entry.place)
+        entries.mark(place)
         // The load may have paused it for longer.
-        if pausing { entries[key]?.pausedUntil = max(entry.pausedUntil, now + pauseAfterError) }
+        if pausing { entries[place].pausedUntil = max(entries[place].pausedUntil, now + pauseAfterError) }
         return value
     }
 
@@ -197,21 +211,22 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
         let time = max(time, wait)
         guard time > .zero else { return Gone(entries: drop(key)) }
-        return Gone(entries: put(.failure(error, keptFor: time), for: key, cost: 0, at: now))
+        return Gone(entries: put(.failure(error), for: key, lasting: time, cost: 0, at: now))
     }
 
     /// After a failure that is no outage, a stale value is returned only where it would be without one: while it revalidates.
     private mutating func pause(
         _ key: Key, after error: any Error, isOutage: Bool, wait: Duration, at now: MonotonicInstant
     ) -> [Entry] {
-        guard let entry = entries[key], case .value(_, let lifetime) = entry.content else {
-            return wait > .zero ? put(.failure(error, keptFor: wait), for: key, cost: 0, at: now) : []
+        guard let place = places[key], case .value(_, let lifetime) = entries[place].content else {
+            return wait > .zero ? put(.failure(error), for: key, lasting: wait, cost: 0, at: now) : []
         }
-        let end = isOutage ? .distantFuture : entry.since + lifetime.freshFor + lifetime.staleWhileRevalidate
+        let entry = entries[place]
+        let end = isOutage ? .distantFuture : entry.until + lifetime.staleWhileRevalidate
         // A caller that fell back a moment before may have paused it for longer.
-        entries[key]?.pausedUntil = max(entry.pausedUntil, min(now + max(pauseAfterError, wait), end))
+        entries[place].pausedUntil = max(entry.pausedUntil, min(now + max(pauseAfterError, wait), end))
         guard wait > .zero else { return [] }
-        entries[key]?.hold = Hold(error: error, until: now + wait)
+        entries[place].hold = Hold(error: error, until: now + wait)
         return [entry]
     }
 
@@ -237,8 +252,7 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private mutating func drop(_ key: Key) -> [Entry] {
-        guard let entry = entries.removeValue(forKey: key) else { return [] }
-        sieve.remove(entry.place)
+        guard let entry = places.removeValue(forKey: key).flatMap({ entries.remove($0) }) else { return [] }
         cost -= entry.cost
         return [entry]
     }
@@ -249,28 +263,34 @@ struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         // One that can never be returned would only take room.
         let isOfUse = lifetime != CacheLifetime(freshFor: .zero)
         guard isOfUse, cost <= maxCost else { return drop(key) }
-        return put(.value(value, lifetime), for: key, cost: max(0, cost), at: now)
+        return put(.value(value, lifetime), for: key, lasting: lifetime.freshFor, cost: max(0, cost), at: now)
     }
 
-    private mutating func put(_ content: Content, for key: Key, cost: Int, at now: MonotonicInstant) -> [Entry] {
+    private mutating func put(
+        _ content: Content, for key: Key, lasting time: Duration, cost: Int, at now: MonotonicInstant
+    ) -> [Entry] {
         var gone: [Entry] = []
         // The one that is replaced makes room by its cost, and may be evicted to make more.
-        if let old = entries[key] {
-            self.cost -= old.cost
-            entries[key]?.cost = 0
+        if let place = places[key] {
+            self.cost -= entries[place].cost
+            entries[place].cost = 0
         }
         // Room is made before: what has just come must not go.
-        while self.cost > maxCost - cost || entries[key] == nil && entries.count >= maxCount {
-            guard let evicted = sieve.evict() else { break }
-            guard let entry = entries.removeValue(forKey: evicted) else { continue }
+        while self.cost > maxCost - cost || places[key] == nil && places.count >= maxCount {
+            guard let entry = entries.evict() else { break }
+            guard places.removeValue(forKey: entry.key) != nil else { continue }
             self.cost -= entry.cost
             gone.append(entry)
         }
-        let old = entries[key]
-        if let old { gone.append(old) }
-        entries[key] = Entry(
-            key: old?.key ?? key, content: content, since: old.map { max(now, $0.since) } ?? now, cost: cost,
-            place: old?.place ?? sieve.insert(key))
+        if let place = places[key] {
+            let old = entries[place]
+            let since = max(now, old.since)
+            entries[place] = Entry(key: old.key, content: content, since: since, until: since + time, cost: cost)
+            gone.append(old)
+        } else {
+            let entry = Entry(key: key, content: content, since: now, until: now + time, cost: cost)
+            places[key] = entries.insert(entry)
+        }
         self.cost += cost
         return gone
     }

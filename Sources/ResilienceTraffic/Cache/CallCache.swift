@@ -27,13 +27,13 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     public let settings: CallCacheSettings
     /// The observers that are told what calls got.
     public let observers: PolicyObservers
-    let timeBase: any TimeBase
+    @usableFromInline let timeBase: any TimeBase
     private let classifier: Classifier
     private let costOf: (@Sendable (Value) -> Int)?
     private let lifetimeOf: (@Sendable (Key, Value) -> CacheLifetime?)?
     /// The loads in flight, by the numbers of the machine: a call after a write joins none from before it.
     private let loads: SingleFlight<Int, Value>
-    private let state: Locked<CacheStateMachine<Key, Value>>
+    @usableFromInline let state: Locked<CacheStateMachine<Key, Value>>
 
     /// Creates a cache.
     /// - Parameters:
@@ -109,10 +109,24 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     /// - Returns: The value. It is older than `freshFor` if a new one is being loaded, or can't be loaded.
     /// - Throws: What the load threw, or the failure that is kept; `CancellationError` if the caller is cancelled while it waits;
     ///   ``/Resilience/TimedOut`` or ``/Resilience/DeadlinePassed`` because of the deadline, if no value from before may be returned.
-    public nonisolated(nonsending) func value(
-        for key: Key, deadline: MonotonicInstant = .distantFuture, _ load: @escaping @Sendable () async throws -> Value
+    @inlinable @inline(__always) public nonisolated(nonsending) func value(
+        for key: Key, deadline: MonotonicInstant = .distantFuture,
+        _ load: @autoclosure () -> @Sendable () async throws -> Value
     ) async throws -> Value {
         let now = timeBase.now
+        if let value = state.withLock({ $0.hit(key, at: now) }) {
+            if observers.want(.trace) { tell(.hit, at: now) }
+            return value
+        }
+        // Until here the load is not even made: a closure that captures something is an allocation.
+        return try await look(for: key, at: now, deadline: deadline, load())
+    }
+
+    /// The caller found no fresh value a moment before.
+    @usableFromInline nonisolated(nonsending) func look(
+        for key: Key, at now: MonotonicInstant, deadline: MonotonicInstant,
+        _ load: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
         switch state.withLock({ $0.look(for: key, at: now) }) {
         case .fresh(let value):
             tell(.hit, at: now)
@@ -149,7 +163,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
 
     /// Returns the value for a key if a fresh one is kept. Loads nothing, and does not count as a use.
     /// - Parameter key: What is asked for.
-    public func freshValue(for key: Key) -> Value? {
+    @inlinable public func freshValue(for key: Key) -> Value? {
         let now = timeBase.now
         return state.withLock { $0.fresh(key, at: now) }
     }
@@ -262,7 +276,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         if evicted > 0 { tell(.evicted(evicted), at: now) }
     }
 
-    private func tell(_ event: CacheEvent, at time: MonotonicInstant) {
+    @usableFromInline func tell(_ event: CacheEvent, at time: MonotonicInstant) {
         observers.send(event, from: name, at: time)
     }
 }

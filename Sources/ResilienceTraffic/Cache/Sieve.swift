@@ -1,34 +1,32 @@
-import Resilience
-
-/// In which order a bounded cache evicts its keys: SIEVE, by Y. Zhang et al., NSDI 2024.
+/// The entries of a bounded cache, and in which order it evicts them: SIEVE, by Y. Zhang et al., NSDI 2024.
 ///
-/// Keys stand in the order in which they came. A hit only marks its key. To evict, a hand moves from the oldest key to the newest,
-/// and begins again at the oldest: it takes the mark off each marked key, and evicts the first one without a mark. So a key that is
+/// They stand in the order in which they came. A hit only marks its entry. To evict, a hand moves from the oldest entry to the
+/// newest, and begins again at the oldest: it takes the mark off each marked one, and evicts the first one without a mark. So one that is
 /// asked for only once goes soon, and one that is asked for again and again stays, as with LRU; but a hit moves nothing.
-struct Sieve<Key: Sendable>: Sendable {
-    private struct Node {
-        var key: Key?
+@usableFromInline struct Sieve<Element: Sendable>: Sendable {
+    @usableFromInline struct Node: Sendable {
+        @usableFromInline var element: Element?
         var older: Int
         var newer: Int
-        var isMarked = false
+        @usableFromInline var isMarked = false
     }
 
     private static var none: Int { -1 }
 
-    private var nodes: [Node] = []
-    /// Places in `nodes` that hold no key.
+    @usableFromInline var nodes: [Node] = []
+    /// Places in `nodes` that hold none.
     private var free: [Int] = []
     private var oldest = Self.none
     private var newest = Self.none
     private var hand = Self.none
 
-    /// The number of keys.
+    /// The number of entries.
     var count: Int { nodes.count - free.count }
 
-    /// Adds a key as the newest one.
+    /// Adds an entry as the newest one.
     /// - Returns: Its place, until it is removed.
-    mutating func insert(_ key: Key) -> Int {
-        let node = Node(key: key, older: newest, newer: Self.none)
+    mutating func insert(_ element: Element) -> Int {
+        let node = Node(element: element, older: newest, newer: Self.none)
         let place: Int
         if let unused = free.popLast() {
             place = unused
@@ -42,22 +40,28 @@ struct Sieve<Key: Sendable>: Sendable {
         return place
     }
 
-    /// A key was asked for.
-    mutating func mark(_ place: Int) { nodes[place].isMarked = true }
+    /// The entry at a place.
+    @inlinable subscript(place: Int) -> Element {
+        get { nodes[place].element! }
+        set { nodes[place].element = newValue }
+    }
 
-    /// Removes a key.
-    mutating func remove(_ place: Int) {
+    /// An entry was asked for.
+    @inlinable mutating func mark(_ place: Int) { nodes[place].isMarked = true }
+
+    /// Removes an entry.
+    @discardableResult mutating func remove(_ place: Int) -> Element? {
         let (older, newer) = (nodes[place].older, nodes[place].newer)
         if older == Self.none { oldest = newer } else { nodes[older].newer = newer }
         if newer == Self.none { newest = older } else { nodes[newer].older = older }
         if hand == place { hand = newer }
-        nodes[place].key = nil
         free.append(place)
+        return nodes[place].element.take()
     }
 
-    /// Removes the key that the hand comes to.
-    /// - Returns: The key; nil if there is none.
-    mutating func evict() -> Key? {
+    /// Removes the entry that the hand comes to.
+    /// - Returns: The entry; nil if there is none.
+    mutating func evict() -> Element? {
         guard oldest != Self.none else { return nil }
         var place = hand == Self.none ? oldest : hand
         // Ends: a second round meets no mark.
@@ -65,9 +69,7 @@ struct Sieve<Key: Sendable>: Sendable {
             nodes[place].isMarked = false
             place = nodes[place].newer == Self.none ? oldest : nodes[place].newer
         }
-        let key = nodes[place].key
         hand = place
-        remove(place)
-        return key
+        return remove(place)
     }
 }

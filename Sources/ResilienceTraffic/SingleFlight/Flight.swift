@@ -1,68 +1,107 @@
-import Resilience
+public import Resilience
+import Synchronization
 
-/// One run of an operation, its task, and the calls that wait for its result.
-final class Flight<Value: Sendable>: Sendable {
+/// One run of an operation, its task, and the calls that wait for its result. It knows neither its key nor the type of its result.
+@usableFromInline final class Flight: Sendable {
+    /// What the operation returned, as a ``FlightValue``, or threw.
+    @usableFromInline typealias Landing = Result<any AnyObject & Sendable, any Error>
+
+    /// How a call's wait has ended.
+    @usableFromInline enum End: Sendable {
+        case landed(Landing)
+        /// The call's deadline came before.
+        case expired
+        /// The call was cancelled before.
+        case cancelled
+    }
+
     private struct State {
-        var result: Result<Value, any Error>?
-        var waiters: [ObjectIdentifier: PolicyWaiter] = [:]
+        var landing: Landing?
+        /// That of the call that begins the flight. Only further ones need a dictionary.
+        var first: PolicyWaiter?
+        var others: [ObjectIdentifier: PolicyWaiter] = [:]
         var task: Task<Void, Never>?
         /// The highest of those who have waited.
         var priority: TaskPriority
     }
 
-    let path = FlightPath()
     /// What its operation has for an origin, so that all who wait learn what was tried.
-    let origin = CallOrigin.shared
-    private let first: TaskPriority
+    private let origin = CallOrigin.shared
+    private let firstPriority: TaskPriority
     private let state: Locked<State>
+    private let hasEnded = Atomic(false)
 
-    /// - Parameter priority: That of the call that begins the flight.
-    init(priority: TaskPriority) {
-        first = priority
-        state = Locked(State(priority: priority))
+    /// - Parameters:
+    ///   - priority: That of the call that begins the flight.
+    ///   - waiter: That call's.
+    @usableFromInline init(priority: TaskPriority, first waiter: PolicyWaiter) {
+        firstPriority = priority
+        state = Locked(State(first: waiter, priority: priority))
     }
 
-    /// Runs the operation in a task. The call that begins the flight waits only after this.
-    func launch(on executor: (any TaskExecutor)?, _ operation: @escaping @Sendable () async -> Void) {
-        // Never on the caller's thread, not even for its first step, since that may block.
-        let task = Task(executorPreference: executor, priority: first) { @concurrent in await operation() }
+    /// Whether the current task is part of the flight.
+    @usableFromInline var isCurrent: Bool { FlightPath.current.contains { $0 === self } }
+
+    /// The operation's task begins. The call that begins the flight waits only after this.
+    @usableFromInline func keep(_ task: Task<Void, Never>) {
         let raised = state.withLock { state in
             state.task = task
             return state.priority
         }
-        if raised > first { task.raise(to: raised) }
+        if raised > firstPriority { task.raise(to: raised) }
     }
 
-    /// One more call waits, or has the result at once.
-    func add(_ waiter: PolicyWaiter) {
+    /// Runs the operation, with what it may know of its calls.
+    @usableFromInline nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async -> Void) async {
+        defer { hasEnded.store(true, ordering: .relaxed) }
+        // A task that outlives its flight takes the path along. If it began the next flight, and so on, the path would grow for ever.
+        let outer = FlightPath.current
+        let path = outer.isEmpty ? [self] : outer.filter { !$0.hasEnded.load(ordering: .relaxed) } + [self]
+        // Each of the others is an async function more, and few calls have a deadline or an origin.
+        if origin == nil, CallDeadline.current == nil {
+            return await FlightPath.$current.withValue(path) { await body() }
+        }
+        await CallDeadline.lifting {
+            await CallOrigin.within(origin) { await FlightPath.$current.withValue(path) { await body() } }
+        }
+    }
+
+    /// One more call waits, or is resumed at once.
+    @usableFromInline func add(_ waiter: PolicyWaiter) {
         let hasLanded = state.withLock { state in
-            if state.result == nil { state.waiters[ObjectIdentifier(waiter)] = waiter }
-            return state.result != nil
+            if state.landing == nil { state.others[ObjectIdentifier(waiter)] = waiter }
+            return state.landing != nil
         }
         if hasLanded { waiter.resume() }
     }
 
-    /// A call waits no longer.
-    /// - Returns: The result; nil if there is none yet.
-    func remove(_ waiter: PolicyWaiter) -> Result<Value, any Error>? {
-        state.withLock { state in
-            state.waiters[ObjectIdentifier(waiter)] = nil
-            return state.result
+    /// Waits for the flight's end, by the waiter of one of its calls.
+    @usableFromInline nonisolated(nonsending) func wait(
+        by waiter: PolicyWaiter, until deadline: MonotonicInstant, on timeBase: any TimeBase
+    ) async -> End {
+        let wake = await waiter.wait(until: deadline, on: timeBase, raising: { self.raise(to: $0) })
+        let landing = state.withLock { state in
+            if state.first === waiter { state.first = nil } else { state.others[ObjectIdentifier(waiter)] = nil }
+            return state.landing
         }
+        if origin?.hasRetried == true { CallOrigin.current?.noteRetried() }
+        guard let landing else { return wake == .expired ? .expired : .cancelled }
+        return .landed(landing)
     }
 
-    /// The operation has ended.
-    func land(_ result: Result<Value, any Error>) {
-        let waiters = state.withLock { state in
-            state.result = result
-            defer { state.waiters = [:] }
-            return state.waiters
+    /// The operation has ended, and somebody waits.
+    @usableFromInline func land(_ landing: Landing) {
+        let (first, others) = state.withLock { state in
+            state.landing = landing
+            defer { state.others = [:] }
+            return (state.first.take(), state.others)
         }
-        for waiter in waiters.values { waiter.resume() }
+        first?.resume()
+        for waiter in others.values { waiter.resume() }
     }
 
     /// A call that waits has this priority.
-    func raise(to priority: TaskPriority) {
+    private func raise(to priority: TaskPriority) {
         let task: Task<Void, Never>? = state.withLock { state in
             guard priority > state.priority else { return nil }
             state.priority = priority
@@ -72,5 +111,14 @@ final class Flight<Value: Sendable>: Sendable {
     }
 
     /// Nobody waits any more.
-    func cancel(on executor: (any TaskExecutor)?) { state.withLock { $0.task }?.cancel(on: executor) }
+    @usableFromInline func cancel(on executor: (any TaskExecutor)?) {
+        state.withLock { $0.task }?.cancel(on: executor)
+    }
+}
+
+/// What a flight's operation returned.
+@usableFromInline final class FlightValue<Value: Sendable>: Sendable {
+    @usableFromInline let value: Value
+
+    @inlinable init(_ value: Value) { self.value = value }
 }

@@ -1,21 +1,4 @@
-import Resilience
-import Synchronization
-
-/// A flight, as its operation and all that it calls know it: they must not wait for it.
-final class FlightPath: Sendable {
-    /// The flights that the current task is part of.
-    @TaskLocal static var current: [FlightPath] = []
-
-    private let hasEnded = Atomic(false)
-
-    /// Whether the current task is part of the flight.
-    var isCurrent: Bool { Self.current.contains { $0 === self } }
-
-    /// Runs the operation of the flight.
-    nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R {
-        defer { hasEnded.store(true, ordering: .relaxed) }
-        // A task that outlives its flight takes the path along. If it began the next flight, and so on, the path would grow for ever.
-        let others = Self.current.filter { !$0.hasEnded.load(ordering: .relaxed) }
-        return try await Self.$current.withValue(others + [self]) { try await body() }
-    }
+/// The flights that a task is part of: it must not wait for them.
+enum FlightPath {
+    @TaskLocal static var current: [Flight] = []
 }

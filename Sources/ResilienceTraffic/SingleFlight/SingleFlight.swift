@@ -34,8 +34,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     public let sharesErrors: Bool
     /// The observers that are told of flights.
     public let observers: PolicyObservers
-    let timeBase: any TimeBase
-    private let state: Locked<SingleFlightStateMachine<Key, Flight<Value>>>
+    @usableFromInline let timeBase: any TimeBase
+    @usableFromInline let state: Locked<SingleFlightStateMachine<Key, Flight>>
 
     /// Creates a single flight.
     /// - Parameters:
@@ -71,7 +71,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     /// - Returns: What the operation of the flight returned.
     /// - Throws: What the operation of the flight threw; `CancellationError` if the caller is cancelled; ``/Resilience/TimedOut`` if
     ///   the deadline comes; ``/Resilience/DeadlinePassed`` if it has passed before.
-    public nonisolated(nonsending) func run(
+    @inlinable public nonisolated(nonsending) func run(
         for key: Key, deadline: MonotonicInstant = .distantFuture,
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -116,52 +116,61 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     /// Joins a flight, or begins one, and waits for its end.
     /// - Returns: Whether it began with this call, and its result; nil if the deadline came before.
     /// - Throws: `CancellationError` if the caller is cancelled.
-    private nonisolated(nonsending) func ask(
+    @inlinable nonisolated(nonsending) func ask(
         _ key: Key, at now: MonotonicInstant, until deadline: MonotonicInstant,
         _ operation: @escaping @Sendable () async throws -> Value
     ) async throws -> (isFirst: Bool, result: Result<Value, any Error>?) {
-        let priority = Task.currentPriority
+        let (priority, waiter) = (Task.currentPriority, PolicyWaiter())
         let joined = state.withLock {
-            $0.join(key, at: now, ifAllowed: { !$0.path.isCurrent }, make: { Flight(priority: priority) })
+            $0.join(
+                key, at: now, ifAllowed: { !$0.isCurrent },
+                make: { Flight(priority: priority, first: waiter) })
         }
         let (number, flight) = (joined.number, joined.payload)
-        tell(joined.isFirst ? .began : .joined(waiting: joined.waiting), at: now)
+        if observers.want(.trace) { tell(joined.isFirst ? .began : .joined(waiting: joined.waiting), at: now) }
         if joined.isFirst {
-            // Not on an executor that the caller's task prefers: the flight may outlive it.
-            flight.launch(on: timeBase.taskExecutor) { [self] in await fly(number, flight, operation) }
+            // Never on the caller's thread, not even for its first step, since that may block. And not on an executor that the
+            // caller's task prefers: the flight may outlive it.
+            flight.keep(
+                Task(executorPreference: timeBase.taskExecutor, priority: priority) { @concurrent [self] in
+                    await fly(number, flight, operation)
+                })
+        } else {
+            flight.add(waiter)
         }
-        let waiter = PolicyWaiter()
-        flight.add(waiter)
-        let wake = await waiter.wait(until: deadline, on: timeBase, raising: { flight.raise(to: $0) })
-        defer { if flight.origin?.hasRetried == true { CallOrigin.current?.noteRetried() } }
-        if let result = flight.remove(waiter) { return (joined.isFirst, result) }
-        leave(number, flight)
-        guard wake == .expired else { throw CancellationError() }
-        return (joined.isFirst, nil)
+        switch await flight.wait(by: waiter, until: deadline, on: timeBase) {
+        // Only this single flight's `fly` lets its flights land.
+        case .landed(let landing): return (joined.isFirst, landing.map { ($0 as! FlightValue<Value>).value })
+        case .expired:
+            leave(number, flight)
+            return (joined.isFirst, nil)
+        case .cancelled:
+            leave(number, flight)
+            throw CancellationError()
+        }
     }
 
-    private func fly(
-        _ number: Int, _ flight: Flight<Value>, _ operation: @Sendable () async throws -> Value
+    @inlinable nonisolated(nonsending) func fly(
+        _ number: Int, _ flight: Flight, _ operation: @Sendable () async throws -> Value
     ) async {
         guard state.withLock({ $0.mayBegin(number) }) else { return }
-        let result: Result<Value, any Error>
-        do {
-            result = .success(
-                try await CallDeadline.lifting {
-                    try await CallOrigin.within(flight.origin) { try await flight.path.run(operation) }
-                })
-        } catch {
-            result = .failure(error)
+        var landing: Flight.Landing?
+        await flight.run {
+            do {
+                landing = .success(FlightValue(try await operation()))
+            } catch {
+                landing = .failure(error)
+            }
         }
         let now = timeBase.now
         // Before its callers have the result, so that none of them joins it again.
         switch state.withLock({ $0.ended(number, at: now) }) {
-        case .awaited: flight.land(result)
+        case .awaited: flight.land(landing!)
         case .late(let delay): tell(.endedLate(by: delay), at: now)
         }
     }
 
-    private func leave(_ number: Int, _ flight: Flight<Value>) {
+    @usableFromInline func leave(_ number: Int, _ flight: Flight) {
         let now = timeBase.now
         // What it returns is released outside of the lock, since a key's deinit may be user code.
         guard let abandoned = state.withLock({ $0.left(number, at: now) }) else { return }
@@ -169,7 +178,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         flight.cancel(on: timeBase.taskExecutor)
     }
 
-    private func tell(_ event: SingleFlightEvent, at time: MonotonicInstant) {
+    @usableFromInline func tell(_ event: SingleFlightEvent, at time: MonotonicInstant) {
         observers.send(event, from: name, at: time)
     }
 }

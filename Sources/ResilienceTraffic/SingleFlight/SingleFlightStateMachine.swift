@@ -1,4 +1,4 @@
-import Resilience
+public import Resilience
 
 /// Which flight a call joins, and whether anybody still waits for it.
 ///
@@ -7,25 +7,33 @@ import Resilience
 ///     both ── its operation ends ─▶ gone: those who wait have its result
 ///     both ── the last of those who wait leaves ─▶ abandoned ── its operation ends ─▶ gone
 /// ```
-struct SingleFlightStateMachine<Key: Hashable & Sendable, Payload: Sendable>: Sendable {
+@usableFromInline struct SingleFlightStateMachine<Key: Hashable & Sendable, Payload: Sendable>: Sendable {
     /// A flight that somebody waits for.
-    struct Flight: Sendable {
-        let key: Key
-        let payload: Payload
-        let began: MonotonicInstant
-        fileprivate(set) var waiting = 1
+    @usableFromInline struct Flight: Sendable {
+        @usableFromInline let key: Key
+        @usableFromInline let payload: Payload
+        @usableFromInline let began: MonotonicInstant
+        @usableFromInline var waiting = 1
+
+        @inlinable init(key: Key, payload: Payload, began: MonotonicInstant) {
+            (self.key, self.payload, self.began) = (key, payload, began)
+        }
     }
 
-    struct Joined: Sendable {
-        let number: Int
-        let payload: Payload
+    @usableFromInline struct Joined: Sendable {
+        @usableFromInline let number: Int
+        @usableFromInline let payload: Payload
         /// Whether the flight begins with this call.
-        let isFirst: Bool
+        @usableFromInline let isFirst: Bool
         /// How many wait for it now, this call included.
-        let waiting: Int
+        @usableFromInline let waiting: Int
+
+        @inlinable init(number: Int, payload: Payload, isFirst: Bool, waiting: Int) {
+            (self.number, self.payload, self.isFirst, self.waiting) = (number, payload, isFirst, waiting)
+        }
     }
 
-    enum End: Sendable {
+    @usableFromInline enum End: Sendable {
         /// Somebody waits for the result.
         case awaited(Flight)
         /// The last of those who waited left this long ago.
@@ -33,16 +41,16 @@ struct SingleFlightStateMachine<Key: Hashable & Sendable, Payload: Sendable>: Se
     }
 
     /// How long a flight accepts calls after it begins; nil for as long as it lasts.
-    private let joinWindow: Duration?
+    @usableFromInline let joinWindow: Duration?
     /// Those that somebody waits for, by number.
-    private var flights: [Int: Flight] = [:]
+    @usableFromInline var flights: [Int: Flight] = [:]
     /// The one of each key that accepts calls. Its key is the flight's own, so that no key is released in here: that may be a
     /// user's code.
-    private var joinable: [Key: Int] = [:]
+    @usableFromInline var joinable: [Key: Int] = [:]
     /// When those whose operation still runs were abandoned, by number.
-    private var abandoned: [Int: MonotonicInstant] = [:]
-    private var waiting = 0
-    private var next = 0
+    @usableFromInline var abandoned: [Int: MonotonicInstant] = [:]
+    @usableFromInline var waiting = 0
+    @usableFromInline var next = 0
 
     /// - Parameter joinWindow: How long a flight accepts calls after it begins, above 0; nil for as long as it lasts.
     init(joinWindow: Duration?) { self.joinWindow = joinWindow }
@@ -51,7 +59,7 @@ struct SingleFlightStateMachine<Key: Hashable & Sendable, Payload: Sendable>: Se
     /// - Parameters:
     ///   - mayJoin: Whether the call may join this flight. If not, it begins one that nobody else joins.
     ///   - make: Returns what to keep with a flight that begins.
-    mutating func join(
+    @inlinable mutating func join(
         _ key: Key, at now: MonotonicInstant, ifAllowed mayJoin: (Payload) -> Bool, make: () -> Payload
     ) -> Joined {
         waiting += 1
@@ -73,12 +81,12 @@ struct SingleFlightStateMachine<Key: Hashable & Sendable, Payload: Sendable>: Se
         return Joined(number: next, payload: flight.payload, isFirst: true, waiting: 1)
     }
 
-    private func isOpen(_ flight: Flight, at now: MonotonicInstant) -> Bool {
+    @inlinable func isOpen(_ flight: Flight, at now: MonotonicInstant) -> Bool {
         joinWindow.map { now < flight.began + $0 } ?? true
     }
 
     /// Whether the operation of a flight may begin: not if nobody waits for it any more.
-    mutating func mayBegin(_ number: Int) -> Bool {
+    @inlinable mutating func mayBegin(_ number: Int) -> Bool {
         if flights[number] != nil { return true }
         abandoned[number] = nil
         return false
@@ -98,7 +106,7 @@ struct SingleFlightStateMachine<Key: Hashable & Sendable, Payload: Sendable>: Se
     }
 
     /// The operation of a flight has ended. From now on nobody joins it.
-    mutating func ended(_ number: Int, at now: MonotonicInstant) -> End {
+    @inlinable mutating func ended(_ number: Int, at now: MonotonicInstant) -> End {
         guard let flight = remove(number) else {
             let since = abandoned.removeValue(forKey: number) ?? now
             return .late(by: max(.zero, since.duration(to: now)))
@@ -107,14 +115,16 @@ struct SingleFlightStateMachine<Key: Hashable & Sendable, Payload: Sendable>: Se
         return .awaited(flight)
     }
 
-    private mutating func remove(_ number: Int) -> Flight? {
+    @inlinable mutating func remove(_ number: Int) -> Flight? {
         guard let flight = flights.removeValue(forKey: number) else { return nil }
-        if joinable[flight.key] == number { joinable[flight.key] = nil }
+        if let index = joinable.index(forKey: flight.key), joinable.values[index] == number {
+            joinable.remove(at: index)
+        }
         return flight
     }
 
     /// Nobody joins the key's flight any more. Those who wait for it still do.
-    mutating func forget(_ key: Key) { joinable[key] = nil }
+    @inlinable mutating func forget(_ key: Key) { joinable[key] = nil }
 
     /// Nobody joins any of the present flights any more.
     mutating func forgetAll() { joinable = [:] }

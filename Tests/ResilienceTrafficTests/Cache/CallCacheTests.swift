@@ -48,6 +48,20 @@ import Testing
         #expect(events == [.missed, .loaded(took: .zero), .hit, .missed, .loaded(took: .zero)])
     }
 
+    @Test("the load is made only where it may be needed: for a fresh value it is not even a closure")
+    func loadIsNotMade() throws {
+        let (cache, made, load) = (cache(), Box(0), load)
+        load.enqueue(.success(1))
+        @Sendable func makeLoad() -> @Sendable () async throws -> Int {
+            made.withLock { $0 += 1 }
+            return { try await load("a") }
+        }
+        try clock.run { () async throws in
+            for _ in 0..<3 { #expect(try await cache.value(for: "a", makeLoad()) == 1) }
+        }
+        #expect(made.value == 1)
+    }
+
     @Test("a thousand calls that miss at once load once; a second thousand gets what is kept")
     func stampede() throws {
         let cache = cache()
