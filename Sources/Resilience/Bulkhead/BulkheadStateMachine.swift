@@ -142,7 +142,7 @@ struct BulkheadStateMachine: Sendable {
             return .enter
         }
         if hasNoRoomToWait {
-            if mayDisplace { noteRejection(ofLine: index(of: priority)) }
+            if mayDisplace { lines[index(of: priority)].reject() }
             return .reject
         }
         lookForOverload(at: now)
@@ -168,8 +168,6 @@ struct BulkheadStateMachine: Sendable {
 
     /// Whether every call that finds no permit is rejected: none may wait, and none does since that was otherwise.
     private var hasNoRoomToWait: Bool { queueLimit <= 0 && waitingSince == nil && shedding == nil }
-
-    private mutating func noteRejection(ofLine line: Int) { lines[line].reject() }
 
     /// A permit comes back.
     /// - Parameters:

@@ -25,10 +25,12 @@ public final class EventCounter: MeteringObserver {
         state = Locked(EventCounts(limit: SettingChecks("EventCounter").atLeast(0, limit, "limit")))
     }
 
-    public func receive(_ event: PolicyEvent) {
+    public func receive(_ event: PolicyEvent) { count(event.detail, event.policy, event.pipeline) }
+
+    private func count(_ detail: some PolicyEventDetail, _ policy: String, _ pipeline: String?) {
         // Asked for before the lock is taken: they are user code.
-        let key = EventCounts.Key(pipeline: event.pipeline, policy: event.policy, kind: event.detail.kind)
-        let measure = event.detail.measure
+        let key = EventCounts.Key(pipeline: pipeline, policy: policy, kind: detail.kind)
+        let measure = detail.measure
         state.withLock { $0.add(key, measure) }
     }
 
@@ -38,11 +40,7 @@ public final class EventCounter: MeteringObserver {
         let counter: EventCounter
         let pipeline: String
 
-        func count(_ end: some PolicyEventDetail) {
-            let key = EventCounts.Key(pipeline: pipeline, policy: PolicyEvent.sourceOfEnds, kind: end.kind)
-            let measure = end.measure
-            counter.state.withLock { $0.add(key, measure) }
-        }
+        func count(_ end: some PolicyEventDetail) { counter.count(end, PolicyEvent.sourceOfEnds, pipeline) }
     }
 
     /// The events counted so far.

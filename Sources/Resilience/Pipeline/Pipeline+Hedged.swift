@@ -202,22 +202,11 @@ private struct OpenCopy<R: Sendable>: Sendable {
     ) async throws -> (OpenCopy, Verdict) {
         // The observers are told of the attempt as a whole.
         var opening = Opening(CallRecord())
-        var result: R?
-        var lastError: (any Error)?
-        let verdict = try await core.outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
-            result = nil
-            do {
-                let (returned, verdict) = try await call.attempt(
-                    judging: judge, judgingErrors: judgeError, operation)
-                result = returned
-                opening.ended(&call, verdict, result: returned)
-                return verdict
-            } catch {
-                lastError = error
-                throw error
-            }
+        let (result, verdict) = try await core.open(
+            &call, &opening, judgingErrors: judgeError, describing: { _ in nil }
+        ) { call, _ in
+            try await call.attempt(judging: judge, judgingErrors: judgeError, operation)
         }
-        guard let result else { throw lastError ?? core.insideWasLost() }
         return (OpenCopy(result: result, opening: opening), verdict)
     }
 

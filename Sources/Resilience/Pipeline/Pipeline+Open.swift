@@ -86,30 +86,11 @@ extension PipelineCore {
             withExtendedLifetime(self) {}
         }
         let (began, deadline) = (call.now, call.deadline)
-        var latest: R?
-        var lastError: (any Error)?
         let (result, verdict): (R, Verdict)
         do {
             try begin(&call)
-            verdict = try await outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
-                // Kept up to here, since it is returned if this attempt is rejected before it begins. It may hold a connection.
-                latest = nil
-                opening.record.attemptBegins(&call)
-                do {
-                    let (returned, verdict) = try await attempt(&call, &opening)
-                    call.reading = nil
-                    latest = returned
-                    opening.ended(&call, verdict, result: returned)
-                    return verdict
-                } catch {
-                    call.reading = nil
-                    lastError = error
-                    opening.record.attemptEnded(&call, error: error, describing: describe)
-                    throw error
-                }
-            }
-            guard let latest else { throw lastError ?? insideWasLost() }
-            result = latest
+            (result, verdict) = try await open(
+                &call, &opening, judgingErrors: judgeError, describing: describe, attempt)
         } catch {
             call.reading = nil
             let error = late(error, &call, since: began, deadline)
@@ -124,6 +105,36 @@ extension PipelineCore {
             whole, options, opening.allSlots, opening.record, attempt: attempt.number, account: call.account,
             notes: call.notes, deadline: attempt.deadline)
         return hold(result, permit)
+    }
+
+    /// Drives a call through the policies as far as ``open(_:in:judgingErrors:describing:_:holding:)`` does.
+    /// - Returns: The latest result, and what it means further out.
+    nonisolated(nonsending) func open<R>(
+        _ call: inout PolicyCall, _ opening: inout Opening, judgingErrors judgeError: (any Error) -> Verdict?,
+        describing describe: (any Error) -> FailureDetail?,
+        _ attempt: nonisolated(nonsending) (inout PolicyCall, inout Opening) async throws -> (R, Verdict)
+    ) async throws -> (R, Verdict) {
+        var latest: R?
+        var lastError: (any Error)?
+        let verdict = try await outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
+            // Kept up to here, since it is returned if this attempt is rejected before it begins. It may hold a connection.
+            latest = nil
+            opening.record.attemptBegins(&call)
+            do {
+                let (returned, verdict) = try await attempt(&call, &opening)
+                call.reading = nil
+                latest = returned
+                opening.ended(&call, verdict, result: returned)
+                return verdict
+            } catch {
+                call.reading = nil
+                lastError = error
+                opening.record.attemptEnded(&call, error: error, describing: describe)
+                throw error
+            }
+        }
+        guard let latest else { throw lastError ?? insideWasLost() }
+        return (latest, verdict)
     }
 }
 

@@ -205,7 +205,14 @@
         let verdict = call.settled ?? classifier.verdict(for: error)
         call.reading = nil
         guard call.now >= deadline, verdict.kind != .rejected, !Task.isCancelled else { return error }
-        let timedOut = TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: error)
+        return timedOut(&call, since: began, deadline, error)
+    }
+
+    private func timedOut(
+        _ call: inout PolicyCall, since began: MonotonicInstant, _ deadline: MonotonicInstant,
+        _ underlying: (any Error)?
+    ) -> TimedOut {
+        let timedOut = TimedOut(policy: "deadline", limit: began.duration(to: deadline), underlying: underlying)
         call.settled = timedOut.verdict
         return timedOut
     }
@@ -234,10 +241,7 @@
             }
         } catch let expired as TimeoutRace.Expired {
             guard hasBegun() else { throw DeadlinePassed() }
-            let timedOut = TimedOut(
-                policy: "deadline", limit: began.duration(to: deadline), underlying: expired.underlying)
-            call.settled = timedOut.verdict
-            throw timedOut
+            throw timedOut(&call, since: began, deadline, expired.underlying)
         } catch {
             call.settled = settled
             throw error

@@ -63,7 +63,6 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return rejection < 1e-9 ? 0 : min(settings.maxRejection, rejection)
     }
 
-    /// The share of the failures that say that there are too many calls; nil without failures.
     /// The calls that count, and how many of them are more than the service accepts.
     private func excess(
         _ counts: OutcomeCounts, _ rejected: Int, at now: MonotonicInstant
@@ -90,6 +89,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         if count > 0 { counted.add(OutcomeCounts(calls: count), at: latest) }
     }
 
+    /// The share of the failures that say that there are too many calls; nil without failures.
     private func throttledShare(of failures: Int, at now: MonotonicInstant) -> Double? {
         failures == 0 ? nil : Double(throttled.counts(at: now).calls) / Double(failures)
     }
