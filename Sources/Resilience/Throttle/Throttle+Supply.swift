@@ -16,7 +16,8 @@ extension Throttle {
     package func take(_ grant: PermitGrant, patience: Duration) {
         let now = base.now
         _ = change { state in
-            state.machine.take(grant, asLeased: LeasedPermits(largest: state.limit.most, patience: patience), at: now)
+            let largest = state.limit.most
+            state.machine.take(grant, asLeased: LeasedPermits(largest: largest, patience: patience), at: now)
         }
     }
 

@@ -32,14 +32,15 @@ extension ThrottleStateMachine {
     {
         latest = max(latest, now)
         if limiter.leased == nil {
-            standIn?.limiter = [limiter]
+            let own = limiter
+            standIn?.limiter = [own]
             limiter = Limiter(make())
             early = nil
         }
         // What a call has found here since is newer.
         let isNewer = limiter.leased?.hasGateNews != true
         if isNewer, let gate = grant.gate { set(gate, holds: grant.holds) }
-        limiter.changeLeased { [latest] permits in
+        limiter.changeLeased { [latest, gate] permits in
             permits.grant(grant, at: latest.nanoseconds)
             if gate != .open, isNewer, permits.available(at: latest.nanoseconds) > 0 { permits.giveBackAll() }
         }
