@@ -134,7 +134,7 @@ extension Segment {
     ///
     /// The call is passed `inout`, here and below: it can't be copied, and reading its time changes it.
     /// - Parameter record: Notes the attempts, if the body is the operation.
-    @inlinable @inline(__always) nonisolated(nonsending) func drive<R>(
+    @_alwaysEmitIntoClient @inline(__always) nonisolated(nonsending) func drive<R>(
         _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {

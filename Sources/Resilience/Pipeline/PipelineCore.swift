@@ -72,7 +72,7 @@
         PipelineCore(name: nil, timeBase: timeBase, elements: [Pipeline.Element(kind: .policy(policy))])
     }
 
-    @inlinable @inline(__always) package nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient @inline(__always) package nonisolated(nonsending) func run<R>(
         _ options: RunOptions, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
@@ -82,7 +82,7 @@
         return try await run(&call, judging: judge, body)
     }
 
-    @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient @inline(__always) nonisolated(nonsending) func run<R>(
         _ call: inout PolicyCall, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
@@ -105,7 +105,7 @@
         !Task.isCancelled && call.deadline == .distantFuture
     }
 
-    @inlinable @inline(__always) nonisolated(nonsending) func walk<R>(
+    @_alwaysEmitIntoClient @inline(__always) nonisolated(nonsending) func walk<R>(
         _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
