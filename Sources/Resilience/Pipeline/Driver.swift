@@ -81,15 +81,20 @@ extension Segment {
     ) -> Step {
         call.reading = nil
         record.attemptEnded(&call, error: error)
-        return threw(error, &call, &frame)
+        return threw(error, &call, &frame, isEndedByClient: call.core.isEndedByClient)
     }
 
-    func threw(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
+    /// - Parameter isEndedByClient: Whether nothing but its client ends the operation at the caller's deadline.
+    func threw(
+        _ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame, isEndedByClient: Bool
+    ) -> Step {
         let settled = call.settled.take()
         let verdict = Task.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
         // What the attempt itself failed with has been noted, unless an around policy ended it.
         if call.failure == nil { call.failed(verdict) { FailureDetail(of: error) } }
-        return walkOut(&call, &frame, PolicyOutcome(verdict, error: error))
+        // The policies learn what they would have learned if the deadline had cancelled the operation.
+        let isCutOff = isEndedByClient && verdict.kind != .throttled && verdict.kind != .rejected && call.hasNoTimeLeft
+        return walkOut(&call, &frame, PolicyOutcome(isCutOff ? .cancelled : verdict, error: error))
     }
 
     /// Waits as the frame says, then enters the policies again; if the task was cancelled meanwhile, exits instead.

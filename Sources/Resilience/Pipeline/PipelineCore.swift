@@ -26,7 +26,7 @@
     init(
         name: String?, timeBase: any TimeBase, classifier: Classifier = .standard,
         repetition: Repetition = .unsaid, observers: PolicyObservers? = nil, elements: [Pipeline.Element] = [],
-        bypass: Bypass? = nil
+        bypass: Bypass? = nil, isInsideOfClientEnded: Bool = false
     ) {
         self.bypass = bypass
         self.name = name
@@ -38,7 +38,8 @@
         isMetered = !meters.isEmpty
         self.elements = elements
         outermost = PipelineSegment(elements[...])
-        isEndedByClient = outermost.isInnermost && elements.contains { $0.policy is any ClientEndedPolicy }
+        isEndedByClient =
+            isInsideOfClientEnded || outermost.isInnermost && elements.contains { $0.policy is any ClientEndedPolicy }
         halves = HedgedHalves(name, timeBase, classifier, repetition, self.observers, elements)
     }
 

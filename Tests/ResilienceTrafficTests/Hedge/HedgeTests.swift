@@ -622,6 +622,33 @@ private final class Service: Sendable {
         #expect(seen == [[1, 0], [1, 1], [2, 0], [2, 1]])
     }
 
+    @Test(
+        "copies that end by themselves at the caller's deadline are counted by no policy, wherever the client timeout is",
+        arguments: 0..<3)
+    func callersDeadlineOfClients(place: Int) throws {
+        let clock = clock
+        let breakers = (0..<2).map { _ in CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock) }
+        let timeouts = (0..<3).map { $0 == place ? [ClientTimeout(limit: .seconds(60))] : [] }
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
+            for timeout in timeouts[0] { timeout }
+            breakers[0]
+            Hedge(after: .constant(.seconds(2)), timeBase: clock)
+            for timeout in timeouts[1] { timeout }
+            breakers[1]
+            for timeout in timeouts[2] { timeout }
+        }
+        let options = RunOptions(deadline: clock.now + .seconds(5))
+        let error = #expect(throws: TimedOut.self) {
+            try clock.run {
+                try await pipeline.runHedged(options: options) { attempt in
+                    _ = await PolicyWaiter().wait(until: attempt.deadline, on: clock)
+                    throw Judged(verdict: .uncertain)
+                }
+            }
+        }
+        #expect(error?.policy == "deadline" && breakers.allSatisfy { $0.state == .closed })
+    }
+
     @Test("a call that no copy of got past the policies further in has made no attempt, and no outage at its deadline")
     func nothingRan() throws {
         let room = Bulkhead(limit: 1, queue: 9, timeBase: clock)
