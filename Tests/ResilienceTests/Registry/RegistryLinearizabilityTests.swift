@@ -131,8 +131,8 @@ extension Linearizability {
 
         func reconfigured(like other: Entry) -> Entry? {
             let limit = other.limit
-            Self.pause(limit)
             setting.withLock { $0 = limit }
+            Self.pause(limit)
             return self
         }
 
