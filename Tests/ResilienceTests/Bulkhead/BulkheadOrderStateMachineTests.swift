@@ -22,6 +22,22 @@ import Testing
         #expect(machine.leave() == nil && machine.inUse == 0 && names.count == 5)
     }
 
+    @Test("a full queue by priority rejects the youngest of the least important in a more important one's place")
+    func byPriority() {
+        var machine = full(limit: 1, queue: 4, .byPriority)
+        let low = ticket(machine.arrive(priority: .low))
+        let younger = ticket(machine.arrive(priority: .low))
+        let normal = ticket(machine.arrive())
+        let high = ticket(machine.arrive(priority: .high))
+        #expect(machine.arrive(priority: .low) == .reject)
+        #expect(machine.arrive() == .queue(ticket: normal + 1, displacing: younger))
+        #expect(machine.arrive() == .queue(ticket: normal + 2, displacing: low))
+        #expect(machine.arrive() == .reject)
+        #expect(machine.arrive(priority: .high) == .queue(ticket: high + 1, displacing: normal + 2))
+        #expect(machine.queued == 4)
+        #expect((0..<5).map { _ in machine.leave() } == [high, high + 1, normal, normal + 1, nil])
+    }
+
     @Test("all 256 priorities have an order and tickets of their own")
     func allPriorities() {
         var machine = full(limit: 1, queue: 256, .byPriority)

@@ -3,6 +3,13 @@ import Testing
 @testable import Resilience
 
 @Suite struct BulkheadWaitStateMachineTests {
+    @Test("without a measured service time nobody is rejected for having little time (P23)")
+    func noData() {
+        var machine = busy(limit: 1, queue: 100, waiting: 99)
+        #expect(machine.estimatedWait == nil)
+        #expect(machine.arrive(patience: 1) == .queue(ticket: 100))
+    }
+
     @Test(
         "one that has less time than those ahead of it take is rejected at once, any other queues (P23)",
         arguments: [(1, 3, 300), (2, 4, 200), (3, 4, 133), (10, 9, 90), (1, 1, 100)])
@@ -14,6 +21,12 @@ import Testing
         #expect(machine.queued == ahead + 1)
     }
 
+    @Test("the first in the queue is not rejected for a long service time: the next permit may come at any moment")
+    func first() {
+        var machine = measured(limit: 1, waiting: 0, serviceTime: 1_000_000)
+        #expect(machine.arrive(patience: 1) == .queue(ticket: 2))
+    }
+
     @Test("one that has no time at all does not wait", arguments: [0, -1, Int64.min])
     func noTime(patience: Int64) {
         var machine = busy(limit: 1, queue: 9, waiting: 0)
@@ -21,6 +34,29 @@ import Testing
         #expect(machine.queued == 0)
         _ = machine.leave()
         #expect(machine.arrive(patience: patience) == .enter)
+    }
+
+    @Test("a full queue is called full, whatever time the call has")
+    func fullFirst() {
+        var machine = busy(limit: 1, queue: 1, waiting: 1)
+        #expect(machine.arrive(patience: 0) == .reject)
+    }
+
+    @Test("newest first, nobody is ahead: a turn is never predicted to be late")
+    func newestFirst() {
+        var machine = measured(limit: 1, waiting: 9, serviceTime: 1_000, order: .lastInFirstOut)
+        #expect(machine.arrive(patience: 1) == .queue(ticket: 11))
+    }
+
+    @Test("by priority, only those as important or more are ahead")
+    func byPriority() {
+        var machine = measured(limit: 1, waiting: 3, serviceTime: 100, order: .byPriority)
+        _ = machine.arrive(priority: .high)
+        #expect(machine.arrive(priority: .high, patience: 99) == .tooLate)
+        #expect(machine.arrive(priority: .high, patience: 100) != .tooLate)
+        #expect(machine.arrive(patience: 499) == .tooLate)
+        #expect(machine.arrive(patience: 500) != .tooLate)
+        #expect(machine.arrive(priority: .low, patience: 599) == .tooLate)
     }
 
     @Test(
@@ -37,6 +73,13 @@ import Testing
         #expect(machine.serviceTime == expected)
     }
 
+    @Test("what was not measured changes no service time")
+    func unmeasured() {
+        var machine = busy(limit: 1, queue: 100, waiting: 100)
+        _ = (machine.leave(after: 100), machine.leave())
+        #expect(machine.serviceTime == 100)
+    }
+
     @Test("the estimate is what one more at the end of the queue would wait, and does not overflow")
     func estimate() {
         #expect(measured(limit: 1, waiting: 0, serviceTime: 100).estimatedWait == 100)
@@ -46,14 +89,27 @@ import Testing
         #expect(machine.arrive(patience: .max) == .queue(ticket: 9))
     }
 
-    private func busy(limit: Int, queue: Int, waiting: Int) -> BulkheadStateMachine {
-        var machine = BulkheadStateMachine(limit: limit, queueLimit: queue)
+    @Test("a permit that lies free makes it forget the holds, and the last waiter's leaving does not")
+    func forgets() {
+        var machine = measured(limit: 2, waiting: 1, serviceTime: 100)
+        #expect(machine.leaveQueue(2) == true)
+        #expect(machine.serviceTime == 100)
+        #expect(machine.leave(after: 100) == nil)
+        #expect(machine.serviceTime == nil && machine.inUse == 1)
+    }
+
+    private func busy(
+        limit: Int, queue: Int, waiting: Int, order: Bulkhead.Order = .firstInFirstOut
+    ) -> BulkheadStateMachine {
+        var machine = BulkheadStateMachine(limit: limit, queueLimit: queue, order: order)
         for _ in 0..<limit + waiting { _ = machine.arrive() }
         return machine
     }
 
-    private func measured(limit: Int, waiting: Int, serviceTime: Int64) -> BulkheadStateMachine {
-        var machine = busy(limit: limit, queue: 100, waiting: waiting + 1)
+    private func measured(
+        limit: Int, waiting: Int, serviceTime: Int64, order: Bulkhead.Order = .firstInFirstOut
+    ) -> BulkheadStateMachine {
+        var machine = busy(limit: limit, queue: 100, waiting: waiting + 1, order: order)
         _ = machine.leave(after: serviceTime)
         return machine
     }

@@ -19,6 +19,16 @@ import Testing
         #expect(machine.ask(at: start + .milliseconds(100)) == .notBefore(start + .milliseconds(200)))
     }
 
+    @Test("a call that costs more than the burst ever holds is told so")
+    func never() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 5)
+        #expect(machine.ask(cost: 6, at: at(0)) == .never)
+        #expect(machine.ask(cost: 5, at: at(0)) == .go)
+        #expect(machine.ask(cost: 5, at: at(0)) == .notBefore(at(5)))
+        #expect(machine.ask(cost: 0, at: at(0)) == .go)
+        #expect(machine.ask(cost: .max, at: at(0)) == .never)
+    }
+
     @Test("a negative cost is none: it gives nothing back")
     func negativeCost() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
@@ -40,6 +50,17 @@ import Testing
         #expect(machine.allowed(asks: 1000, at: at(86_400 * 366)) == 0)
     }
 
+    @Test("one that leaves the line gives its share back to whoever comes next (P20)")
+    func leaves() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
+        _ = machine.ask(at: at(0))
+        let ticket = machine.join(at: at(0))
+        #expect(machine.ask(at: at(0)) == .notBefore(at(2)))
+        #expect(machine.leave(ticket) == true)
+        #expect(machine.leave(ticket) == false)
+        #expect(machine.ask(at: at(0)) == .notBefore(at(1)))
+    }
+
     @Test("a large cost at the front of the line is not overtaken by small ones for ever (P21)")
     func noStarvation() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 10)
@@ -52,6 +73,15 @@ import Testing
         }
         #expect(machine.admitted(at: at(10)) == [large])
         #expect(machine.ask(at: at(10)) == .notBefore(at(11)))
+    }
+
+    @Test("one that wakes late for its turn takes its share then, and those behind it go that much later (P33)")
+    func late() {
+        var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
+        _ = machine.ask(at: at(0))
+        let tickets = (0..<3).map { _ in machine.join(at: at(0)) }
+        #expect(machine.admitted(at: at(2) + .milliseconds(900)) == [tickets[0]])
+        #expect(machine.head?.answer == .notBefore(at(3) + .milliseconds(900)))
     }
 
     @Test("the usual way in lets in what asking does, and leaves the rest to it", arguments: [0, 1, 2, 3, 99])

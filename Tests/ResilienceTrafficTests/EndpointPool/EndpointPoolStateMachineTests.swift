@@ -289,6 +289,53 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(OutlierEjection(maxEjected: share).limit(of: count) == limit)
     }
 
+    @Test("one beyond the limit is kept, which is told once, and ejected by its next failure when there is room")
+    func kept() {
+        var bench = Bench(10)
+        var changes = bench.fail(0, times: 5) + bench.fail(1, times: 8)
+        #expect(
+            changes == [
+                .ejected(0, .consecutiveFailures(5), for: .seconds(30)), .kept(1, .consecutiveFailures(5)),
+            ])
+        bench.wait(.seconds(30))
+        changes = bench.fail(1)
+        #expect(changes == [.ejected(1, .consecutiveFailures(9), for: .seconds(30))])
+    }
+
+    @Test("each ejection in a row is longer, up to the limit, and well-being is rewarded step by step")
+    func longer() {
+        var bench = Bench(10, ejecting: OutlierEjection(for: .seconds(30), upTo: .seconds(80), jitter: 0))
+        for length in [30, 60, 80, 80] {
+            let changes = bench.fail(0, times: 5)
+            #expect(changes.last == .ejected(0, .consecutiveFailures(5), for: .seconds(length)))
+            bench.wait(.seconds(length))
+        }
+        // No more than as many as make a difference are remembered.
+        #expect(bench.machine.members[0].ejections == 3)
+        for left in [2, 1, 0] {
+            bench.succeed(0)
+            bench.wait(.seconds(30))
+            _ = bench.choose()
+            #expect(bench.machine.members[0].ejections == left)
+        }
+        let changes = bench.fail(0, times: 5)
+        #expect(changes.last == .ejected(0, .consecutiveFailures(5), for: .seconds(30)))
+    }
+
+    @Test("without a success nothing is forgotten, however long nobody calls")
+    func noReward() {
+        var bench = Bench(10)
+        _ = bench.fail(0, times: 5)
+        bench.wait(.seconds(30))
+        _ = bench.choose(only: 0)
+        for _ in 0..<20 {
+            bench.wait(.seconds(100))
+            _ = bench.choose()
+        }
+        #expect(bench.machine.members[0].ejections == 1)
+        #expect(bench.fail(0, times: 5).last == .ejected(0, .consecutiveFailures(5), for: .seconds(60)))
+    }
+
     @Test("the jitter makes ejections longer, each by another length")
     func jitter() {
         var bench = Bench(100, ejecting: OutlierEjection(jitter: 0.5, maxEjected: 0.4))
@@ -298,6 +345,24 @@ struct EndpointPoolEjectionStateMachineTests {
         }
         #expect(lengths.count == 40 && Set(lengths).count == 40)
         #expect(lengths.allSatisfy { (.seconds(30)...(.seconds(45))).contains($0) })
+    }
+
+    @Test("calls that began before an ejection do not count after the return")
+    func late() {
+        var bench = Bench(10)
+        let old = (0..<8).compactMap { _ in bench.choose(only: 0) }
+        var changes = bench.fail(0, times: 5)
+        #expect(changes.count == 1)
+        // While it is ejected.
+        changes = bench.fail(old[0])
+        #expect(changes == [] && bench.ejected == [0])
+        bench.wait(.seconds(30))
+        changes = old[1...].flatMap { bench.fail($0) }
+        #expect(changes == [.returned(0)] && bench.machine.members[0].inFlight == 0)
+        changes = bench.fail(0, times: 4)
+        #expect(changes == [])
+        changes = bench.fail(0)
+        #expect(changes == [.ejected(0, .consecutiveFailures(5), for: .seconds(60))])
     }
 
     /// An interval in which endpoints have these calls and failures.
@@ -360,6 +425,55 @@ struct EndpointPoolEjectionStateMachineTests {
         let changes = interval(&bench, [(100, 80)] + good + [(100, 90), (100, 85)])
         #expect(bench.ejected == [18, 19])
         #expect(changes.map { if case .ejected(let place, _, _) = $0 { place } else { -1 } } == [18, 19, -1])
+    }
+
+    @Test("a share of failures ejects, and longer each time")
+    func failureShare() {
+        let rule = OutlierEjection(
+            afterConsecutive: nil, deviation: nil, failureShare: .init(0.5, minimumEndpoints: 1, minimumCalls: 10),
+            jitter: 0)
+        var bench = Bench(3, ejecting: rule)
+        for length in [30, 60, 90] {
+            let changes = interval(&bench, [(10, 5), (10, 4), (9, 9)])
+            #expect(changes.last == .ejected(0, .failureShare(0.5), for: .seconds(length)))
+            bench.wait(.seconds(length))
+            _ = bench.choose()
+        }
+        // Too few may be ejected for the second.
+        #expect(interval(&bench, [(10, 10), (10, 10), (0, 0)]).contains(.kept(1, .failureShare(1))))
+    }
+
+    @Test("an interval that ended long ago ejects nobody")
+    func stale() {
+        var bench = Bench(6, ejecting: deviation())
+        for place in 0..<6 {
+            bench.succeed(place, times: 100)
+            if place == 0 { _ = bench.fail(0, times: 100) }
+        }
+        bench.wait(.seconds(21))
+        #expect(bench.choose().changes == [])
+        // And the counts are gone.
+        bench.wait(.seconds(10))
+        #expect(bench.choose().changes == [])
+    }
+
+    @Test("below the panic threshold all are used, and then again only those that are left")
+    func panic() {
+        var bench = Bench(4, ejecting: OutlierEjection(jitter: 0, maxEjected: 1))
+        var changes = bench.fail(0, times: 5) + bench.fail(1, times: 5)
+        #expect(changes.count == 2 && bench.machine.usable == [2, 3])
+        bench.wait(.seconds(1))
+        changes = bench.fail(2, times: 5)
+        #expect(changes.last == .panicBegan(left: 1, of: 4) && bench.machine.usable == [0, 1, 2, 3])
+        #expect(bench.counts(of: 400).allSatisfy { $0 == 100 })
+        // Never all.
+        changes = bench.fail(3, times: 5)
+        #expect(changes == [.kept(3, .consecutiveFailures(5))])
+        // What happens to an ejected one counts for nothing.
+        #expect(bench.fail(0, times: 20) == [])
+        bench.wait(.seconds(29))
+        #expect(bench.choose().changes == [.returned(0), .returned(1), .panicEnded])
+        #expect(bench.machine.usable == [0, 1, 3])
     }
 
     @Test("a threshold of 0 never panics, even when none is left")
@@ -453,6 +567,20 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(bench.fail(0, times: 5).count == 1)
         bench.wait(.seconds(1_000_000))
         #expect(bench.choose().changes == [])
+    }
+
+    @Test("a reset brings all back and forgets all but the calls in flight")
+    func reset() {
+        var bench = Bench(10)
+        _ = bench.fail(0, times: 5)
+        _ = bench.fail(1, times: 4)
+        let pick = bench.choose(only: 1)
+        let now = bench.now
+        #expect(bench.machine.reset(at: now) == [.returned(0)])
+        #expect(bench.machine.members[1].inFlight == 1 && !bench.machine.isAtRest)
+        if let pick { #expect(bench.fail(pick) == []) }
+        #expect(bench.machine.isAtRest && bench.machine.members.allSatisfy { $0.ejections == 0 })
+        #expect(bench.fail(1, times: 4) == [])
     }
 
     @Test("other settings: without ejection all return, but for those taken out by hand")
