@@ -81,7 +81,7 @@ import Testing
                         permits.add(try throttle.tryAcquire(options: options))
                         told = .begins
                     } catch {
-                        told = .isRejected(retryAfter: (error as? ThrottleExceeded)?.retryAfter ?? .infinite)
+                        told = .isRejected(retryAfter: (error as? ThrottleExceeded)?.retryAfter)
                     }
                     #expect(told == forecast, "seed \(seed), step \(step)")
                 case 9..<12: permits.completeFirst(verdicts.randomElement(using: &random) ?? .success)
