@@ -53,7 +53,7 @@
                 let task = $isOn.withValue(true) { Task { try await lent.work() } }
                 let departure = Departure { task.cancel() }
                 defer { departure.cannotCome() }
-                connection.eventLoop.execute { DepartureHandler.tell(departure, of: connection) }
+                ConnectionWatch.tell(departure, of: connection)
                 return try await withTaskCancellationHandler {
                     try await task.value
                 } onCancel: {
@@ -83,41 +83,68 @@
         func came() { action.withLock { $0.take() }?() }
     }
 
+    /// Whether the client at the other end of one connection has gone, and who wants to know.
+    private final class ConnectionWatch: Sendable {
+        /// Those of the open connections that have had a request.
+        private static let all = Locked<[ObjectIdentifier: ConnectionWatch]>([:])
+
+        /// Requests on one connection are answered in order, so there is one departure, or none.
+        private let state = Locked<(departures: [Departure], isGone: Bool)>(([], false))
+
+        /// A connection's first request goes to its event loop, to watch it; the others need not.
+        static func tell(_ departure: Departure, of connection: any Channel) {
+            let key = ObjectIdentifier(connection)
+            if let watch = all.withLock({ $0[key] }) { return watch.add(departure) }
+            connection.eventLoop.execute {
+                if let watch = all.withLock({ $0[key] }) { return watch.add(departure) }
+                let watch = ConnectionWatch()
+                watch.add(departure)
+                do {
+                    let handler = DepartureHandler(watch, key)
+                    try connection.pipeline.syncOperations.addHandler(handler, position: .first)
+                    handler.lookBack(at: connection)
+                } catch {
+                    // The connection has no handlers any more: it is closed.
+                    departure.came()
+                }
+            }
+        }
+
+        private func add(_ departure: Departure) {
+            let isGone = state.withLock { state in
+                state.departures.removeAll { !$0.canCome }
+                if !state.isGone { state.departures.append(departure) }
+                return state.isGone
+            }
+            if isGone { departure.came() }
+        }
+
+        func clientHasGone() {
+            let departures = state.withLock { state in
+                defer { state = ([], true) }
+                return state.departures
+            }
+            for departure in departures { departure.came() }
+        }
+
+        func begin(of key: ObjectIdentifier) { Self.all.withLock { $0[key] = self } }
+
+        /// Another connection may have the same address from then on.
+        func end(of key: ObjectIdentifier) { Self.all.withLock { $0[key] = nil } }
+    }
+
     /// Notices that the other end of a connection has closed it. It is the first of its channel's handlers, since those
     /// further in may keep what they are told until they have time for it.
     private final class DepartureHandler: ChannelInboundHandler {
         typealias InboundIn = NIOAny
 
-        /// Requests on one connection are answered in order, so there is one, or none.
-        private var departures: [Departure] = []
-        private var isGone = false
+        private let watch: ConnectionWatch
+        private let key: ObjectIdentifier
 
-        /// Adds the handler to a connection that does not have it. Called on the connection's event loop.
-        static func tell(_ departure: Departure, of connection: any Channel) {
-            let handlers = connection.pipeline.syncOperations
-            do {
-                if let present = try? handlers.handler(type: DepartureHandler.self) {
-                    present.add(departure)
-                } else {
-                    let handler = DepartureHandler()
-                    try handlers.addHandler(handler, position: .first)
-                    handler.add(departure)
-                    handler.lookBack(at: connection)
-                }
-            } catch {
-                // The connection has no handlers any more: it is closed.
-                departure.came()
-            }
-        }
-
-        private func add(_ departure: Departure) {
-            if isGone { return departure.came() }
-            departures.removeAll { !$0.canCome }
-            departures.append(departure)
-        }
+        init(_ watch: ConnectionWatch, _ key: ObjectIdentifier) { (self.watch, self.key) = (watch, key) }
 
         /// The client may have closed its end before there was this handler.
-        private func lookBack(at connection: any Channel) {
+        func lookBack(at connection: any Channel) {
             guard let socket = connection as? any SocketOptionProvider else { return }
             #if canImport(Darwin)
                 let (closeWait, info) = (5, socket.getTCPConnectionInfo())
@@ -126,22 +153,21 @@
             #endif
             info.assumeIsolated().whenSuccess { info in
                 // The state is the first byte of both.
-                if withUnsafeBytes(of: info, { Int($0[0]) }) == closeWait { self.clientHasGone() }
+                if withUnsafeBytes(of: info, { Int($0[0]) }) == closeWait { self.watch.clientHasGone() }
             }
         }
 
-        private func clientHasGone() {
-            isGone = true
-            for departure in departures { departure.came() }
-            departures = []
-        }
-
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-            if event as? ChannelEvent == .inputClosed { clientHasGone() }
+            if event as? ChannelEvent == .inputClosed { watch.clientHasGone() }
             context.fireUserInboundEventTriggered(event)
         }
 
+        func handlerAdded(context: ChannelHandlerContext) { watch.begin(of: key) }
+
         /// The connection has closed.
-        func handlerRemoved(context: ChannelHandlerContext) { clientHasGone() }
+        func handlerRemoved(context: ChannelHandlerContext) {
+            watch.end(of: key)
+            watch.clientHasGone()
+        }
     }
 #endif

@@ -89,6 +89,28 @@
             #expect(tally.verdicts.allSatisfy { $0 == .cancelled })
         }
 
+        @Test("a client that goes away during its second request on a connection ends that call")
+        func leavesLater() async throws {
+            let router = router()
+            router.get("/fast") { _, _ in "served" }
+            router.get("/") { _, _ in
+                try await Gate().pass()
+                return "never"
+            }
+            try await router.live { [tally] port in
+                try await withConnection(to: port) { _, outbound in
+                    for (number, path) in ["fast", ""].enumerated() {
+                        let request = "GET /\(path) HTTP/1.1\r\nhost: localhost\r\n\r\n"
+                        try await outbound.write(ByteBuffer(string: request))
+                        await tally.wait(entered: number + 1)
+                        if path == "fast" { await tally.wait(left: 1) }
+                    }
+                }
+                await tally.wait(left: 2)
+            }
+            #expect(tally.verdicts == [.success, .cancelled])
+        }
+
         @Test("a client whose connection is reset ends its call, too")
         func reset() async throws {
             let router = router()

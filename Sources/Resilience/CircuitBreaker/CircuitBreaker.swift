@@ -131,7 +131,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
     /// - Returns: What the operation returned, even if it means failure.
     /// - Throws: ``CircuitOpen`` if the call was rejected; what the operation threw. With a deadline also ``TimedOut``
     ///   and ``DeadlinePassed``.
-    @inlinable @inline(__always) public nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {

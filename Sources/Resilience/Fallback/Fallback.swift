@@ -65,7 +65,7 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
     ///   - operation: What to run, in each attempt.
     /// - Returns: What the operation returned, or the substitute.
     /// - Throws: What the pipeline threw, if there is no substitute; what the substitute threw, if it threw.
-    @inlinable public nonisolated(nonsending) func run(
+    @_alwaysEmitIntoClient public nonisolated(nonsending) func run(
         options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> Value
     ) async throws -> Value {
@@ -79,14 +79,14 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
     ///   - operation: What to run, in each attempt; it is given the attempt.
     /// - Returns: What the operation returned, or the substitute.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->Value)``.
-    @inlinable public nonisolated(nonsending) func run(
+    @_alwaysEmitIntoClient public nonisolated(nonsending) func run(
         options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> Value
     ) async throws -> Value {
         try await run(options, judging: judge, { try await operation(CallAttempt($0)) })
     }
 
-    @inlinable @inline(__always) nonisolated(nonsending) func run(
+    @_alwaysEmitIntoClient @inline(__always) nonisolated(nonsending) func run(
         _ options: RunOptions, judging judge: (Value) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> Value
     ) async throws -> Value {

@@ -81,15 +81,20 @@ extension Segment {
     ) -> Step {
         call.reading = nil
         record.attemptEnded(&call, error: error)
-        return threw(error, &call, &frame)
+        return threw(error, &call, &frame, isEndedByClient: call.core.isEndedByClient)
     }
 
-    func threw(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
+    /// - Parameter isEndedByClient: Whether nothing but its client ends the operation at the caller's deadline.
+    func threw(
+        _ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame, isEndedByClient: Bool
+    ) -> Step {
         let settled = call.settled.take()
         let verdict = Task.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
         // What the attempt itself failed with has been noted, unless an around policy ended it.
         if call.failure == nil { call.failed(verdict) { FailureDetail(of: error) } }
-        return walkOut(&call, &frame, PolicyOutcome(verdict, error: error))
+        // The policies learn what they would have learned if the deadline had cancelled the operation.
+        let isCutOff = isEndedByClient && verdict.kind != .throttled && verdict.kind != .rejected && call.hasNoTimeLeft
+        return walkOut(&call, &frame, PolicyOutcome(isCutOff ? .cancelled : verdict, error: error))
     }
 
     /// Waits as the frame says, then enters the policies again; if the task was cancelled meanwhile, exits instead.
@@ -134,7 +139,7 @@ extension Segment {
     ///
     /// The call is passed `inout`, here and below: it can't be copied, and reading its time changes it.
     /// - Parameter record: Notes the attempts, if the body is the operation.
-    @inlinable @inline(__always) nonisolated(nonsending) func drive<R>(
+    @_alwaysEmitIntoClient @inline(__always) nonisolated(nonsending) func drive<R>(
         _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {

@@ -67,14 +67,14 @@ struct HedgedHalves: Sendable {
         guard let place = elements.firstIndex(where: { $0.policy is any CopyingPolicy }),
             let hedge = elements[place].policy as? any CopyingPolicy
         else { return nil }
-        func half(_ elements: ArraySlice<Pipeline.Element>) -> PipelineCore {
+        func half(_ elements: ArraySlice<Pipeline.Element>, inside outer: PipelineCore? = nil) -> PipelineCore {
             PipelineCore(
                 name: name, timeBase: timeBase, classifier: classifier, repetition: repetition, observers: observers,
-                elements: Array(elements))
+                elements: Array(elements), isInsideOfClientEnded: outer?.isEndedByClient ?? false)
         }
         self.hedge = hedge
         outer = half(elements[..<place])
-        inner = half(elements[(place + 1)...])
+        inner = half(elements[(place + 1)...], inside: outer)
     }
 
     init(_ halves: HedgedHalves, classifier: Classifier) {

@@ -234,7 +234,7 @@ extension PipelineSegment {
                     verdict = try await goOn(&call, &opening, judgeError, innermost)
                 } catch {
                     call.reading = nil
-                    step = threw(error, &call, &frame)
+                    step = threw(error, &call, &frame, isEndedByClient: true)
                     continue
                 }
                 call.reading = nil

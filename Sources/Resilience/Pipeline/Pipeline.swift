@@ -126,7 +126,7 @@ public struct Pipeline: Sendable {
     ///   or if the deadline passed before it; ``TimedOut``, also for the deadline in `options`; `CancellationError` if
     ///   the task was cancelled before its first attempt, or ``CancelledWhileWaiting`` before a further one.
     ///   ``CallFailure`` tells them apart; <doc:ErrorsGuide> has them all.
-    @inlinable @inline(__always) public nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -141,7 +141,7 @@ public struct Pipeline: Sendable {
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
     /// - Returns: What the operation returned in its last attempt.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
-    @inlinable @inline(__always) public nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {
@@ -160,7 +160,7 @@ extension Policy {
     /// - Returns: What the operation returned in its last attempt.
     /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
     ///   the guide to errors.
-    @inlinable @inline(__always) public nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -175,7 +175,7 @@ extension Policy {
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
     /// - Returns: What the operation returned in its last attempt.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
-    public nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {
@@ -183,7 +183,7 @@ extension Policy {
         return try await core.run(options, judging: judge, { try await operation(CallAttempt($0)) })
     }
 
-    @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient @inline(__always) nonisolated(nonsending) func run<R>(
         on core: PipelineCore, _ options: RunOptions, judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -214,7 +214,7 @@ extension AroundPolicy {
     ///   - operation: The operation.
     /// - Returns: What the operation returned.
     /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
-    public nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -229,7 +229,7 @@ extension AroundPolicy {
     ///   - operation: The operation, which is given its attempt.
     /// - Returns: What the operation returned.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
-    public nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> R
     ) async throws -> R {

@@ -45,7 +45,7 @@
     init(
         name: String?, timeBase: any TimeBase, classifier: Classifier = .standard,
         repetition: Repetition = .unsaid, observers: PolicyObservers? = nil, elements: [Pipeline.Element] = [],
-        bypass: Bypass? = nil
+        bypass: Bypass? = nil, isInsideOfClientEnded: Bool = false
     ) {
         self.name = name
         self.timeBase = timeBase
@@ -55,7 +55,8 @@
         let meters = self.observers.meters(of: name)
         isMetered = !meters.isEmpty
         outermost = PipelineSegment(elements[...])
-        isEndedByClient = outermost.isInnermost && elements.contains { $0.policy is any ClientEndedPolicy }
+        isEndedByClient =
+            isInsideOfClientEnded || outermost.isInnermost && elements.contains { $0.policy is any ClientEndedPolicy }
         let halves = HedgedHalves(name, timeBase, classifier, repetition, self.observers, elements)
         extras = Extras(meters, halves, bypass)
     }
@@ -89,7 +90,7 @@
         PipelineCore(name: nil, timeBase: timeBase, elements: [Pipeline.Element(kind: .policy(policy))])
     }
 
-    @inlinable @inline(__always) package nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient @inline(__always) package nonisolated(nonsending) func run<R>(
         _ options: RunOptions, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
@@ -99,7 +100,7 @@
         return try await run(&call, judging: judge, body)
     }
 
-    @inlinable @inline(__always) nonisolated(nonsending) func run<R>(
+    @_alwaysEmitIntoClient @inline(__always) nonisolated(nonsending) func run<R>(
         _ call: inout PolicyCall, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
@@ -122,7 +123,7 @@
         !Task.isCancelled && call.deadline == .distantFuture
     }
 
-    @inlinable @inline(__always) nonisolated(nonsending) func walk<R>(
+    @_alwaysEmitIntoClient @inline(__always) nonisolated(nonsending) func walk<R>(
         _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {

@@ -91,6 +91,14 @@
         mutating get { deadline != .distantFuture && deadline <= now }
     }
 
+    /// Whether the deadline of the caller has come. Timeouts do not change it.
+    var hasNoTimeLeft: Bool {
+        mutating get {
+            let deadline = CallDeadline.earlier(options.deadline, on: timeBase)
+            return deadline != .distantFuture && deadline <= now
+        }
+    }
+
     /// Uses the core, and counts no reference.
     @inline(__always) borrowing func withCore<R>(_ body: (PipelineCore) -> R) -> R {
         Unmanaged.passUnretained(core)._withUnsafeGuaranteedRef(body)

@@ -61,12 +61,14 @@ public struct SettingCheck: Sendable {
         within(name) { $0.note(value, requirement) }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     mutating func within<R>(_ name: String, _ look: (inout SettingCheck) -> R) -> R {
         path.append(name)
         defer { path.removeLast() }
         return look(&self)
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     mutating func mismatch<Value>(_ value: SettingValue, _ requirement: String) -> Value? {
         note(value.shown, requirement)
         return nil
@@ -75,6 +77,7 @@ public struct SettingCheck: Sendable {
 
 extension SettingConvertible {
     /// - Throws: ``InvalidSettings``, with everything that is invalid.
+    @_semantics("optimize.sil.specialize.generic.never")
     package static func read(
         _ value: SettingValue, of subject: String, at path: [String]
     ) throws(InvalidSettings) -> Self {
@@ -180,8 +183,10 @@ extension String: SettingConvertible {
 public protocol SettingChoice: SettingConvertible, Hashable, Codable, RawRepresentable<String>, CaseIterable {}
 
 extension SettingChoice {
+    @_semantics("optimize.sil.specialize.generic.never")
     public static var settingType: SettingType { .choice(allCases.map(\.rawValue)) }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     public static func read(_ value: SettingValue, _ check: inout SettingCheck) -> Self? {
         guard case .text(let name) = value else { return check.mismatch(value, "must be a text") }
         return Self(rawValue: name)
@@ -232,6 +237,7 @@ extension Optional: SettingConvertible where Wrapped: SettingConvertible {
 extension Array: SettingConvertible where Element: SettingConvertible {
     public static var settingType: SettingType { .list(Element.settingType) }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     public static func read(_ value: SettingValue, _ check: inout SettingCheck) -> [Element]? {
         guard case .list(let elements) = value else {
             let ofWhat =

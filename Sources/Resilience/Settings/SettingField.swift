@@ -13,6 +13,7 @@ public struct SettingField<Settings>: Sendable {
     ///   - range: What it may be.
     ///   - need: Whether it must be given. What is left out has the value that the schema's settings have.
     ///   - isLive: Whether what runs can take over another value.
+    @_semantics("optimize.sil.specialize.generic.never")
     public init<Value: SettingConvertible>(
         _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable, _ range: SettingRange = .any,
         need: SettingNeed = .defaulted, isLive: Bool = false

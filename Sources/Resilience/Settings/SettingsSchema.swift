@@ -6,6 +6,9 @@ public protocol SettingsGroup: SettingConvertible, Hashable, Codable {
     static var schema: SettingsSchema<Self> { get }
 }
 
+// What reads, checks and writes settings is never specialised: one copy for all groups is a sixth of the size of a small program
+// that has a pipeline.
+
 /// The one table of a group of settings. The reader of files, the checks in source code, the lookup of a configuration, the
 /// docs and the differences of a reload derive from it.
 public struct SettingsSchema<Settings: Sendable>: Sendable {
@@ -25,6 +28,7 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
     ///   - standard: Valid settings, with the defaults.
     ///   - fields: The settings, in the order in which people read them.
     ///   - finish: Is given what was read or made, to check and change what depends on several settings.
+    @_semantics("optimize.sil.specialize.generic.never")
     public init(
         _ subject: String, standard: Settings, _ fields: [SettingField<Settings>],
         finish: @escaping @Sendable (inout Settings, inout GivenSettings) -> Void = { _, _ in }
@@ -42,6 +46,7 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
     ///   - subject: What they are settings of.
     ///   - standard: Valid settings.
     ///   - kinds: The kinds.
+    @_semantics("optimize.sil.specialize.generic.never")
     public init(_ subject: String, standard: Settings, kinds: [SettingVariant<Settings>]) {
         self.subject = subject
         self.standard = standard
@@ -77,6 +82,7 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
     ///   - make: Makes the settings of valid values.
     ///   - finish: Is given the values that were read or made, to check what depends on several.
     ///   - values: The values of settings; nil if they are of another kind.
+    @_semantics("optimize.sil.specialize.generic.never")
     public init<Values: Sendable>(
         _ kind: String, standard: Values, _ fields: [SettingField<Values>],
         make: @escaping @Sendable (Values) -> Settings,
@@ -165,6 +171,7 @@ private struct SettingTable<Values: Sendable>: Sendable {
     let finish: @Sendable (inout Values, inout GivenSettings) -> Void
 
     /// - Parameter others: Names that are read elsewhere.
+    @_semantics("optimize.sil.specialize.generic.never")
     func read(_ members: [String: SettingValue], after others: [String], _ check: inout SettingCheck) -> Values {
         check.noteOthers(than: others + fields.map(\.facts.name), in: members)
         var values = standard
@@ -183,6 +190,7 @@ private struct SettingTable<Values: Sendable>: Sendable {
         return values
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     func check(_ values: inout Values, _ check: inout SettingCheck) {
         var failed: Set<String> = []
         for field in fields {
@@ -193,6 +201,7 @@ private struct SettingTable<Values: Sendable>: Sendable {
         finish(&values, given: nil, failed, &check)
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     private func finish(
         _ values: inout Values, given: [String: SettingValue]?, _ failed: Set<String>, _ check: inout SettingCheck
     ) {
@@ -203,6 +212,7 @@ private struct SettingTable<Values: Sendable>: Sendable {
         if check.problems.count > found { values = standard }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     func written(_ values: Values) throws -> [String: SettingValue] {
         var members: [String: SettingValue] = [:]
         for field in fields { members[field.facts.name] = try field.write(values) }
@@ -222,6 +232,7 @@ extension SettingCheck {
 extension SettingsSchema {
     private var table: SettingTable<Settings> { SettingTable(standard: standard, fields: fields, finish: finish) }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     func read(_ value: SettingValue, _ check: inout SettingCheck) -> Settings? {
         let outer = check.subject
         check.subject = subject
@@ -249,6 +260,7 @@ extension SettingsSchema {
         }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     func check(_ settings: inout Settings, _ check: inout SettingCheck) {
         let outer = check.subject
         check.subject = subject
@@ -261,6 +273,7 @@ extension SettingsSchema {
         }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     package func written(_ settings: Settings) throws -> [String: SettingValue] {
         guard !variants.isEmpty else { return try table.written(settings) }
         for variant in written {
@@ -275,6 +288,7 @@ extension SettingsSchema {
     private var written: [SettingVariant<Settings>] { variants.filter { !$0.kind.isEmpty } }
     private var kinds: [String] { written.map(\.kind) }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     fileprivate var forms: [SettingsForm] {
         guard !variants.isEmpty else {
             return [SettingsForm(kind: nil, facts: facts, defaults: (try? table.written(standard)) ?? [:])]
@@ -284,6 +298,7 @@ extension SettingsSchema {
 
     /// The names of the settings in which two differ.
     /// - Parameter isLive: Whether those that what runs can take over are left out.
+    @_semantics("optimize.sil.specialize.generic.never")
     func differences(_ one: Settings, _ other: Settings, exceptLive: Bool) -> [String] {
         fields.filter { !($0.facts.isLive && exceptLive) && !$0.isSame(one, other) }.map(\.facts.name)
     }
@@ -322,14 +337,17 @@ extension SettingsGroup {
         schema.read(value, &check)
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     public func written() throws -> SettingValue? { .group(try Self.schema.written(self)) }
 
     public mutating func check(_ range: SettingRange, _ check: inout SettingCheck) { Self.schema.check(&self, &check) }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     public init(from decoder: any Decoder) throws {
         self = try Self.read(SettingValue(from: decoder), of: Self.schema.subject, at: decoder.codingPath.map(\.inPath))
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     public func encode(to encoder: any Encoder) throws {
         try written()?.encode(to: encoder)
     }
@@ -363,12 +381,14 @@ extension SettingsGroup {
         return check.problems.isEmpty ? settings : self
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     private func looked() -> (settings: Self, check: SettingCheck) {
         var (settings, check) = (self, SettingCheck(Self.schema.subject, at: nil))
         Self.schema.check(&settings, &check)
         return (settings, check)
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     private func checked() -> (settings: Self, areValid: Bool) {
         let (settings, check) = looked()
         for problem in check.problems where !Problems.note(problem) {

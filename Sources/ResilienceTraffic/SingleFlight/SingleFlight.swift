@@ -131,10 +131,15 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         if joined.isFirst {
             // Never on the caller's thread, not even for its first step, since that may block. And not on an executor that the
             // caller's task prefers: the flight may outlive it.
-            flight.keep(
-                Task(executorPreference: timeBase.taskExecutor, priority: priority) { @concurrent [self] in
-                    await fly(number, flight, operation)
-                })
+            if let executor = timeBase.taskExecutor {
+                flight.keep(
+                    Task(executorPreference: executor, priority: priority) { @concurrent [self] in
+                        await fly(number, flight, operation)
+                    })
+            } else {
+                // A preference for nil would be looked up, under a lock, each time that the task calls or returns.
+                flight.keep(Task(priority: priority) { @concurrent [self] in await fly(number, flight, operation) })
+            }
         } else {
             flight.add(waiter)
         }

@@ -41,7 +41,8 @@ private struct ListedBulkhead: ExplorableMachine {
     let times: [Int64]
     /// The tickets of those inside; 0 for one that did not wait.
     private var inside: [UInt64] = []
-    private var waiting: [Waiting] = []
+    /// Those who wait, by priority, in the order of coming.
+    private var lines: [CallPriority: [Waiting]] = [:]
     private var joined: [CallPriority: UInt64] = [:]
     private var turns: [CallPriority: Turns] = [:]
     private var turnClock: Int64 = 0
@@ -70,6 +71,9 @@ private struct ListedBulkhead: ExplorableMachine {
         queueLimit = queue
     }
 
+    private var waiting: [Waiting] { lines.keys.sorted().flatMap { lines[$0] ?? [] } }
+    private var queued: Int { lines.values.reduce(0) { $0 + $1.count } }
+
     var inputs: [Input] {
         // Else there were ever more of them.
         if removed.count >= 2 { return [.learnOfRemoval] }
@@ -82,8 +86,8 @@ private struct ListedBulkhead: ExplorableMachine {
             }
         }
         if !inside.isEmpty { inputs += [.leave(1)] + holds.map { .leave(1, after: $0) } }
-        if crowd > 1, inside.count + waiting.count >= crowd { inputs.append(.leave(crowd)) }
-        for place in Set([0, waiting.count / 2, waiting.count - 1]).sorted() where waiting.indices.contains(place) {
+        if crowd > 1, inside.count + queued >= crowd { inputs.append(.leave(crowd)) }
+        for place in Set([0, queued / 2, queued - 1]).sorted() where (0..<queued).contains(place) {
             inputs.append(.giveUp(place: place))
         }
         if inside.contains(where: { $0 > 0 }) { inputs.append(.giveUpTooLate) }
@@ -113,8 +117,9 @@ private struct ListedBulkhead: ExplorableMachine {
         case .leave(let number, let serviceTime):
             for _ in 0..<number { try leave(after: serviceTime) }
         case .giveUp(let place):
-            let turn = nextTurn(of: waiting[place].priority)
-            let loser = waiting.remove(at: place)
+            let loser = waiting[place]
+            let turn = nextTurn(of: loser.priority)
+            lines[loser.priority]?.removeAll { $0 == loser }
             keep(turn, of: loser.priority)
             try require(machine.leaveQueue(loser.ticket), "one that waits could not leave")
         case .giveUpTooLate:
@@ -133,7 +138,7 @@ private struct ListedBulkhead: ExplorableMachine {
         case .limit(let limit):
             self.limit = limit
             var next: [UInt64] = []
-            while inside.count < limit, !waiting.isEmpty { next.append(letIn()) }
+            while inside.count < limit, queued > 0 { next.append(letIn()) }
             forgetIfFree()
             try require(machine.setLimit(limit), is: next, "those let in")
         case .queueLimit(let limit):
@@ -142,10 +147,10 @@ private struct ListedBulkhead: ExplorableMachine {
         case .wait(let time):
             now += time
         }
-        if waiting.isEmpty { (busySince, isOverloaded) = (nil, false) }
+        if queued == 0 { (busySince, isOverloaded) = (nil, false) }
         try require(machine.inUse, is: inside.count, "in use")
-        try require(machine.queued, is: waiting.count, "queued")
-        try require(waiting.isEmpty || machine.inUse >= limit, "one waits beside a free permit")
+        try require(machine.queued, is: queued, "queued")
+        try require(queued == 0 || machine.inUse >= limit, "one waits beside a free permit")
         try require(machine.removed, is: removed, "removed")
         try require(machine.serviceTime, is: serviceTime, "the service time")
         try require(machine.isShedding, is: isOverloaded, "shedding")
@@ -164,14 +169,13 @@ private struct ListedBulkhead: ExplorableMachine {
         let priority = machine.order == .byPriority ? priority : .normal
         let ticket = (joined[priority] ?? UInt64(UInt8(bitPattern: priority.rawValue)) << 56) + 1
         let newcomer = Waiting(ticket: ticket, priority: priority, since: now)
-        let inTurn = inTurn(with: newcomer)
-        let mustDisplace = waiting.count >= queueLimit
-        let loser = mustDisplace ? inTurn.last : nil
+        let mustDisplace = queued >= queueLimit
+        let loser = mustDisplace ? ends(of: lastOfEach(with: newcomer)).last : nil
         if mustDisplace, loser == newcomer || !mayDisplace {
             if mayDisplace { keepTurn(of: priority) }
             return try require(answer, is: .reject)
         }
-        let place = inTurn.firstIndex(of: newcomer) ?? 0
+        let place = place(of: priority)
         if patience == 0 || Double(place) * Double(serviceTime ?? 0) / Double(limit) >= Double(patience) + 1 {
             if mayDisplace { keepTurn(of: priority) }
             return try require(answer, is: .tooLate)
@@ -179,7 +183,7 @@ private struct ListedBulkhead: ExplorableMachine {
         if let loser { remove(loser, because: .displaced) }
         turns[priority] = Turns(next: nextTurn(of: priority))
         joined[priority] = ticket
-        waiting.append(newcomer)
+        lines[priority, default: []].append(newcomer)
         busySince = busySince ?? now
         try require(answer, is: .queue(ticket: ticket, displacing: loser?.ticket))
     }
@@ -188,7 +192,7 @@ private struct ListedBulkhead: ExplorableMachine {
         inside.removeFirst()
         if let serviceTime { measured.append(serviceTime) }
         lookForOverload()
-        let next = inside.count < limit && !waiting.isEmpty ? letIn() : nil
+        let next = inside.count < limit && queued > 0 ? letIn() : nil
         forgetIfFree()
         let shed = shedIfOverloaded()
         try require(machine.leave(after: serviceTime, at: now), is: next, "the next")
@@ -199,54 +203,86 @@ private struct ListedBulkhead: ExplorableMachine {
 
     private func stride(_ priority: CallPriority) -> Int64 { Self.standard[priority] ?? 8 }
 
+    private var isNewestFirst: Bool { machine.order == .lastInFirstOut || isOverloaded }
+
+    /// A line's first call has this turn, and each of the others one a stride after the one before it.
     private func nextTurn(of priority: CallPriority) -> Int64 {
-        let isWaiting = waiting.contains { $0.priority == priority }
-        guard let own = turns[priority], isWaiting || own.isKept else { return turnClock + stride(priority) }
+        guard let own = turns[priority], isWaiting(priority) || own.isKept else { return turnClock + stride(priority) }
         return max(own.next, turnClock)
     }
 
-    /// Those who wait, in the order of their turns.
-    private func inTurn(with newcomer: Waiting? = nil) -> [Waiting] {
-        var timed: [(call: Waiting, turn: Int64)] = []
-        for (priority, calls) in Dictionary(grouping: waiting + (newcomer.map { [$0] } ?? []), by: \.priority) {
-            let isNewestFirst = machine.order == .lastInFirstOut || isOverloaded
-            for (place, call) in (isNewestFirst ? calls.reversed() : calls).enumerated() {
-                timed.append((call, nextTurn(of: priority) + Int64(place) * stride(priority)))
-            }
+    private func isWaiting(_ priority: CallPriority) -> Bool { lines[priority]?.isEmpty == false }
+
+    /// Those of `calls` whose turns come first and last. Of equal turns the higher priority's comes first.
+    private func ends(of calls: [(call: Waiting, turn: Int64)]) -> (first: Waiting?, last: Waiting?) {
+        let order = calls.sorted { $0.turn != $1.turn ? $0.turn < $1.turn : $0.call.priority > $1.call.priority }
+        return (order.first?.call, order.last?.call)
+    }
+
+    /// The calls at an end of each line, each with its turn.
+    private func firstOfEach() -> [(call: Waiting, turn: Int64)] {
+        lines.compactMap { priority, line in
+            (isNewestFirst ? line.last : line.first).map { ($0, nextTurn(of: priority)) }
         }
-        return timed.sorted { $0.turn != $1.turn ? $0.turn < $1.turn : $0.call.priority > $1.call.priority }.map(\.call)
+    }
+
+    private func lastOfEach(with newcomer: Waiting? = nil) -> [(call: Waiting, turn: Int64)] {
+        var lines = lines
+        if let newcomer { lines[newcomer.priority, default: []].append(newcomer) }
+        return lines.compactMap { priority, line in
+            let turn = nextTurn(of: priority) + Int64(line.count - 1) * stride(priority)
+            return (isNewestFirst ? line.first : line.last).map { ($0, turn) }
+        }
+    }
+
+    /// How many would have their turns before a newcomer.
+    private func place(of priority: CallPriority) -> Int {
+        let before = isNewestFirst ? 0 : lines[priority]?.count ?? 0
+        let turn = nextTurn(of: priority) + Int64(before) * stride(priority)
+        return lines.reduce(before) { place, line in
+            if line.key == priority { return place }
+            let (first, stride) = (nextTurn(of: line.key), stride(line.key))
+            let turnsBefore = (turn - first + (line.key > priority ? stride : stride - 1)) / stride
+            return place + max(0, min(line.value.count, Int(turnsBefore)))
+        }
     }
 
     private mutating func keepTurn(of priority: CallPriority) {
-        if !waiting.contains(where: { $0.priority == priority }) {
-            turns[priority] = Turns(next: nextTurn(of: priority), isKept: true)
-        }
+        if !isWaiting(priority) { turns[priority] = Turns(next: nextTurn(of: priority), isKept: true) }
     }
 
     private mutating func remove(_ loser: Waiting, because reason: BulkheadFull.Reason) {
         let turn = nextTurn(of: loser.priority)
-        waiting.removeAll { $0 == loser }
+        removeFromLine(loser)
         removed[loser.ticket] = reason
         keep(turn, of: loser.priority)
     }
 
+    /// One at an end of its line.
+    private mutating func removeFromLine(_ call: Waiting) {
+        if lines[call.priority]?.last == call {
+            lines[call.priority]?.removeLast()
+        } else {
+            lines[call.priority]?.removeFirst()
+        }
+    }
+
     private mutating func keep(_ turn: Int64, of priority: CallPriority) {
-        if !waiting.contains(where: { $0.priority == priority }) { turns[priority] = Turns(next: turn, isKept: true) }
+        if !isWaiting(priority) { turns[priority] = Turns(next: turn, isKept: true) }
     }
 
     private mutating func letIn() -> UInt64 {
-        var next = inTurn()[0]
+        var next = ends(of: firstOfEach()).first!
         // Who has stayed for twice the interval is next.
         if isOverloaded, machine.order != .lastInFirstOut, let interval = machine.shedding?.interval,
-            let oldest = waiting.first(where: { $0.priority == next.priority }),
-            .nanoseconds(latest - oldest.since) >= interval * 2
+            let oldest = lines[next.priority]?.first, .nanoseconds(latest - oldest.since) >= interval * 2
         {
             next = oldest
         }
         turnClock = nextTurn(of: next.priority)
         turns[next.priority] = Turns(next: turnClock + stride(next.priority))
-        waiting.removeAll { $0 == next }
-        if waiting.isEmpty { (busySince, isOverloaded) = (nil, false) }
+        removeFromLine(next)
+        if queued == 0 { (busySince, isOverloaded) = (nil, false) }
         inside.append(next.ticket)
         return next.ticket
     }
@@ -263,14 +299,12 @@ private struct ListedBulkhead: ExplorableMachine {
     private mutating func shedIfOverloaded() -> [UInt64] {
         lookForOverload()
         var shed: [UInt64] = []
-        while let shedding = machine.shedding, isOverloaded, waiting.count > limit {
-            let late = inTurn().last { call in
-                let isOldest = waiting.first { $0.priority == call.priority } == call
-                return isOldest && .nanoseconds(now - call.since) > shedding.target
-            }
-            guard let late else { break }
-            remove(late, because: .shed)
-            shed.append(late.ticket)
+        while let shedding = machine.shedding, isOverloaded, queued > limit {
+            // Newest first: the last of each line is its oldest.
+            let late = lastOfEach().filter { .nanoseconds(now - $0.call.since) > shedding.target }
+            guard let loser = ends(of: late).last else { break }
+            remove(loser, because: .shed)
+            shed.append(loser.ticket)
         }
         return shed
     }

@@ -28,24 +28,6 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("a lowered limit lets those inside finish, and nobody in before fewer are inside (P24)")
-    func lowered() throws {
-        let bulkhead = bulkhead(limit: 3, queue: 0)
-        let first = try bulkhead.tryAcquire()
-        let second = try bulkhead.tryAcquire()
-        let third = try bulkhead.tryAcquire()
-        bulkhead.setLimit(1)
-        #expect(bulkhead.inUse == 3)
-        first.complete(.success)
-        second.complete(.success)
-        #expect(throws: BulkheadFull.self) { _ = try bulkhead.tryAcquire() }
-        third.complete(.success)
-        let fourth = try bulkhead.tryAcquire()
-        #expect(throws: BulkheadFull.self) { _ = try bulkhead.tryAcquire() }
-        fourth.complete(.success)
-        #expect(bulkhead.inUse == 0)
-    }
-
     @Test(
         "with permits lying free, a change of the limit neither loses nor makes any (P24)",
         arguments: [(1, 5), (5, 1), (5, 4), (3, 3), (2, 9)])

@@ -130,27 +130,6 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("an operation that throws gives its permit back")
-    func throwing() async {
-        let bulkhead = bulkhead(limit: 1)
-        await #expect(throws: Outage()) { try await bulkhead.run { throw Outage() } }
-        #expect(bulkhead.inUse == 0)
-    }
-
-    @Test("a rejection further in gives the permit back")
-    func rejectedInside() async throws {
-        let outer = bulkhead(limit: 1)
-        let inner = Bulkhead("inner", limit: 1, timeBase: clock)
-        let inside = try inner.tryAcquire()
-        await #expect(throws: BulkheadFull.self) {
-            try await Pipeline {
-                outer; inner
-            }.run {}
-        }
-        #expect(outer.inUse == 0)
-        inside.complete(.success)
-    }
-
     @Test("an observer may ask the bulkhead while it is told: nothing runs under the lock (P7)")
     func observerAsks() async throws {
         let bulkhead = bulkhead(limit: 1)

@@ -59,19 +59,6 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("while a probe is in flight, all calls are told the same instant")
-    func oneError() throws {
-        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(5), timeBase: clock)
-        try open(breaker)
-        let probe = try breaker.tryAcquire()
-        let until = (0..<10).map { _ in
-            clock.advance(by: .milliseconds(50))
-            return wait(breaker).map { clock.now + $0 }
-        }
-        #expect(Set(until).count == 1)
-        probe.complete(.success)
-    }
-
     @Test("calls that a health check keeps out are told, too, and so are those that have waited for a probe in vain")
     func checkAndExcess() throws {
         let clock = clock

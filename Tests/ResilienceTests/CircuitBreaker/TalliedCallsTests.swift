@@ -18,6 +18,11 @@ private struct OneByOne: TripRule {
     mutating func reset() { rule.reset() }
     mutating func forgetCalls() { rule.forgetCalls() }
     func counts(at now: MonotonicInstant) -> TripCounts { rule.counts(at: now) }
+    mutating func takeCalls(from other: any TripRule) -> Bool {
+        rule.takeCalls(from: (other as? OneByOne)?.rule ?? other)
+    }
+    func memory(at now: MonotonicInstant) -> [Int] { rule.memory(at: now) }
+    mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool { rule.restore(memory, at: now) }
 }
 
 /// Calls that are watched, and counted beside the lock all the same.
@@ -32,9 +37,11 @@ private struct OneByOne: TripRule {
     ]
 
     /// The same calls through both breakers at the same time: every answer and, now and then, all that is counted.
-    private func expectTheSame(_ one: CircuitBreaker, _ other: CircuitBreaker, _ clock: ManualClock, seed: UInt64)
-        -> Int
-    {
+    /// - Parameter byHand: Changes both in the same way.
+    private func expectTheSame(
+        _ one: CircuitBreaker, _ other: CircuitBreaker, _ clock: ManualClock, seed: UInt64,
+        byHand: (inout SplitMix64) -> Void = { _ in }
+    ) -> Int {
         var random = SplitMix64(seed: seed)
         let (ones, others) = (HeldPermits(), HeldPermits())
         var rejected = 0
@@ -67,6 +74,7 @@ private struct OneByOne: TripRule {
                 clock.advance(by: .milliseconds(Int.random(in: 0..<100, using: &random)))
             default:
                 #expect(one.status.timeless == other.status.timeless, "seed \(seed), step \(step)")
+                byHand(&random)
             }
         }
         for permits in [ones, others] { permits.completeAll(.cancelled) }
@@ -86,6 +94,40 @@ private struct OneByOne: TripRule {
             rejected += expectTheSame(one, other, clock, seed: seed)
         }
         #expect(rejected > 100)
+    }
+
+    @Test(
+        "so they do while the breakers are changed by hand, restored and left alone for a year",
+        arguments: rules.indices)
+    func likeOneByOneChanged(index: Int) throws {
+        let rule = Self.rules[index]
+        for seed in 0..<30 as Range<UInt64> {
+            let clock = ManualClock()
+            let one = CircuitBreaker(tripping: rule, openFor: .seconds(2), timeBase: clock)
+            let other = CircuitBreaker(tripping: OneByOne(rule: rule), openFor: .seconds(2), timeBase: clock)
+            var snapshots: [(taken: MonotonicInstant, of: [CircuitSnapshot])] = []
+            _ = expectTheSame(one, other, clock, seed: seed) { random in
+                let (both, length) = ([one, other], Int.random(in: 1...5, using: &random))
+                let modes: [CircuitBreaker.Mode] = [.automatic, .automatic, .isolated, .disabled, .observing]
+                let mode = modes[length - 1]
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0: for breaker in both { breaker.trip(for: .seconds(length)) }
+                case 1: for breaker in both { breaker.reset(keepingGrowth: length > 2) }
+                case 2, 3: for breaker in both { breaker.setMode(mode) }
+                case 4:
+                    one.reconfigure(tripping: rule, openFor: .seconds(length))
+                    other.reconfigure(tripping: OneByOne(rule: rule), openFor: .seconds(length))
+                case 5: snapshots.append((clock.now, both.compactMap { $0.snapshot(wallClock: 0) }))
+                case 6:
+                    guard let (taken, snapshot) = snapshots.randomElement(using: &random) else { return }
+                    let age = taken.duration(to: clock.now).saturatedNanoseconds / 1_000_000
+                    for (breaker, snapshot) in zip(both, snapshot) { try? breaker.restore(snapshot, wallClock: age) }
+                case 7: for breaker in both { breaker.endBreak() }
+                case 8: clock.advance(by: length > 4 ? .seconds(365 * 86_400) : .seconds(60))
+                default: break
+                }
+            }
+        }
     }
 
     @Test(

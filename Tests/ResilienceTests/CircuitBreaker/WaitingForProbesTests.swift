@@ -80,21 +80,6 @@ import Testing
         next.complete(.success)
     }
 
-    @Test("a rejection says when the present probe has probably ended, not an earlier one, and not its lease (P64)")
-    func otherProbe() throws {
-        let breaker = CircuitBreaker(
-            circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), probeLease: .seconds(20)), timeBase: clock)
-        try breaker.tryAcquire().complete(.transient)
-        clock.advance(by: .seconds(60))
-        for _ in 0..<2 {
-            let probe = try breaker.tryAcquire()
-            let error = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
-            #expect(error?.reason == .probing && error?.retryAfter == .seconds(1))
-            clock.advance(by: .seconds(10))
-            probe.complete(.cancelled)
-        }
-    }
-
     @Test("one who waited for a probe that succeeded counts as any other then")
     func countsAfterwards() throws {
         let breaker = try halfOpen()

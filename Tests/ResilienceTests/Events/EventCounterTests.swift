@@ -145,14 +145,6 @@ import Testing
         #expect("\(key("opened", "circuit"))" == "circuit.opened")
     }
 
-    @Test("a limit below zero is rejected, and the message says so")
-    func badLimit() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = EventCounter(limit: -1)
-        }
-        #expect(text(result).contains("EventCounter: limit is -1, and must not be negative"))
-    }
-
     @Test("calls and attempts are counted by how they ended, with how long they took and how long they waited")
     func outcomes() throws {
         let clock = ManualClock()

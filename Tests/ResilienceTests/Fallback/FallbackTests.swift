@@ -196,24 +196,12 @@ import Testing
         #expect("\(fallback)".hasPrefix("cache: on transient+rejected\nactivities\n  retry"))
     }
 
-    @Test("success and cancellation have no substitute: to ask for one is a mistake, and the message says so")
-    func badVerdicts() async {
-        let success = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Pipeline {}.withFallback(to: 1, on: [.success, .transient])
-        }
-        #expect(text(success).contains("Fallback: verdicts is success+transient, and must have neither"))
-        let cancelled = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Pipeline {}.withFallback(to: 1, on: .cancelled)
-        }
-        #expect(text(cancelled).contains("Fallback: verdicts is cancelled, and must have neither"))
-    }
-
     @Test("a last good result of another time base is a mistake, and the message says so")
     func otherTimeBase() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Pipeline("activities") {}.withFallback(toLastGood: LastGood<Int>(timeBase: ManualClock()))
         }
-        #expect(text(result).contains("lastGood has another time base than the pipeline \"activities\""))
+        #expect(errorText(result).contains("lastGood has another time base than the pipeline \"activities\""))
     }
 }
 

@@ -58,12 +58,4 @@ import Testing
         last.forget()
         #expect(journal.lines == ["false", "true"])
     }
-
-    @Test("a maxAge of zero or less is rejected, and the message says so")
-    func badAge() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = LastGood<Int>(maxAge: .zero)
-        }
-        #expect(text(result).contains("LastGood: maxAge is 0 s, and must be above zero"))
-    }
 }

@@ -58,12 +58,6 @@ private final class Listening: Policy {
         #expect([CallPriority.high, .low, .normal].sorted() == [.low, .normal, .high])
     }
 
-    @Test("nonsense is rejected when it is written down")
-    func nonsense() async {
-        await #expect(processExitsWith: .failure) { _ = RunOptions(firstAttempt: 0) }
-        await #expect(processExitsWith: .failure) { _ = RunOptions(cost: -1) }
-    }
-
     @Test("a request that is known to have effects is no word against a pipeline whose calls are never repeated (P59)")
     func effectsOfNever() async {
         var effectful = RunOptions()

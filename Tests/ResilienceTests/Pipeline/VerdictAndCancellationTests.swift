@@ -8,15 +8,6 @@ import Testing
     let journal = Journal()
     let clock = ManualClock()
 
-    @Test("a result judged failing is tried again, and the last one is handed back when retries run out")
-    func lastResult() async throws {
-        let operation = ScriptedOperation<Void, Int>([.success(503), .success(503), .success(504)])
-        let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: 2) }
-        let status = try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { _ in try await operation()
-        }
-        #expect(status == 504 && operation.callCount == 3)
-    }
-
     @Test("a result is judged once, also if the call has a deadline, observers, or a timeout")
     func judgedOnce() async throws {
         for deadline in [MonotonicInstant.distantFuture, clock.now + .seconds(3_600)] {
@@ -38,15 +29,6 @@ import Testing
                 }
             }
         }
-    }
-
-    @Test("a result judged failing is tried again until one is judged a success")
-    func resultRecovers() async throws {
-        let operation = ScriptedOperation<Void, Int>([.success(503), .failure(Outage()), .success(200)])
-        let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: 5) }
-        let status = try await pipeline.run(judging: { $0 < 500 ? .success : .transient }) { _ in try await operation()
-        }
-        #expect(status == 200 && operation.callCount == 3)
     }
 
     @Test("a result's verdict reaches policies on both sides of an around policy")
@@ -108,18 +90,6 @@ import Testing
         #expect(journal.lines == ["a in", "a out success round 1"])
     }
 
-    @Test("cancelled in the retry wait, a call throws CancelledWhileWaiting with the last error, at once (P17)")
-    func cancelledInRetryWait() async {
-        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage(number: 9)))
-        let pipeline = Pipeline(timeBase: clock) { Retry(backoff: .constant(.seconds(5))) }
-        let task = Task { try await pipeline.run { try await operation() } }
-        await clock.waitForSleepers(1)
-        task.cancel()
-        let error = await #expect(throws: CancelledWhileWaiting.self) { try await task.value }
-        #expect(error?.lastError as? Outage == Outage(number: 9))
-        #expect(operation.callCount == 1 && clock.sleepers.isEmpty)
-    }
-
     @Test("cancelled after it was woken, but before it has gone on, a call runs no more")
     func cancelledAfterWake() throws {
         let clock = ManualClock()
@@ -135,20 +105,6 @@ import Testing
             await #expect(throws: CancellationError.self) { try await call.value }
         }
         #expect(operation.callCount == 0 && parking.owed == 0 && parking.mistakes == [])
-    }
-
-    @Test("cancelled while a policy has it sleep, a call leaves that policy by its exit alone")
-    func cancelledAsleep() throws {
-        let clock = ManualClock()
-        let sleeping = ScriptedPolicy("sleeping", in: [.sleep(.seconds(5))])
-        let pipeline = Pipeline(timeBase: clock) { sleeping }
-        try clock.run {
-            let call = Task { try await pipeline.run {} }
-            await clock.runUntilIdle()
-            call.cancel()
-            await #expect(throws: CancellationError.self) { try await call.value }
-        }
-        #expect(sleeping.owed == 0 && sleeping.mistakes == [])
     }
 
     @Test("cancelled while a second attempt waits in the queue of a bulkhead, a call still tells the last error (P17)")
@@ -204,33 +160,5 @@ import Testing
         #expect(
             recorder.events.map { "\($0)" }
                 == Array(repeating: "[calls/call] cancelled after 0 s, 0 attempts", count: 2))
-    }
-
-    @Test("cancellation counts neither for nor against a breaker, and gives back what throttle and bulkhead hold")
-    func neutral() async throws {
-        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
-        let bulkhead = Bulkhead(limit: 1, timeBase: clock)
-        let pipeline = Pipeline {
-            breaker; bulkhead
-        }
-        let operation = ScriptedOperation<Void, Int>(fallback: .success(1))
-        operation.hold()
-        let task = Task { try await pipeline.run { try await operation() } }
-        await operation.waitForCalls(1)
-        task.cancel()
-        await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(breaker.state == .closed && breaker.status.failureCount == 0 && bulkhead.inUse == 0)
-    }
-
-    @Test("a rejection of ours reaches the caller with its wait, and is not retried (P19)")
-    func rejection() async {
-        let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
-        let operation = ScriptedOperation<Void, Int>(fallback: .success(1))
-        let pipeline = Pipeline {
-            Retry(); throttle
-        }
-        _ = try? await pipeline.run { try await operation() }
-        let error = await #expect(throws: ThrottleExceeded.self) { try await pipeline.run { try await operation() } }
-        #expect(error?.retryAfter == .seconds(1) && operation.callCount == 1)
     }
 }

@@ -249,51 +249,6 @@ import Testing
                 + ", for 9 s, budget above half of 10 tokens, 0.1 back a success, rules")
     }
 
-    @Test("nonsense is rejected with a message that names it")
-    func nonsense() async {
-        func expect(_ text: String, _ result: ExitTest.Result?) { #expect(errorText(result).contains(text)) }
-        expect(
-            "capacity is -1, and must not be negative",
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                _ = RetryBudget.tokens(capacity: -1)
-            })
-        expect(
-            "cost is 0, and must be at least 1",
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                _ = RetryBudget.tokens(cost: 0)
-            })
-        expect(
-            "throttledCost is 0, and must be at least 1",
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                _ = RetryBudget.tokens(throttledCost: 0)
-            })
-        expect(
-            "share is nan, and must lie in 0...1000",
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                _ = RetryBudget.ratio(.nan)
-            })
-        expect(
-            "reserve is -1, and must lie in 0...1000000",
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                _ = RetryBudget.ratio(reserve: -1)
-            })
-        expect(
-            "window is 0 s, and must lie between 1 ms and 3600 s",
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                _ = RetryBudget.ratio(window: .zero)
-            })
-        expect(
-            "maxTokens is 0, and must lie in 1...1000",
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                _ = RetryBudget.throttling(maxTokens: 0)
-            })
-        expect(
-            "ratio is 0.0, and must lie in 0.001...1000",
-            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-                _ = RetryBudget.throttling(ratio: 0)
-            })
-    }
-
     @Test("the ends of the ranges are in them", arguments: [Duration.milliseconds(1), .seconds(3600)])
     func ranges(window: Duration) throws {
         _ = try PolicySettings.checked { RetryBudget.ratio(1000, window: window) }

@@ -43,48 +43,6 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("cancelled while the operation runs, the operation's own error comes out and nothing is tried again")
-    func duringTheOperation() async {
-        let operation = ScriptedOperation<Void, Int>(fallback: .success(7))
-        operation.hold()
-        let task = Task { [pipeline = pipeline()] in try await pipeline.run { try await operation() } }
-        await operation.waitForCalls(1)
-        task.cancel()
-        await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(operation.callCount == 1 && clock.sleepers.isEmpty)
-    }
-
-    @Test("any error of a cancelled task counts as cancellation, and is not tried again")
-    func anyErrorWhenCancelled() async {
-        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
-        let task = Task { [pipeline = pipeline()] in
-            try await pipeline.run {
-                cancelCurrentTask()
-                return try await operation()
-            }
-        }
-        await #expect(throws: Outage()) { try await task.value }
-        #expect(operation.callCount == 1)
-    }
-
-    @Test("a CancellationError thrown without the task being cancelled is a failure like any other")
-    func strayCancellationError() async throws {
-        let operation = ScriptedOperation<Void, Int>([.failure(CancellationError()), .success(7)])
-        let pipeline = Pipeline(timeBase: RushingClock(), isIdempotent: true) { Retry() }
-        #expect(try await pipeline.run { try await operation() } == 7)
-    }
-
-    @Test("a wait that would reach the call's deadline is not begun: the error comes back at once")
-    func deadline() async {
-        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
-        let pipeline = Pipeline(timeBase: clock) {
-            Timeout(limit: .seconds(5))
-            Retry(backoff: .constant(.seconds(5)))
-        }
-        await #expect(throws: Outage()) { try await pipeline.run { try await operation() } }
-        #expect(operation.callCount == 1 && clock.sleepers.isEmpty)
-    }
-
     @Test("cancelled in its wait, a retry that stands alone gives back what it took from its budget")
     func alone() async {
         let budget = RetryBudget.tokens(capacity: 14)
@@ -99,38 +57,6 @@ import Testing
 }
 
 @Suite struct RetryInputTests {
-    @Test("a negative number of retries is rejected with a message that names it")
-    func maxRetries() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Retry(maxRetries: -1)
-        }
-        #expect(errorText(result).contains("maxRetries is -1, and must not be negative"))
-    }
-
-    @Test("a negative ceiling is rejected with a message that names it")
-    func ceiling() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Retry(retryAfterCeiling: .seconds(-1))
-        }
-        #expect(errorText(result).contains("retryAfterCeiling is -1 s, and must not be negative"))
-    }
-
-    @Test("retrying success or cancellation is rejected with a message that names the verdicts")
-    func verdicts() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Retry(on: [.transient, .cancelled])
-        }
-        #expect(errorText(result).contains("verdicts is transient+cancelled, and must have neither"))
-    }
-
-    @Test("a negative limit of elapsed time is rejected with a message that names it")
-    func maxElapsed() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Retry(maxElapsed: .seconds(-1))
-        }
-        #expect(errorText(result).contains("maxElapsed is -1 s, and must not be negative"))
-    }
-
     @Test("as many retries as an integer holds are no overflow")
     func most() async throws {
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: .max, backoff: .none) }

@@ -84,15 +84,6 @@ import Testing
         #expect(operation.callCount == 1)
     }
 
-    @Test(
-        "what will not pass, or was rejected by us, is not tried again",
-        arguments: [.permanent, .rejected] as [Verdict])
-    func notRetried(verdict: Verdict) async {
-        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Judged(verdict: verdict)))
-        let (waits, _) = await play(Retry(), operation: operation)
-        #expect(operation.callCount == 1 && waits.isEmpty && recorder.events(of: Retry.Event.self).isEmpty)
-    }
-
     @Test("a Retry-After is waited for in one go: it does not burn attempts, and no retry fires before it (P16)")
     func retryAfter() async throws {
         let limited = Judged(verdict: .throttled(retryAfter: .seconds(90)))
@@ -104,23 +95,6 @@ import Testing
         #expect(operation.callCount == 1 && clock.sleepers.count == 1)
         clock.advance(by: .nanoseconds(1))
         #expect(try await result == 7 && operation.callCount == 2)
-    }
-
-    @Test("a Retry-After above the ceiling is not waited for: the error comes back at once, with the wait in it (P15)")
-    func retryAfterTooLong() async {
-        let limited = Judged(verdict: .throttled(retryAfter: .seconds(121)))
-        let (waits, result) = await play(Retry(), operation: ScriptedOperation([.failure(limited)]))
-        #expect(throws: limited) { try result.get() }
-        #expect(waits.isEmpty)
-        #expect(recorder.events(of: Retry.Event.self) == [.gaveUp(attempt: 1, .retryAfterTooLong)])
-    }
-
-    @Test("a negative Retry-After does not become a retry at once: the backoff holds (P15)")
-    func negativeRetryAfter() async {
-        let limited = Judged(verdict: .throttled(retryAfter: .seconds(-30)))
-        let operation = ScriptedOperation<Void, Int>([.failure(limited), .success(7)])
-        let (waits, _) = await play(Retry.throttledOnly, operation: operation)
-        #expect(waits == [.seconds(1)])
     }
 
     @Test("a rule has one error tried again at once and another not at all; the rest go as configured")
@@ -171,16 +145,6 @@ import Testing
         let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
         let result = try? await pipeline.run { try await operation() }
         #expect(result == 7 && clock.waits == [.zero, .seconds(60)])
-    }
-
-    @Test("no attempt begins later after the first than allowed: the last error comes at once")
-    func elapsed() async {
-        let operation = ScriptedOperation<Void, Int>((1...9).map { .failure(Outage(number: $0)) })
-        let retry = Retry(maxRetries: 8, maxElapsed: .seconds(30), backoff: .constant(.seconds(10)))
-        let (waits, result) = await play(retry, operation: operation)
-        #expect(throws: Outage(number: 4)) { try result.get() }
-        #expect(waits == [.seconds(10), .seconds(10), .seconds(10)])
-        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 4, .elapsedTooLong))
     }
 
     @Test("each call has the whole time, and each round of a retry further out too")
@@ -275,36 +239,11 @@ import Testing
         #expect(await attempts(false, RunOptions(isIdempotent: true)).0 == 2)
     }
 
-    @Test("a call that may be done twice is tried again after an uncertain failure")
-    func idempotent() async throws {
-        let operation = ScriptedOperation<Void, Int>([.failure(Judged(verdict: .uncertain)), .success(7)])
-        let pipeline = Pipeline(timeBase: RushingClock()) { Retry() }
-        #expect(try await pipeline.run(options: RunOptions(isIdempotent: true)) { try await operation() } == 7)
-    }
-
-    @Test("a sequence that stops ends the retries")
-    func sequenceStops() async {
-        let retry = Retry(maxRetries: 9, backoff: .sequence([.seconds(1), .seconds(3)], atEnd: .stop))
-        let (waits, _) = await play(retry, operation: ScriptedOperation(fallback: .failure(Outage())))
-        #expect(waits == [.seconds(1), .seconds(3)])
-        #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 3, .attemptsExhausted))
-    }
-
     @Test("a custom backoff is told the retry and the delay before")
     func customBackoff() async {
         let retry = Retry(maxRetries: 4, backoff: .custom { retry, previous in previous + .seconds(retry) })
         let (waits, _) = await play(retry, operation: ScriptedOperation(fallback: .failure(Outage())))
         #expect(waits == [.zero, .seconds(1), .seconds(3), .seconds(6)])
-    }
-
-    @Test("inside another retry, each round of the outer one has all the inner one's attempts")
-    func nested() async {
-        let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
-        let (_, result) = await play(
-            Retry("outer", maxRetries: 1, backoff: .none), Retry("inner", maxRetries: 2, backoff: .none),
-            operation: operation)
-        #expect(throws: Outage()) { try result.get() }
-        #expect(operation.callCount == 6)
     }
 
     @Test("the operation is told which attempt it is")

@@ -234,8 +234,13 @@ import Testing
             end.finish()
             await task.value
         }
-        #expect(text(result).contains(Self.limit))
+        #expect(errorText(result).contains(Self.limit))
     }
+}
+
+/// What the process that was to end wrote to standard error.
+func errorText(_ result: ExitTest.Result?) -> String {
+    String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }
 
 private func cache(freshFor: Duration = .seconds(1), maxCount: Int = 1, maxCost: Int? = nil) -> CallCache<Int, Int> {

@@ -54,6 +54,46 @@ import Testing
         #expect(wait(throttle) == nil)
     }
 
+    @Test("whatever happens between two calls, each is told what a forecast says, and goes when that says so")
+    func likeForecasts() {
+        let limits: [ThrottleLimit] = [
+            .unlimited, .perSecond(10, burst: 3), .slidingWindow(4, per: .seconds(10)),
+            .fixedWindow(4, per: .seconds(10)),
+        ]
+        let verdicts: [Verdict] = [
+            .success, .success, .transient, .throttled(retryAfter: .seconds(5)), .throttled(retryAfter: nil),
+            .throttled(retryAfter: .seconds(20)), .cancelled, .rejected,
+        ]
+        for seed in 0..<200 as Range<UInt64> {
+            var random = SplitMix64(seed: seed)
+            let throttle = Throttle(
+                limit: limits[Int(seed % 4)], holdOnThrottled: true, earlyProbe: .seconds(seed % 3 * 3),
+                ramp: .seconds(seed % 2 * 4), timeBase: clock)
+            let pipeline = Pipeline(timeBase: clock) { throttle }
+            let permits = HeldPermits()
+            for step in 0..<200 {
+                switch Int.random(in: 0..<16, using: &random) {
+                case 0..<9:
+                    let options = RunOptions(cost: [0, 1, 1, 1, 1, 2, 7].randomElement(using: &random) ?? 1)
+                    let told: CallForecast.Outcome
+                    let forecast = pipeline.forecast(options: options).outcome
+                    do {
+                        permits.add(try throttle.tryAcquire(options: options))
+                        told = .begins
+                    } catch {
+                        told = .isRejected(retryAfter: (error as? ThrottleExceeded)?.retryAfter)
+                    }
+                    #expect(told == forecast, "seed \(seed), step \(step)")
+                case 9..<12: permits.completeFirst(verdicts.randomElement(using: &random) ?? .success)
+                case 12, 13: clock.advance(by: .milliseconds(Int.random(in: 0..<3_000, using: &random)))
+                case 14: throttle.hold(for: .seconds(Int.random(in: 0...8, using: &random)))
+                default: if Bool.random(using: &random) { throttle.endHold() } else { clock.advance(by: .seconds(60)) }
+                }
+            }
+            permits.completeAll(.cancelled)
+        }
+    }
+
     @Test("every rejection is told to observers, with its own wait")
     func observed() {
         let recorder = EventRecorder()

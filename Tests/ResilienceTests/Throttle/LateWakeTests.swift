@@ -170,24 +170,6 @@ private final class Departures: Sendable {
         }
     }
 
-    @Test("who comes while the first of the line is away for longer than its turn goes past it, and it comes next")
-    func absentHead() throws {
-        let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
-        try throttle.tryAcquire().complete(.success)
-        func enter(_ slot: inout PolicySlot) -> MonotonicInstant? { throttle.enter(&slot, on: clock) }
-        var (first, second) = (PolicySlot(), PolicySlot())
-        #expect(enter(&first) == clock.now + .seconds(1) && enter(&second) == clock.now + .seconds(2))
-        // The first is woken, and where it is to run is busy. The second finds out, and gives it a moment.
-        clock.advance(by: .seconds(2))
-        let moment = clock.now + ThrottleStateMachine.absence
-        #expect(enter(&second) == moment)
-        clock.advance(to: moment)
-        #expect(enter(&second) == nil && throttle.queued == 1)
-        #expect(enter(&first) == moment + .seconds(1))
-        clock.advance(by: .seconds(1))
-        #expect(enter(&first) == nil && throttle.queued == 0)
-    }
-
     @Test("the status of a window of many calls is read without going through them all", .timeLimit(.minutes(20)))
     func largeWindow() throws {
         let throttle = Throttle(limit: .slidingWindow(100_000, per: .seconds(1_000)), timeBase: clock)

@@ -165,17 +165,4 @@ import Testing
         }
         #expect(gate.queued == 0)
     }
-
-    @Test("the one behind a head that does not come asks once a moment")
-    func noSpinBehindAbsent() throws {
-        let throttle = Throttle(limit: .perSecond(1, burst: 50), maxWait: .seconds(60), timeBase: clock)
-        try throttle.tryAcquire(options: RunOptions(cost: 50)).complete(.success)
-        var slots = Array(repeating: PolicySlot(), count: 5)
-        for index in slots.indices { _ = throttle.enter(&slots[index], on: clock) }
-        clock.jump(by: .seconds(50))
-        for index in slots.indices.dropFirst() {
-            let until = try #require(throttle.enter(&slots[index], on: clock))
-            #expect(until > clock.now)
-        }
-    }
 }

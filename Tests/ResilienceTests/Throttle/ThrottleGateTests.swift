@@ -54,18 +54,6 @@ import Testing
         #expect(hold >= .milliseconds(2500) && hold <= .seconds(5))
     }
 
-    @Test("many 429s of one moment are one hold, not a longer one for each")
-    func oneMoment() async throws {
-        let gate = gate()
-        let first = try gate.tryAcquire()
-        let second = try gate.tryAcquire()
-        let third = try gate.tryAcquire()
-        first.complete(.throttled)
-        second.complete(.throttled)
-        third.complete(.throttled)
-        #expect(gate.heldUntil == clock.now + .seconds(1))
-    }
-
     @Test("after the hold one call probes, while the others are rejected or wait for its end")
     func oneProbe() async throws {
         let gate = gate(maxWait: .seconds(30))

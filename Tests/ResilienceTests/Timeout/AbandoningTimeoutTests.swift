@@ -347,12 +347,4 @@ private final class Stubborn: Sendable {
     func text() {
         #expect("\(patience)" == "slow: 5 s, abandoning")
     }
-
-    @Test("a limit of zero or less is rejected, and the message says so")
-    func badConfiguration() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = AbandoningTimeout(limit: .zero)
-        }
-        #expect(ResilienceTests.text(result).contains("limit is 0"))
-    }
 }

@@ -68,6 +68,32 @@ import Testing
         #expect(wake != .cancelled && clock.now == end)
     }
 
+    @Test("further in, too, no policy counts that the caller's deadline has come; its own limit, and a 429, they learn")
+    func callersDeadlineFurtherIn() throws {
+        let verdicts: [Verdict] = [.transient, .uncertain, .permanent, .throttled(retryAfter: .seconds(7))]
+        for (verdict, time) in verdicts.map({ ($0, 5) }) + [(.transient, 6)] {
+            let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+            let throttle = Throttle(limit: .unlimited, holdOnThrottled: true, timeBase: clock)
+            let pipeline = pipeline {
+                ClientTimeout(limit: .seconds(6))
+                breaker
+                throttle
+            }
+            let options = RunOptions(deadline: time == 5 ? clock.now + .seconds(5) : .distantFuture)
+            let error = #expect(throws: TimedOut.self) {
+                try clock.run {
+                    try await pipeline.run(options: options) { attempt in
+                        _ = await PolicyWaiter().wait(until: attempt.deadline, on: clock)
+                        throw Judged(verdict: verdict)
+                    }
+                }
+            }
+            #expect(error?.limit == .seconds(time), "\(verdict)")
+            #expect(breaker.state == (time == 5 ? .closed : .open), "\(verdict)")
+            #expect((throttle.heldUntil != nil) == (verdict.kind == .throttled), "\(verdict)")
+        }
+    }
+
     @Test("around policies are still ended at the caller's deadline")
     func callersDeadlineAround() throws {
         let pipeline = pipeline {

@@ -162,22 +162,6 @@ import Testing
         #expect(event?.policy == "slow" && event?.time == clock.now)
     }
 
-    @Test("inside a retry the operation sees which attempt it is")
-    func attemptNumbers() async throws {
-        let pipeline = Pipeline(timeBase: clock) {
-            Retry(maxRetries: 2, backoff: .constant(.zero))
-            Timeout(limit: .seconds(5))
-        }
-        var seen: [Int] = []
-        await #expect(throws: Outage()) {
-            try await pipeline.run { (attempt: CallAttempt) in
-                seen.append(attempt.number)
-                throw Outage()
-            }
-        }
-        #expect(seen == [1, 2, 3])
-    }
-
     #if compiler(>=6.3)
         @Test("the inside runs on the executor that its caller's task prefers, after a suspension too")
         func executor() async throws {
@@ -272,14 +256,6 @@ import Testing
     }
 
     @TaskLocal static var label = ""
-
-    @Test("a limit of zero or less is rejected, and the message says so")
-    func badConfiguration() async {
-        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-            _ = Timeout(limit: .zero)
-        }
-        #expect(text(result).contains("limit is 0"))
-    }
 
     private func pipeline(_ limit: Duration) -> Pipeline { Pipeline(timeBase: clock) { Timeout(limit: limit) } }
 

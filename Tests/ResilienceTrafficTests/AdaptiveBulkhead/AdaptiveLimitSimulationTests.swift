@@ -44,10 +44,33 @@ struct LimitedService {
         var call = 0
     }
 
-    private struct Client {
+    /// A class, since without optimization copies would take most of the time.
+    private final class Client {
         var machine: AdaptiveLimitStateMachine
+        var permits: Int
         var inUse = 0
         var waiting = 0
+
+        init(_ limit: AdaptiveLimit) {
+            machine = AdaptiveLimitStateMachine(limit)
+            permits = machine.permits
+        }
+    }
+
+    /// Events in the order in which they come.
+    private struct Line {
+        private var events: [Event] = []
+        private var head = 0
+
+        var first: Event? { head < events.count ? events[head] : nil }
+        mutating func append(_ event: Event) { events.append(event) }
+
+        mutating func removeFirst() {
+            head += 1
+            guard head > 10_000 else { return }
+            events.removeFirst(head)
+            head = 0
+        }
     }
 
     let capacity: (_ time: Double) -> Int
@@ -65,11 +88,12 @@ struct LimitedService {
     private var clients: [Client]
     private var generator: SeededGenerator
     private var events: [Event] = []
-    private var queue: [(began: Double, client: Int, call: Int)] = []
+    private var queue = Line()
+    /// Clients wait as long for each call: apart from the other events these come in order.
+    private var cuts = Line()
     private var calls = 0
     /// Those for which somebody waits; with a timeout.
     private var awaited: Set<Int> = []
-    private var head = 0
     private var busy = 0
     private var inside = 0
     private var now = 0.0
@@ -79,7 +103,7 @@ struct LimitedService {
         timeout: Double? = nil, hanging: Double = 0,
         serviceTime: @escaping (Double) -> Double, capacity: @escaping (Double) -> Int
     ) {
-        clients = limits.map { Client(machine: AdaptiveLimitStateMachine($0)) }
+        clients = limits.map { Client($0) }
         self.times = times
         self.load = load
         self.rejectsAbove = rejectsAbove
@@ -95,13 +119,12 @@ struct LimitedService {
     mutating func run(until end: Double) -> Stretch {
         var stretch = Stretch()
         let start = now
-        while let event = events.first, event.time < end {
-            pop()
-            let limits = Double(clients.reduce(0) { $0 + $1.machine.permits })
+        while let event = next(before: end) {
+            let limits = Double(clients.reduce(0) { $0 + $1.permits })
             stretch.limit += limits / Double(capacity(now)) * (event.time - now)
             now = event.time
             if handle(event) { stretch.throughput += serviceTime(now) / Double(capacity(now)) }
-            admit(event.client)
+            admit(clients[event.client], event.client)
         }
         stretch.limit /= end - start
         stretch.throughput /= end - start
@@ -111,89 +134,104 @@ struct LimitedService {
 
     /// - Returns: Whether a call was answered in time.
     private mutating func handle(_ event: Event) -> Bool {
-        let client = event.client
+        let client = clients[event.client]
         switch event.kind {
         case .arrival:
             // 64 wait at most; the others are turned away.
-            clients[client].waiting = min(64, clients[client].waiting + 1)
+            client.waiting = min(64, client.waiting + 1)
             let rate = Double(capacity(now)) / serviceTime(now) * load / Double(clients.count)
             let gap = -log(1 - Double.random(in: 0..<1, using: &generator)) / rate
-            push(Event(time: now + gap, kind: .arrival, began: 0, client: client))
+            push(Event(time: now + gap, kind: .arrival, began: 0, client: event.client))
             return false
         case .done:
             busy -= 1
             serve()
             if timeout != nil, awaited.remove(event.call) == nil { return false }
-            ended(.success, event)
-        case .rejected: ended(.overload, event)
+            ended(.success, event, client)
+        case .rejected: ended(.overload, event, client)
         case .cut:
             if awaited.remove(event.call) == nil { return false }
-            ended(.cut, event)
+            ended(.cut, event, client)
         }
         inside -= 1
-        clients[client].inUse -= 1
+        client.inUse -= 1
         return event.kind == .done
     }
 
-    private mutating func ended(_ end: AdaptiveLimitStateMachine.End, _ event: Event) {
-        _ = clients[event.client].machine.ended(
-            end, began: Int64(event.began * 1e9), at: Int64(now * 1e9), inUse: clients[event.client].inUse)
+    private func ended(_ end: AdaptiveLimitStateMachine.End, _ event: Event, _ client: Client) {
+        _ = client.machine.ended(
+            end, began: Int64(event.began * 1e9), at: Int64(now * 1e9), inUse: client.inUse)
+        client.permits = client.machine.permits
     }
 
-    private mutating func admit(_ client: Int) {
-        while clients[client].inUse < clients[client].machine.permits, clients[client].waiting > 0 {
-            clients[client].waiting -= 1
-            clients[client].inUse += 1
+    private mutating func admit(_ client: Client, _ index: Int) {
+        while client.inUse < client.permits, client.waiting > 0 {
+            client.waiting -= 1
+            client.inUse += 1
             inside += 1
             if let rejectsAbove, Double(inside) > Double(capacity(now)) * rejectsAbove {
-                push(Event(time: now + serviceTime(now) / 10, kind: .rejected, began: now, client: client))
+                push(Event(time: now + serviceTime(now) / 10, kind: .rejected, began: now, client: index))
             } else {
                 calls += 1
                 if let timeout {
                     awaited.insert(calls)
-                    push(Event(time: now + timeout, kind: .cut, began: now, client: client, call: calls))
+                    cuts.append(Event(time: now + timeout, kind: .cut, began: now, client: index, call: calls))
                 }
                 if hanging > 0, Double.random(in: 0..<1, using: &generator) < hanging { continue }
-                queue.append((now, client, calls))
+                queue.append(Event(time: now, kind: .done, began: now, client: index, call: calls))
                 serve()
             }
         }
     }
 
     private mutating func serve() {
-        while busy < capacity(now), head < queue.count {
-            let (began, client, call) = queue[head]
-            head += 1
+        while busy < capacity(now), let next = queue.first {
+            queue.removeFirst()
             busy += 1
             let time = now + times.next(&generator) * serviceTime(now)
-            push(Event(time: time, kind: .done, began: began, client: client, call: call))
-        }
-        if head > 10_000 {
-            queue.removeFirst(head)
-            head = 0
+            push(Event(time: time, kind: .done, began: next.began, client: next.client, call: next.call))
         }
     }
 
-    /// A heap: the first event is the earliest.
+    private mutating func next(before end: Double) -> Event? {
+        let first = events[0]
+        if let cut = cuts.first, cut.time < first.time, cut.time < end {
+            cuts.removeFirst()
+            return cut
+        }
+        guard first.time < end else { return nil }
+        pop()
+        return first
+    }
+
+    /// A heap: the first event is the earliest. There is always one, the next arrival.
     private mutating func push(_ event: Event) {
         events.append(event)
         var index = events.count - 1
-        while index > 0, events[(index - 1) / 2].time > events[index].time {
-            events.swapAt(index, (index - 1) / 2)
+        while index > 0 {
+            let parent = events[(index - 1) / 2]
+            guard parent.time > event.time else { break }
+            events[index] = parent
             index = (index - 1) / 2
         }
+        events[index] = event
     }
 
     private mutating func pop() {
-        events.swapAt(0, events.count - 1)
-        events.removeLast()
+        let last = events.removeLast()
+        let count = events.count
+        guard count > 0 else { return }
         var index = 0
-        while case let left = 2 * index + 1, left < events.count {
-            let child = left + 1 < events.count && events[left + 1].time < events[left].time ? left + 1 : left
-            guard events[child].time < events[index].time else { return }
-            events.swapAt(child, index)
+        while case let left = 2 * index + 1, left < count {
+            var (child, earlier) = (left, events[left])
+            if left + 1 < count, case let right = events[left + 1], right.time < earlier.time {
+                (child, earlier) = (left + 1, right)
+            }
+            guard earlier.time < last.time else { break }
+            events[index] = earlier
             index = child
         }
+        events[index] = last
     }
 }
 

@@ -521,16 +521,6 @@ import Testing
         #expect(load.callCount == 3)
     }
 
-    @Test("by default no failure is kept")
-    func notKept() throws {
-        let cache = cache()
-        load.fallback = .failure(NotFound())
-        try clock.run { () async throws in
-            for _ in 0..<3 { await #expect(throws: NotFound()) { try await ask(cache) } }
-        }
-        #expect(load.callCount == 3 && cache.status.count == 0)
-    }
-
     // MARK: By hand
 
     @Test("what a load returns that began before a write is not kept", arguments: [true, false])
@@ -579,22 +569,6 @@ import Testing
             }
         }
         #expect(hasBegunLater)
-    }
-
-    @Test("all is removed at once, and nothing that is being loaded is kept")
-    func removeAll() throws {
-        let cache = cache()
-        load.enqueue(.success(1), .success(2))
-        try clock.run { () async throws in
-            _ = try await ask(cache)
-            load.hold()
-            async let other = ask(cache, "b")
-            await clock.runUntilIdle()
-            cache.removeAll()
-            load.release()
-            #expect(try await other == 2)
-            #expect(cache.status.count == 0 && cache.freshValue(for: "a") == nil && cache.freshValue(for: "b") == nil)
-        }
     }
 
     // MARK: Bounds

@@ -272,14 +272,6 @@ import Testing
         #expect(chaos.isAtRest)
     }
 
-    @Test("a fault whose delay ends after the policy's time does not come")
-    func timeOverInDelay() throws {
-        let chaos = chaos([.fault(after: .seconds(60))], isOn: false)
-        chaos.turnOn(for: .seconds(30))
-        try clock.run { try await chaos.run {} }
-        #expect(chaos.status.delayed == 0)
-    }
-
     @Test("enough calls delayed, the others are left alone, and told")
     func leftOut() throws {
         let chaos = chaos([.delay(.seconds(1))], maxDelayed: 2)

@@ -108,22 +108,6 @@ private struct Comparing: Hashable {
         #expect(events.last == .returned("b"))
     }
 
-    @Test(
-        "what counts: answers and failures, not cancellations and rejections",
-        arguments: [
-            (Verdict.success, calls: 1, failures: 0), (.permanent, 1, 0), (.transient, 1, 1), (.uncertain, 1, 1),
-            (.throttled, 0, 0), (.cancelled, 0, 0), (.rejected, 0, 0),
-        ] as [(Verdict, calls: Int, failures: Int)])
-    func verdicts(verdict: Verdict, calls: Int, failures: Int) async throws {
-        let pool = pool(["a"])
-        try await pool.run(judging: { _ in verdict }) { _ in }
-        _ = try? await Pipeline("p", timeBase: clock, classifier: Classifier { _ in verdict }) {}.run(over: pool) { _ in
-            throw Outage()
-        }
-        let status = pool.status.endpoints[0]
-        #expect(status.calls == 2 * calls && status.failures == 2 * failures && status.inFlight == 0)
-    }
-
     @Test("a call that is cancelled says nothing, and one that is cancelled at its attempt's deadline is a failure")
     func cancellation() throws {
         let clock = clock

@@ -127,13 +127,6 @@ private final class Service: Sendable {
         #expect(Set(service.cancelled.withLock { $0 }) == [0, 1])
     }
 
-    @Test("without a delay all copies begin at once")
-    func atOnce() throws {
-        let service = service(.answer(after: .seconds(3)), .answer(after: .seconds(1)), .answer(after: .seconds(2)))
-        let (result, took) = try run(pipeline(hedge(.constant(.zero), maxHedges: 2)), service)
-        #expect(result == 1 && took == .seconds(1))
-    }
-
     // MARK: Failures
 
     @Test("a hedge begins at once when the first copy fails, and its success is the call's (P27)")
@@ -144,36 +137,11 @@ private final class Service: Sendable {
         #expect(events == [.hedged(1, after: .milliseconds(10)), .won(1, after: .milliseconds(30))])
     }
 
-    @Test("a hedge that fails does not win while the first copy runs (P27)")
-    func hedgeFails() throws {
-        let service = service(.answer(after: .milliseconds(500)), .fail(after: .milliseconds(10), .transient))
-        let (result, took) = try run(pipeline(hedge()), service)
-        #expect(result == 0 && took == .milliseconds(500))
-    }
-
     @Test("if all fail the last failure is thrown, and a breaker further in has counted each of them")
     func allFail() throws {
         let service = service(.fail(after: .milliseconds(10), .transient), .fail(after: .milliseconds(10), .uncertain))
         #expect(throws: Judged(verdict: .uncertain)) { try run(pipeline(hedge()), service) }
         #expect(breaker.status.failureCount == 2)
-    }
-
-    @Test("a permanent failure ends the call at once")
-    func permanent() throws {
-        let service = service(.answer(after: .seconds(9)), .fail(after: .milliseconds(10), .permanent))
-        #expect(throws: Judged(verdict: .permanent)) { try run(pipeline(hedge()), service) }
-        #expect(service.cancelled.withLock { $0 } == [0])
-    }
-
-    @Test("after a 429 no further copy begins, and a later failure does not hide it")
-    func throttled() throws {
-        let service = service(
-            .fail(after: .milliseconds(300), .transient),
-            .fail(after: .milliseconds(10), .throttled(retryAfter: .seconds(5))))
-        #expect(throws: Judged(verdict: .throttled(retryAfter: .seconds(5)))) {
-            try run(pipeline(hedge(maxHedges: 3)), service)
-        }
-        #expect(service.begun.withLock { $0 } == [0, 1])
     }
 
     @Test("a hedge that a policy rejects stops the hedges, and hides nothing")
@@ -620,6 +588,33 @@ private final class Service: Sendable {
         }
         let seen = attempts.withLock { $0 }.map { [$0.number, $0.hedge] }
         #expect(seen == [[1, 0], [1, 1], [2, 0], [2, 1]])
+    }
+
+    @Test(
+        "copies that end by themselves at the caller's deadline are counted by no policy, wherever the client timeout is",
+        arguments: 0..<3)
+    func callersDeadlineOfClients(place: Int) throws {
+        let clock = clock
+        let breakers = (0..<2).map { _ in CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock) }
+        let timeouts = (0..<3).map { $0 == place ? [ClientTimeout(limit: .seconds(60))] : [] }
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
+            for timeout in timeouts[0] { timeout }
+            breakers[0]
+            Hedge(after: .constant(.seconds(2)), timeBase: clock)
+            for timeout in timeouts[1] { timeout }
+            breakers[1]
+            for timeout in timeouts[2] { timeout }
+        }
+        let options = RunOptions(deadline: clock.now + .seconds(5))
+        let error = #expect(throws: TimedOut.self) {
+            try clock.run {
+                try await pipeline.runHedged(options: options) { attempt in
+                    _ = await PolicyWaiter().wait(until: attempt.deadline, on: clock)
+                    throw Judged(verdict: .uncertain)
+                }
+            }
+        }
+        #expect(error?.policy == "deadline" && breakers.allSatisfy { $0.state == .closed })
     }
 
     @Test("a call that no copy of got past the policies further in has made no attempt, and no outage at its deadline")

@@ -46,21 +46,6 @@ import Testing
         #expect(recorder.events.allSatisfy { $0.policy == "profiles" && $0.pipeline == nil })
     }
 
-    @Test("calls for other keys have flights of their own")
-    func keys() throws {
-        let flights = flights
-        operation.enqueue(.success(1), .success(2))
-        try clock.run { () async throws in
-            operation.hold()
-            async let first = flights.run(for: "a") { try await operation(1) }
-            async let second = flights.run(for: "b") { try await operation(2) }
-            await clock.runUntilIdle()
-            #expect(operation.running == 2)
-            operation.release()
-            #expect(try await [first, second] == [1, 2])
-        }
-    }
-
     @Test("who has a result and asks again at once never has the same one (golang.org/x/sync 8fcdb60)")
     func afterwards() throws {
         for seed in UInt64(0)..<300 {
@@ -230,26 +215,6 @@ import Testing
         #expect(operation.callCount == 1)
     }
 
-    @Test("a call that joined and is cancelled takes nobody along, and the next one joins, too")
-    func joinedCancelled() throws {
-        let flights = flights
-        operation.enqueue(.success(1))
-        try clock.run { () async throws in
-            operation.hold()
-            async let first = flights.run(for: "a") { try await operation(1) }
-            await clock.runUntilIdle()
-            let second = Task { try await flights.run(for: "a") { try await operation(2) } }
-            await clock.runUntilIdle()
-            second.cancel()
-            await #expect(throws: CancellationError.self) { try await second.value }
-            async let third = flights.run(for: "a") { try await operation(3) }
-            await clock.runUntilIdle()
-            operation.release()
-            #expect(try await [first, third] == [1, 1])
-        }
-        #expect(operation.inputs == [1])
-    }
-
     @Test("when the last one is cancelled, so is the operation")
     func lastCancelled() throws {
         let flights = flights
@@ -357,25 +322,6 @@ import Testing
             operation.release()
             #expect(try await patient == 1)
             #expect(clock.sleepers.isEmpty)
-        }
-    }
-
-    @Test("when the last deadline has come, the operation is cancelled")
-    func lastDeadline() throws {
-        let flights = flights
-        operation.fallback = .success(1)
-        try clock.run { () async throws in
-            operation.hold()
-            let start = clock.now
-            await withTaskGroup { group in
-                for seconds in 1...3 {
-                    group.addTask {
-                        try? await flights.run(for: "a", deadline: start + .seconds(seconds)) { try await operation(1) }
-                    }
-                }
-            }
-            await clock.runUntilIdle()
-            #expect(clock.now == start + .seconds(3) && operation.running == 0 && operation.callCount == 1)
         }
     }
 

@@ -2,8 +2,8 @@ import Resilience
 import TestSupport
 import Testing
 
-/// Beside those of `PolicySettingsTests`: one of each kind of check that a breaker's settings go through.
-@Suite struct InvalidCircuitSettingsTests {
+/// Beside those of `PolicySettingsTests`: one of each kind of check that settings go through.
+@Suite struct InvalidSettingsTests {
     private static let outOfRange: [(make: @Sendable () -> Void, text: String)] = [
         ({ _ = ThreeStateCircuit(probes: 0) }, "CircuitBreaker: probes is 0, and must be at least 1"),
         (
@@ -77,6 +77,53 @@ import Testing
             { _ = CallWindow.time(.seconds(1), buckets: 0) },
             "CallWindow: buckets is 0, and must lie in 1...100000"
         ),
+        ({ _ = Backoff.linear(.seconds(1), cap: .seconds(-2)) }, "Backoff: cap is -2 s, and must not be negative"),
+        ({ _ = Backoff.exponential(factor: 0.5) }, "Backoff: factor is 0.5, and must be finite and at least 1"),
+        ({ _ = Backoff.exponential(factor: .infinity) }, "Backoff: factor is inf, and must be finite and at least 1"),
+        (
+            { _ = Backoff.sequence([.seconds(1), .seconds(-1)]) },
+            "Backoff: sequence.1 is -1 s, and must not be negative"
+        ),
+        (
+            { _ = Backoff.constant(.seconds(1), jitter: .proportional(.nan)) },
+            "Backoff: jitterShare is nan, and must lie in 0...1"
+        ),
+        (
+            { _ = Backoff.custom(jitter: .decorrelated) { _, _ in .zero } },
+            "Backoff: jitter is decorrelated, and must be another one, since this would replace the custom delay"
+        ),
+        // It would be asked under a lock.
+        (
+            { _ = Throttle(limit: .unlimited, holdOnThrottled: true, holdBackoff: .custom { _, _ in .zero }) },
+            "Throttle: holdBackoff is custom up to 20 s, and must not be custom, since it is asked under the throttle's lock"
+        ),
+        (
+            { _ = Retry(retryAfterCeiling: .seconds(-1)) },
+            "Retry: retryAfterCeiling is -1 s, and must not be negative"
+        ),
+        (
+            { _ = Retry(on: [.transient, .cancelled]) },
+            "Retry: verdicts is transient+cancelled, and must have neither success nor cancelled among them"
+        ),
+        ({ _ = RetryBudget.tokens(cost: 0) }, "RetryBudget: cost is 0, and must be at least 1"),
+        ({ _ = RetryBudget.tokens(throttledCost: 0) }, "RetryBudget: throttledCost is 0, and must be at least 1"),
+        ({ _ = RetryBudget.ratio(.nan) }, "RetryBudget: share is nan, and must lie in 0...1000"),
+        ({ _ = RetryBudget.ratio(reserve: -1) }, "RetryBudget: reserve is -1, and must lie in 0...1000000"),
+        (
+            { _ = RetryBudget.ratio(window: .zero) },
+            "RetryBudget: window is 0 s, and must lie between 1 ms and 3600 s"
+        ),
+        ({ _ = RetryBudget.throttling(ratio: 0) }, "RetryBudget: ratio is 0.0, and must lie in 0.001...1000"),
+        (
+            { _ = Pipeline {}.withFallback(to: 1, on: [.success, .transient]) },
+            "Fallback: verdicts is success+transient, and must have neither success nor cancelled among them"
+        ),
+        (
+            { _ = Pipeline {}.withFallback(to: 1, on: .cancelled) },
+            "Fallback: verdicts is cancelled, and must have neither success nor cancelled among them"
+        ),
+        ({ Bulkhead(limit: 1).setLimit(0) }, "Bulkhead: limit is 0, and must be at least 1"),
+        ({ Bulkhead(limit: 1).setQueue(-1) }, "Bulkhead: queue is -1, and must not be negative"),
     ]
 
     @Test("a setting that is out of its range is rejected with a message that names it", arguments: outOfRange)
