@@ -13,17 +13,17 @@ import Testing
         init(kinds: Int) { self.kinds = kinds }
 
         /// Also negative, and at the end of the slots.
-        private func hash(_ key: Int) -> Int { ~(key % kinds) }
+        private func hashes() -> (Int) -> Int { { [keys, kinds] in ~(keys[$0] % kinds) } }
 
-        func place(of key: Int) -> Int? { places.place(hash: hash(key)) { keys[$0] == key } }
+        func place(of key: Int) -> Int? { places.place(hash: ~(key % kinds)) { keys[$0] == key } }
 
         mutating func add(_ key: Int) {
             keys.append(key)
-            places.append(count: keys.count) { hash(keys[$0]) }
+            places.append(count: keys.count, hash: hashes())
         }
 
         mutating func remove(at place: Int) {
-            places.remove(place, count: keys.count) { hash(keys[$0]) }
+            places.remove(place, count: keys.count, hash: hashes())
             keys.swapAt(place, keys.count - 1)
             keys.removeLast()
         }
