@@ -16,8 +16,7 @@ extension Throttle {
     package func take(_ grant: PermitGrant, patience: Duration) {
         let now = base.now
         _ = change { state in
-            let largest = state.limit.most
-            state.machine.take(grant, asLeased: LeasedPermits(largest: largest, patience: patience), at: now)
+            state.machine.take(grant, asLeased: LeasedPermits(largest: state.limit.most, patience: patience), at: now)
         }
     }
 

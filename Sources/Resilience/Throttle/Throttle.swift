@@ -27,24 +27,14 @@ public final class Throttle: Policy, StatusReporting {
     private let lazyObservers: LazyObservers
 
     struct State {
-        private var limits: Limits
+        var limit: ThrottleLimit
+        /// The limit that the throttle was made with, or has taken over since.
+        var made: ThrottleLimit
         var machine: ThrottleStateMachine
         /// The waiters of the calls that sleep in the machine's line, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
         /// What the hold that the gate is shut by says to calls; nil if none was rejected since the last change.
         var rejection: StandingRejection?
-
-        init(_ limits: Limits, _ machine: ThrottleStateMachine) { (self.limits, self.machine) = (limits, machine) }
-
-        var limit: ThrottleLimit {
-            get { limits.limit }
-            set { limits = Limits(newValue, made: made) }
-        }
-        /// The limit that the throttle was made with, or has taken over since.
-        var made: ThrottleLimit {
-            get { limits.made }
-            set { limits = Limits(limit, made: newValue) }
-        }
 
         /// Returns the last rejection, if nothing has changed since and it holds for this call too.
         mutating func standingRejection(cost: Int, at now: MonotonicInstant) -> (any Error)? {
@@ -74,34 +64,9 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// A reference that is replaced, since limits seldom change, and throttles of the same settings share it.
-    final class Limits: Sendable {
-        let limit: ThrottleLimit
-        let made: ThrottleLimit
-
-        init(_ limit: ThrottleLimit, made: ThrottleLimit) { (self.limit, self.made) = (limit, made) }
-    }
-
-    /// What a throttle is made with: a reference, since nearly all keys of a registry have the same.
-    private final class Terms: Sendable {
-        let settings: Settings
-        let limits: Limits
-
-        init(_ settings: Settings) {
-            self.settings = settings
-            limits = Limits(settings.limit, made: settings.limit)
-        }
-
-        private static let recent = Recent<Terms>()
-
-        /// These terms, or others that are alike.
-        var shared: Terms { Self.recent.shared(self) { $0.settings == $1.settings } }
-    }
-
     let base: any TimeBase
-    private let ownTerms: Terms
     /// As it was made: all but the limit never changes.
-    var terms: Settings { ownTerms.settings }
+    let terms: Settings
     /// The settings that the throttle was made with, or has taken over since. A rate that was set by hand is in the status.
     public var settings: Settings {
         var settings = terms
@@ -166,8 +131,8 @@ public final class Throttle: Policy, StatusReporting {
         timeBase: any TimeBase, observers: PolicyObservers?
     ) {
         self.name = name
-        ownTerms = Terms(settings.valid()).shared
-        let terms = ownTerms.settings
+        let terms = settings.valid()
+        self.terms = terms
         lazyObservers = LazyObservers(observers)
         base = timeBase
         let limit = terms.limit
@@ -175,7 +140,7 @@ public final class Throttle: Policy, StatusReporting {
             supply.map { Limiter(LeasedPermits(largest: limit.most, patience: $0.patience)) } ?? Limiter(limit)
         let machine = ThrottleStateMachine(limiter, ramp: terms.ramp)
         self.supply = supply?.supply
-        state = Locked(State(ownTerms.limits, machine))
+        state = Locked(State(limit: limit, made: limit, machine: machine))
     }
 
     /// What the throttle does to calls. It can't nest in itself: a call that is the gate's probe would wait for its own

@@ -32,15 +32,14 @@ extension ThrottleStateMachine {
     {
         latest = max(latest, now)
         if limiter.leased == nil {
-            let own = limiter
-            standIn?.limiter = [own]
+            standIn?.limiter = [limiter]
             limiter = Limiter(make())
             early = nil
         }
         // What a call has found here since is newer.
         let isNewer = limiter.leased?.hasGateNews != true
         if isNewer, let gate = grant.gate { set(gate, holds: grant.holds) }
-        limiter.changeLeased { [latest, gate] permits in
+        limiter.changeLeased { [latest] permits in
             permits.grant(grant, at: latest.nanoseconds)
             if gate != .open, isNewer, permits.available(at: latest.nanoseconds) > 0 { permits.giveBackAll() }
         }

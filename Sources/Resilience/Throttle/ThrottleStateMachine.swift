@@ -96,72 +96,26 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     var limiter: Limiter
     let ramp: Int64
+    var gate = Gate.open
+    private var slowStart: SlowStartRamp?
+    /// nil if the last hold has none.
+    var early: EarlyProbes?
+    private var probeWait = ProbeWait()
+    private var probeBegan = MonotonicInstant.distantPast
     /// Counts the holds, the resets, and the probes that lost their place. The end of a call that was admitted in an
     /// earlier generation does not count.
     var generation: UInt64 = 0
+    /// The number of holds in a row, each after a 429, without a good probe.
+    var holds = 0
+    /// Whether the latest hold is one of these.
+    var isHoldCounted = false
+    var line = ThrottleLine()
+    private var absent: Absent?
     /// The latest time that the machine was told. Callers read the clock before they wait for the lock, so their
     /// readings may arrive out of order.
     var latest = MonotonicInstant.distantPast
-    private var rare = OnDemand<Rare>()
-
-    /// What a throttle needs only once calls were held or have waited, or if permits are handed out to it.
-    private struct Rare: Beginning, Equatable {
-        var gate = Gate.open
-        var slowStart: SlowStartRamp?
-        var early: EarlyProbes?
-        var probeWait = ProbeWait()
-        var probeBegan = MonotonicInstant.distantPast
-        var holds = 0
-        var isHoldCounted = false
-        var line = ThrottleLine()
-        var absent: Absent?
-        var standIn: StandIn?
-    }
-
-    var gate: Gate {
-        _read { yield rare.value.gate }
-        _modify { yield &rare.value.gate }
-    }
-    private var slowStart: SlowStartRamp? {
-        _read { yield rare.value.slowStart }
-        _modify { yield &rare.value.slowStart }
-    }
-    /// nil if the last hold has none.
-    var early: EarlyProbes? {
-        _read { yield rare.value.early }
-        _modify { yield &rare.value.early }
-    }
-    private var probeWait: ProbeWait {
-        _read { yield rare.value.probeWait }
-        _modify { yield &rare.value.probeWait }
-    }
-    private var probeBegan: MonotonicInstant {
-        _read { yield rare.value.probeBegan }
-        _modify { yield &rare.value.probeBegan }
-    }
-    /// The number of holds in a row, each after a 429, without a good probe.
-    var holds: Int {
-        _read { yield rare.value.holds }
-        _modify { yield &rare.value.holds }
-    }
-    /// Whether the latest hold is one of these.
-    var isHoldCounted: Bool {
-        _read { yield rare.value.isHoldCounted }
-        _modify { yield &rare.value.isHoldCounted }
-    }
-    var line: ThrottleLine {
-        _read { yield rare.value.line }
-        _modify { yield &rare.value.line }
-    }
-    private var absent: Absent? {
-        _read { yield rare.value.absent }
-        _modify { yield &rare.value.absent }
-    }
     /// What counts while nobody hands out permits; nil if the limiter never changes.
-    var standIn: StandIn? {
-        _read { yield rare.value.standIn }
-        _modify { yield &rare.value.standIn }
-    }
+    var standIn: StandIn?
 
     /// The number of holds in a row before the one that a 429 now belongs to: many 429s belong to one hold.
     var holdsBefore: Int {
@@ -179,8 +133,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     @inline(__always)
     mutating func goAtOnce(cost: Int, at now: MonotonicInstant) -> Bool {
         let now = max(latest, now)
-        guard rare.isUnchanged || gate == .open && line.isEmpty && slowStart == nil, cost > 0,
-            limiter.takeAtOnce(cost, at: now.nanoseconds)
+        guard gate == .open, line.isEmpty, slowStart == nil, cost > 0, limiter.takeAtOnce(cost, at: now.nanoseconds)
         else { return false }
         latest = now
         return true
@@ -294,12 +247,12 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     private mutating func take(_ cost: Int) -> Answer {
-        if !rare.isUnchanged, let slowStart, slowStart.ends <= latest { self.slowStart = nil }
+        if let slowStart, slowStart.ends <= latest { self.slowStart = nil }
         if cost <= 0 { return .go }
         if slowStart?.credit == 0 { return wait(for: cost, behind: 0) }
         let turn = limiter.take(cost, at: latest.nanoseconds)
         guard turn <= latest.nanoseconds else { return notBefore(MonotonicInstant(nanoseconds: turn)) }
-        if slowStart != nil { slowStart?.credit -= 1 }
+        slowStart?.credit -= 1
         return slowStart == nil ? .go : .pace
     }
 
@@ -384,7 +337,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     private mutating func passHold(until: MonotonicInstant) -> Answer? {
         guard until <= latest else {
             guard let early, early.next <= latest else { return heldForNext(until: until) }
-            rare.value.early?.probeBegins(at: latest, heldUntil: until)
+            self.early?.probeBegins(at: latest, heldUntil: until)
             return nil
         }
         early?.heldUntil = .distantPast
@@ -399,8 +352,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         switch gate {
         case .open, .probing:
             // A probe that came early does not end the hold during which it went.
-            let held = max(until, early?.heldUntil ?? until)
-            gate = .held(until: held)
+            gate = .held(until: max(until, early?.heldUntil ?? until))
             early?.heldUntil = .distantPast
             generation &+= 1
             isHoldCounted = false
@@ -521,12 +473,10 @@ struct ThrottleStateMachine: Sendable, Equatable {
         latest = max(latest, now)
         limiter.reset(at: latest.nanoseconds)
         if gate != .open { tellHoldHasEnded() }
-        if !rare.isUnchanged {
-            gate = .open
-            early = nil
-            slowStart = nil
-            holds = 0
-        }
+        gate = .open
+        early = nil
+        slowStart = nil
+        holds = 0
         generation &+= 1
     }
 
