@@ -22,13 +22,19 @@ public final class Bulkhead: Policy, StatusReporting {
         /// Its `inUse` is right only inside ``ask(_:)``.
         var machine: BulkheadStateMachine
         /// The settings that the bulkhead was made with, or has taken over since.
-        var made: Settings
+        var made: Settings {
+            get { terms.settings }
+            set { terms = Terms(newValue) }
+        }
+        private var terms: Terms
         /// The waiters of parked calls, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
         var toldShedding = false
         /// The rejection of the last call, which was the last to change anything: of those like it, each is rejected with the same
         /// error.
         var rejection: (any Error)?
+
+        init(_ machine: BulkheadStateMachine, _ terms: Terms) { (self.machine, self.terms) = (machine, terms) }
 
         /// - Returns: Whether an overload has begun, or ended; nil for neither. Once.
         mutating func sheddingChange() -> Event? {
@@ -47,11 +53,25 @@ public final class Bulkhead: Policy, StatusReporting {
     }
 
     private let base: any TimeBase
-    // What never changes.
-    private let order: Order
-    private let maxWait: Duration
-    private let predictsWait: Bool
-    private let shedding: LoadShedding?
+    /// What the bulkhead was made with: all but the limits never changes.
+    private let terms: Terms
+    private var order: Order { terms.settings.order }
+    private var maxWait: Duration { terms.settings.maxWait ?? .infinite }
+    private var predictsWait: Bool { terms.settings.predictsWait }
+    private var shedding: LoadShedding? { terms.settings.shedding }
+
+    /// Settings by reference, since nearly all keys of a registry have the same.
+    final class Terms: Sendable {
+        let settings: Settings
+
+        init(_ settings: Settings) { self.settings = settings }
+
+        private static let recent = Recent<Terms>()
+
+        /// These terms, or others that are alike.
+        var shared: Terms { Self.recent.shared(self) { $0.settings == $1.settings } }
+    }
+
     private let freePermits: FreePermits
     private let state: Locked<State>
     /// Divides a limit among processes; nil if this process has its own.
@@ -106,15 +126,12 @@ public final class Bulkhead: Policy, StatusReporting {
         if supply != nil { settings.limit = 0 }
         self.name = name
         lazyObservers = LazyObservers(observers)
-        order = settings.order
-        maxWait = settings.maxWait ?? .infinite
-        predictsWait = settings.predictsWait
-        shedding = settings.shedding
+        terms = Terms(settings).shared
         self.supply = supply
         base = timeBase
         let machine = BulkheadStateMachine(
             limit: settings.limit, queueLimit: settings.queue, order: settings.order, shedding: settings.shedding)
-        state = Locked(State(machine: machine, made: settings))
+        state = Locked(State(machine, terms))
         freePermits = FreePermits(settings.limit)
     }
 

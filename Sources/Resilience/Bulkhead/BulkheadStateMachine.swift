@@ -11,33 +11,77 @@ struct BulkheadStateMachine: Sendable {
     private(set) var limit: Int
     private(set) var queueLimit: Int
     let order: Bulkhead.Order
-    let shedding: LoadShedding?
+    /// An array of one, or of none: it is large, and few bulkheads have it.
+    private let sheddings: [LoadShedding]
+    var shedding: LoadShedding? { sheddings.first }
     /// Permits in use. May exceed the limit after that was lowered. The shell sets it when it has handed out free
     /// permits itself.
     var inUse = 0
+    private var rare = OnDemand<Rare>()
+
+    /// What a bulkhead needs only once all permits were in use.
+    private struct Rare: Beginning {
+        var lines: [PriorityLine] = []
+        var serviceTime: Int64?
+        var turnover: Int64?
+        var rejectsSince: Int64?
+        var removed: [UInt64: BulkheadFull.Reason] = [:]
+        var waitingSince: Int64?
+        var isShedding = false
+        var latest: Int64 = 0
+        var shed: [UInt64] = []
+    }
+
     /// A line for each priority, most important first.
-    private(set) var lines: [PriorityLine] = []
+    private(set) var lines: [PriorityLine] {
+        _read { yield rare.value.lines }
+        _modify { yield &rare.value.lines }
+    }
     /// How long a call keeps its permit, in nanoseconds: a moving average over the calls that had to wait for theirs.
     ///
     /// nil until the first such call has ended. Reset as soon as a permit is free, since an old average says nothing
     /// about the next busy period.
-    private(set) var serviceTime: Int64?
+    private(set) var serviceTime: Int64? {
+        _read { yield rare.value.serviceTime }
+        _modify { yield &rare.value.serviceTime }
+    }
     /// How long it takes until the next permit comes back while all are in use, in nanoseconds: a moving average. nil if it was
     /// never measured. It is kept when a permit is free, since it decides nothing: rejected calls are told by it when to come
     /// again.
-    private(set) var turnover: Int64?
+    private(set) var turnover: Int64? {
+        _read { yield rare.value.turnover }
+        _modify { yield &rare.value.turnover }
+    }
     /// Since when calls have been rejected while no permit came back, in nanoseconds; nil if none was, or the time is unknown.
-    private(set) var rejectsSince: Int64?
+    private(set) var rejectsSince: Int64? {
+        _read { yield rare.value.rejectsSince }
+        _modify { yield &rare.value.rejectsSince }
+    }
     /// Tickets that have lost their place, and whose calls have not learned it yet.
-    private(set) var removed: [UInt64: BulkheadFull.Reason] = [:]
+    private(set) var removed: [UInt64: BulkheadFull.Reason] {
+        _read { yield rare.value.removed }
+        _modify { yield &rare.value.removed }
+    }
     /// Since when some call has been waiting without a break, in nanoseconds; nil if none waits.
-    private(set) var waitingSince: Int64?
+    private(set) var waitingSince: Int64? {
+        _read { yield rare.value.waitingSince }
+        _modify { yield &rare.value.waitingSince }
+    }
     /// Whether that is too long.
-    private(set) var isShedding = false
+    private(set) var isShedding: Bool {
+        _read { yield rare.value.isShedding }
+        _modify { yield &rare.value.isShedding }
+    }
     /// When the overload was last looked for, in nanoseconds.
-    private var latest: Int64 = 0
+    private var latest: Int64 {
+        _read { yield rare.value.latest }
+        _modify { yield &rare.value.latest }
+    }
     /// Those of the removed tickets whose calls have not been woken yet.
-    private var shed: [UInt64] = []
+    private var shed: [UInt64] {
+        _read { yield rare.value.shed }
+        _modify { yield &rare.value.shed }
+    }
 
     init(
         limit: Int, queueLimit: Int, order: Bulkhead.Order = .firstInFirstOut, shedding: LoadShedding? = nil
@@ -45,7 +89,7 @@ struct BulkheadStateMachine: Sendable {
         self.limit = limit
         self.queueLimit = queueLimit
         self.order = order
-        self.shedding = shedding
+        sheddings = shedding.map { [$0] } ?? []
     }
 
     struct PriorityLine: Sendable {
@@ -182,7 +226,7 @@ struct BulkheadStateMachine: Sendable {
         if let instant, let rejectsSince {
             turnover = Self.turnover(after: turnover, max(0, instant.saturatingSubtracting(rejectsSince)))
         }
-        rejectsSince = nil
+        if rejectsSince != nil { rejectsSince = nil }
         lookForOverload(at: now)
         let next = inUse <= limit ? popFirst() : nil
         if next == nil { inUse -= 1 }
@@ -226,6 +270,7 @@ struct BulkheadStateMachine: Sendable {
 
     /// Returns those that have lost their place because of an overload, once.
     mutating func takeShed() -> [UInt64] {
+        guard !shed.isEmpty else { return [] }
         defer { shed = [] }
         return shed
     }
@@ -368,7 +413,7 @@ struct BulkheadStateMachine: Sendable {
 
     /// Old facts say nothing about the next busy period.
     private mutating func forgetIfFree() {
-        guard inUse < limit else { return }
+        guard inUse < limit, !rare.isUnchanged else { return }
         serviceTime = nil
         for index in lines.indices { lines[index].forgetTurn() }
     }

@@ -137,6 +137,22 @@ extension BreakDuration {
     }
 }
 
+extension BreakDuration {
+    /// Whether another break is always as long. Known only of breaks of this package.
+    func isSame(as other: any BreakDuration) -> Bool {
+        switch (self, other) {
+        case (let own as ConstantBreak, let other as ConstantBreak): own == other
+        case (let own as GrowingBreak, let other as GrowingBreak): own == other
+        case (let own as RetryAfterBreak, let other as RetryAfterBreak):
+            own.cap == other.cap && own.otherwise.duration.isSame(as: other.otherwise.duration)
+        case (let own as JitteredBreak, let other as JitteredBreak):
+            own.share == other.share && own.plain.duration.isSame(as: other.plain.duration)
+        // A break of another module may differ in what it does not compare.
+        case _: false
+        }
+    }
+}
+
 extension BreakDuration where Self == ConstantBreak {
     /// The default of a circuit: 60 s.
     public static var standard: Self { ConstantBreak(length: .seconds(60)) }

@@ -2,25 +2,38 @@
 /// admitted in an earlier state never decides the present one; time that never goes back; and modes set by hand.
 struct Circuit: Sendable {
     private(set) var machine: any CircuitStateMachine
+    /// Counts the tallies that were taken; see ``FreePass``.
+    private(set) var tallies: UInt32 = 0
     private(set) var mode = CircuitBreaker.Mode.automatic
     /// The mode that the settings give; any other was set by hand.
     private(set) var settledMode = CircuitBreaker.Mode.automatic
-    /// Counts the tallies that were taken; see ``FreePass``.
-    private(set) var tallies: UInt32 = 0
+    /// Whether only a health check may be a probe.
+    private let checksHealth: Bool
     /// The mode, if it was set by hand.
     var modeByHand: CircuitBreaker.Mode? { mode == settledMode ? nil : mode }
     /// Counts changes of state, of mode, and resets, from 1.
     private(set) var generation: UInt64 = 1
-    /// Whether only a health check may be a probe.
-    private let checksHealth: Bool
     /// The latest time that the circuit was told. Callers read the clock before they wait for the lock, so their
     /// readings may arrive out of order.
     var latest = MonotonicInstant.distantPast
-    /// When it entered its state, and when it was last closed: see ``CircuitBreakerStatus``.
-    private(set) var since: MonotonicInstant?
-    private var lastClosed: MonotonicInstant?
-    /// When it was last changed by hand. A change by itself that is noticed later did not happen before this.
-    private var lastByHand = MonotonicInstant.distantPast
+    /// nil until the first change: most circuits of a large registry have never changed.
+    private var past: Past?
+
+    /// A reference that is replaced, since changes are rare.
+    private final class Past: Sendable {
+        /// When the circuit entered its state, and when it was last closed: see ``CircuitBreakerStatus``.
+        let since: MonotonicInstant?
+        let lastClosed: MonotonicInstant?
+        /// When it was last changed by hand. A change by itself that is noticed later did not happen before this.
+        let lastByHand: MonotonicInstant
+
+        init(since: MonotonicInstant?, lastClosed: MonotonicInstant?, lastByHand: MonotonicInstant) {
+            (self.since, self.lastClosed, self.lastByHand) = (since, lastClosed, lastByHand)
+        }
+    }
+
+    var since: MonotonicInstant? { past?.since }
+    private var lastByHand: MonotonicInstant { past?.lastByHand ?? .distantPast }
 
     init(_ machine: any CircuitStateMachine, checksHealth: Bool = false) {
         self.machine = machine
@@ -273,7 +286,7 @@ struct Circuit: Sendable {
         _ = change(at: now, beginsAnew: true) { machine, _ in machine = restored }
         // A snapshot knows only what was set by hand.
         self.mode = mode == .automatic ? settledMode : mode
-        (since, lastClosed) = (nil, nil)
+        past = Past(since: nil, lastClosed: nil, lastByHand: lastByHand)
         return true
     }
 
@@ -293,7 +306,7 @@ struct Circuit: Sendable {
         case .isolated: status = CircuitBreakerStatus(state: .open, failureCount: status.failureCount)
         case .disabled, .observing: status.isAllowed = true
         }
-        (status.mode, status.since, status.lastClosed) = (mode, since, lastClosed)
+        (status.mode, status.since, status.lastClosed) = (mode, since, past?.lastClosed)
         return status
     }
 
@@ -327,7 +340,7 @@ struct Circuit: Sendable {
         let (before, seen) = (machine.state, state)
         let changesAt = before == .closed ? nil : machine.changesAt
         latest = max(latest, now)
-        if beginsAnew { lastByHand = latest }
+        if beginsAnew { past = Past(since: since, lastClosed: past?.lastClosed, lastByHand: latest) }
         let result = body(&machine, latest)
         let after = machine.state
         if beginsAnew || after != before { generation &+= 1 }
@@ -339,9 +352,8 @@ struct Circuit: Sendable {
     private mutating func note(_ before: CircuitState, changedAt time: MonotonicInstant) {
         let after = state
         guard after != before else { return }
-        since = time
-        if before == .closed { lastClosed = time }
-        if after == .closed { lastClosed = nil }
+        let lastClosed = after == .closed ? nil : before == .closed ? time : past?.lastClosed
+        past = Past(since: time, lastClosed: lastClosed, lastByHand: lastByHand)
     }
 }
 

@@ -52,18 +52,59 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         case ramp(since: MonotonicInstant, credit: Int64)
     }
 
-    private(set) var rule: any TripRule
-    let openFor: any BreakDuration
-    let maxProbes: Int
-    let closing: ProbeRule
-    private let leaseNanoseconds: Int64
-    /// How long calls beyond the probes wait, in nanoseconds; 0 if they are rejected.
-    private let waitNanoseconds: Int64
-    let ramp: Int64
-    private(set) var phase = Phase.closed
-    private(set) var trips = 0
-    private var probeWait = ProbeWait()
-    private var lastTicket: UInt64 = 0
+    /// What never changes. A class, since it is the same for nearly all keys of a registry.
+    private final class Terms: Sendable {
+        /// With nothing counted, unless it was given otherwise.
+        let rule: any TripRule
+        let openFor: any BreakDuration
+        let maxProbes: Int
+        let closing: ProbeRule
+        let lease: Int64
+        /// 0 if calls beyond the probes are rejected.
+        let wait: Int64
+        let ramp: Int64
+
+        init(_ rule: any TripRule, _ openFor: any BreakDuration, _ settings: CircuitBreaker.Settings) {
+            self.rule = rule
+            self.openFor = openFor
+            maxProbes = settings.probes
+            closing = settings.closing
+            lease = settings.probeLease.saturatedNanoseconds
+            wait = settings.excessWait?.saturatedNanoseconds ?? 0
+            ramp = settings.ramp.saturatedNanoseconds
+        }
+
+        func isLike(_ other: Terms) -> Bool {
+            (maxProbes, closing, lease, wait, ramp)
+                == (other.maxProbes, other.closing, other.lease, other.wait, other.ramp)
+                && openFor.isSame(as: other.openFor) && rule.isSame(as: other.rule)
+        }
+    }
+
+    /// What changes.
+    private struct Course: Sendable {
+        var rule: any TripRule
+        var phase = Phase.closed
+        var trips = 0
+        var probeWait = ProbeWait()
+        var lastTicket: UInt64 = 0
+    }
+
+    private static let recent = Recent<Terms>()
+
+    private let terms: Terms
+    /// Empty until anything changes: most circuits of a large registry are closed, and have counted nothing. An array of one,
+    /// since with it the machine would not fit into three words, and would be kept in a box.
+    private var course: [Course] = []
+
+    var rule: any TripRule { course.isEmpty ? terms.rule : course[0].rule }
+    var phase: Phase { course.isEmpty ? .closed : course[0].phase }
+    var trips: Int { course.isEmpty ? 0 : course[0].trips }
+    private var probeWait: ProbeWait { course.isEmpty ? ProbeWait() : course[0].probeWait }
+    var openFor: any BreakDuration { terms.openFor }
+    var maxProbes: Int { terms.maxProbes }
+    var closing: ProbeRule { terms.closing }
+    var ramp: Int64 { terms.ramp }
 
     /// Creates a closed circuit.
     /// - Parameters:
@@ -84,13 +125,13 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         let settings = CircuitBreaker.Settings(
             probes: probes, closing: closing, probeLease: probeLease, excess: excess, ramp: ramp
         ).valid()
-        self.rule = rule
-        self.openFor = openFor
-        maxProbes = settings.probes
-        self.closing = settings.closing
-        leaseNanoseconds = settings.probeLease.saturatedNanoseconds
-        waitNanoseconds = settings.excessWait?.saturatedNanoseconds ?? 0
-        self.ramp = settings.ramp.saturatedNanoseconds
+        terms = Self.recent.shared(Terms(rule, openFor, settings)) { $0.isLike($1) }
+    }
+
+    /// Changes what changes, in place.
+    @inline(__always) private mutating func change<R>(_ body: (inout Course) -> R) -> R {
+        if course.isEmpty { course = [Course(rule: terms.rule)] }
+        return body(&course[0])
     }
 
     public var state: CircuitState {
@@ -101,10 +142,10 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
     }
 
-    var probeLease: Duration { .nanoseconds(leaseNanoseconds) }
-    var excess: Excess { waitNanoseconds == 0 ? .rejected : .waits(upTo: .nanoseconds(waitNanoseconds)) }
+    var probeLease: Duration { .nanoseconds(terms.lease) }
+    var excess: Excess { terms.wait == 0 ? .rejected : .waits(upTo: .nanoseconds(terms.wait)) }
 
-    public var makesCallsWait: Bool { waitNanoseconds > 0 }
+    public var makesCallsWait: Bool { terms.wait > 0 }
 
     public var changesAt: MonotonicInstant? {
         switch phase {
@@ -116,7 +157,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public mutating func timePassed(at now: MonotonicInstant) {
         guard let changesAt, changesAt <= now else { return }
-        if case .open = phase { phase = .halfOpen(Round()) } else { close() }
+        if case .open = phase { go(to: .halfOpen(Round())) } else { close() }
     }
 
     public mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
@@ -136,14 +177,17 @@ public struct ThreeStateCircuit: CircuitStateMachine {
                 case .waits(let limit): .wait(upTo: limit, leaseEnds: leaseEnds)
                 }
             }
-            lastTicket &+= 1
-            round.probes.append(Probe(ticket: lastTicket, began: now, leaseEnds: now + probeLease))
-            phase = .halfOpen(round)
-            return .allow(ticket: lastTicket)
+            let leaseEnds = now + probeLease
+            return change { course in
+                course.lastTicket &+= 1
+                round.probes.append(Probe(ticket: course.lastTicket, began: now, leaseEnds: leaseEnds))
+                course.phase = .halfOpen(round)
+                return .allow(ticket: course.lastTicket)
+            }
         case .ramp(let start, let credit):
             let elapsed = start.duration(to: now).saturatedNanoseconds
             let more = credit.saturatingAdding(max(ramp / 10, elapsed))
-            phase = .ramp(since: start, credit: more < ramp ? more : more - ramp)
+            go(to: .ramp(since: start, credit: more < ramp ? more : more - ramp))
             // The share grows, and the next call may get the turn: no call is told to wait for the end of a long ramp.
             let rest = min(.nanoseconds(ramp - elapsed), ProbeWait.longest)
             return more < ramp ? .reject(retryAfter: rest) : admitWatched(at: now, using: generator)
@@ -181,7 +225,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public mutating func observe(beginAt now: MonotonicInstant) -> Bool {
         guard rule.needs.contains(.calls) else { return false }
-        rule.began(at: now)
+        change { $0.rule.began(at: now) }
         return rule.isMet(at: now)
     }
 
@@ -214,24 +258,24 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         case .failing: round.failures += 1
         case .inconclusive: break
         }
-        if evidence != .inconclusive { probeWait.probeTook(probe.began.duration(to: end.time)) }
-        phase = .halfOpen(round)
+        if evidence != .inconclusive { change { $0.probeWait.probeTook(probe.began.duration(to: end.time)) } }
+        go(to: .halfOpen(round))
         if round.failures == closing.failures {
             open(for: nil, after: end.verdict, at: end.time, using: generator)
             return false
         }
         if round.successes == closing.successes {
-            rule.reset()
-            if ramp > 0 { phase = .ramp(since: end.time, credit: 0) } else { close() }
+            change { $0.rule.reset() }
+            if ramp > 0 { go(to: .ramp(since: end.time, credit: 0)) } else { close() }
         }
         return evidence == .failing
     }
 
     private mutating func count(_ end: CallEnd) -> TripEvidence {
-        rule.ended(end)
+        change { $0.rule.ended(end) }
         let evidence = end.verdict.saysNothing ? .inconclusive : rule.evidence(of: end)
         // During a ramp the recovery is not complete.
-        if evidence == .healthy, case .closed = phase { trips = 0 }
+        if evidence == .healthy, case .closed = phase { change { $0.trips = 0 } }
         return evidence
     }
 
@@ -240,11 +284,14 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     private mutating func open(
         for length: Duration?, after verdict: Verdict?, at now: MonotonicInstant, using generator: SplitMix64
     ) {
-        let length = length ?? openFor.duration(of: CircuitTrip(earlier: trips, verdict: verdict), using: generator)
-        phase = .open(until: now + max(.zero, length))
-        probeWait.breakLasts(length)
-        trips = trips.saturatingAdding(1)
-        rule.forgetCalls()
+        let length =
+            length ?? terms.openFor.duration(of: CircuitTrip(earlier: trips, verdict: verdict), using: generator)
+        go(to: .open(until: now + max(.zero, length)))
+        change { course in
+            course.probeWait.breakLasts(length)
+            course.trips = course.trips.saturatingAdding(1)
+            course.rule.forgetCalls()
+        }
     }
 
     public mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool {
@@ -257,34 +304,40 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         switch phase {
         case .closed, .ramp: return false
         case .open, .halfOpen:
-            phase = .halfOpen(Round())
+            go(to: .halfOpen(Round()))
             return true
         }
     }
 
+    private mutating func go(to phase: Phase) { change { $0.phase = phase } }
+
     private mutating func close() {
-        phase = .closed
-        trips = 0
-        rule.forgetCalls()
+        change { course in
+            course.phase = .closed
+            course.trips = 0
+            course.rule.forgetCalls()
+        }
     }
 
     public mutating func reset(keepingGrowth: Bool) {
-        phase = .closed
-        rule.reset()
-        if !keepingGrowth { trips = 0 }
+        change { course in
+            course.phase = .closed
+            course.rule.reset()
+            if !keepingGrowth { course.trips = 0 }
+        }
     }
 
     public mutating func forgetCalls() {
-        rule.forgetCalls()
+        change { $0.rule.forgetCalls() }
         // The ends of probes will not be reported either: they must not keep their places until their leases end.
         guard case .halfOpen(var round) = phase else { return }
         round.probes = []
-        phase = .halfOpen(round)
+        go(to: .halfOpen(round))
     }
 
     public mutating func takeCalls(from other: any CircuitStateMachine) -> Bool {
         guard let other = other as? ThreeStateCircuit else { return !needs.contains(.calls) }
-        return rule.takeCalls(from: other.rule)
+        return change { $0.rule.takeCalls(from: other.rule) }
     }
 
     public func status(at now: MonotonicInstant) -> CircuitBreakerStatus {
@@ -335,7 +388,9 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         trips == 0 ? rule.tallyEnds(after: now) : now
     }
 
-    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) { rule.succeeded(count, at: now) }
+    public mutating func succeeded(_ count: Int, at now: MonotonicInstant) {
+        change { $0.rule.succeeded(count, at: now) }
+    }
 
     public func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>? {
         guard case .closed = phase, trips == 0, rule.needs.contains(.calls) else { return nil }
@@ -343,10 +398,10 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     }
 
     public mutating func tallied(began: Int, succeeded: Int, at now: MonotonicInstant) {
-        rule.tallied(began: began, succeeded: succeeded, at: now)
+        change { $0.rule.tallied(began: began, succeeded: succeeded, at: now) }
     }
 
-    public var longestBreak: Duration? { openFor.longest }
+    public var longestBreak: Duration? { terms.openFor.longest }
 
     /// What it must still know after a restart. A ramp is stored as half-open: the recovery then begins anew, with a
     /// probe.
@@ -361,17 +416,18 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     }
 
     public mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool {
-        guard memory.remaining >= .zero, memory.trips >= 0, rule.restore(memory.counted, at: instant) else {
+        guard memory.remaining >= .zero, memory.trips >= 0, change({ $0.rule.restore(memory.counted, at: instant) })
+        else {
             return false
         }
-        trips = memory.trips
-        phase = memory.state == .closed ? .closed : .open(until: instant + memory.remaining)
+        change { $0.trips = memory.trips }
+        go(to: memory.state == .closed ? .closed : .open(until: instant + memory.remaining))
         return true
     }
 
     public var description: String {
         let recovery = ramp == 0 ? "" : ", then a growing share for \(Duration.nanoseconds(ramp).text)"
         let probes = "\(maxProbes) probe\(maxProbes == 1 ? "" : "s") at a time, \(closing)"
-        return "\(rule), \(openFor), then \(probes)\(recovery)"
+        return "\(rule), \(terms.openFor), then \(probes)\(recovery)"
     }
 }

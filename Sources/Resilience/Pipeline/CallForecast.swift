@@ -108,7 +108,7 @@ extension Pipeline {
         var forecaster = Forecaster()
         var call = PolicyCall(core, options)
         forecaster.begin(&call)
-        for element in elements {
+        core.outermost.forEach { element in
             switch element.kind {
             case .policy(let policy): forecaster.ask(policy, &call)
             case .around(let policy): forecaster.ask(policy, &call)

@@ -10,7 +10,9 @@
         .pass
     }
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {}
-    var name: String { "" }
+    var name: String { element.name }
+    /// The policy, as a pipeline lists it.
+    var element: Pipeline.Element { preconditionFailure("a node holds a policy") }
 
     static func holding(_ policy: some Policy) -> Node {
         (policy as? any NodeProviding)?.makeNode() ?? PolicyNode(policy)
@@ -33,6 +35,8 @@ class PolicyNode<P: Policy>: Node, @unchecked Sendable {
     }
 
     override var name: String { policy.name }
+
+    override var element: Pipeline.Element { Pipeline.Element(kind: .policy(policy)) }
 
     override func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) { policy.abandon(&call, &slot) }
 }

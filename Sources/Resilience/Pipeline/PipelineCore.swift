@@ -5,17 +5,36 @@
     package let classifier: Classifier
     /// Whether the calls may be repeated, unless a call says it itself.
     @usableFromInline let repetition: Repetition
-    @usableFromInline package let observers: PolicyObservers
-    let meters: [any CallMeter]
     let isMetered: Bool
-    let elements: [Pipeline.Element]
-    @usableFromInline let outermost: PipelineSegment
     /// Whether the operation ends by itself at the deadline that it is given, and nothing else needs a task to be ended.
     @usableFromInline let isEndedByClient: Bool
+    @usableFromInline package let observers: PolicyObservers
+    @usableFromInline let outermost: PipelineSegment
+    private let extras: Extras?
+
+    /// What few pipelines have.
+    private final class Extras: Sendable {
+        let meters: [any CallMeter]
+        let halves: HedgedHalves?
+        let bypass: Bypass?
+
+        init?(_ meters: [any CallMeter], _ halves: HedgedHalves?, _ bypass: Bypass?) {
+            if meters.isEmpty, halves == nil, bypass == nil { return nil }
+            (self.meters, self.halves, self.bypass) = (meters, halves, bypass)
+        }
+    }
+
+    var meters: [any CallMeter] { extras?.meters ?? [] }
     /// nil without a hedge.
-    let halves: HedgedHalves?
+    var halves: HedgedHalves? { extras?.halves }
     /// nil if calls always pass all policies.
-    let bypass: Bypass?
+    var bypass: Bypass? { extras?.bypass }
+
+    var elements: [Pipeline.Element] {
+        var elements: [Pipeline.Element] = []
+        outermost.forEach { elements.append($0) }
+        return elements
+    }
 
     /// The way of calls while policies around them would do nothing.
     struct Bypass: Sendable {
@@ -28,19 +47,18 @@
         repetition: Repetition = .unsaid, observers: PolicyObservers? = nil, elements: [Pipeline.Element] = [],
         bypass: Bypass? = nil, isInsideOfClientEnded: Bool = false
     ) {
-        self.bypass = bypass
         self.name = name
         self.timeBase = timeBase
         self.classifier = classifier
         self.repetition = repetition
         self.observers = observers ?? PolicyObservers()
-        meters = self.observers.meters(of: name)
+        let meters = self.observers.meters(of: name)
         isMetered = !meters.isEmpty
-        self.elements = elements
         outermost = PipelineSegment(elements[...])
         isEndedByClient =
             isInsideOfClientEnded || outermost.isInnermost && elements.contains { $0.policy is any ClientEndedPolicy }
-        halves = HedgedHalves(name, timeBase, classifier, repetition, self.observers, elements)
+        let halves = HedgedHalves(name, timeBase, classifier, repetition, self.observers, elements)
+        extras = Extras(meters, halves, bypass)
     }
 
     /// Creates a core with another classifier, which shares all the rest.
@@ -50,13 +68,12 @@
         self.classifier = classifier
         repetition = core.repetition
         observers = core.observers
-        meters = core.meters
         isMetered = core.isMetered
-        elements = core.elements
         outermost = core.outermost
         isEndedByClient = core.isEndedByClient
-        halves = core.halves.map { HedgedHalves($0, classifier: classifier) }
-        bypass = core.bypass
+        extras = core.extras.flatMap { extras in
+            Extras(extras.meters, extras.halves.map { HedgedHalves($0, classifier: classifier) }, extras.bypass)
+        }
     }
 
     /// The core of policies that are used without a pipeline on the system's time base. It is shared, so that such a

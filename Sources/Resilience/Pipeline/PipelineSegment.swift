@@ -1,37 +1,59 @@
 /// The policies of a pipeline up to the next around policy, that around policy, and the segment inside of it. A segment
 /// has at most ``Frame/capacity`` policies.
 @usableFromInline final class PipelineSegment: Segment, Sendable {
-    private let owned: [Node]
-    /// The nodes in `owned`, without reference counting: loading a reference from a strong array costs more than a
-    /// policy's own work. Safe: `owned` keeps them alive as long as the segment.
+    /// Without reference counting: loading a reference from a strong array costs more than a policy's own work. Safe: each is
+    /// retained once here, and released only at the end of this segment.
     @usableFromInline let nodes: [Unmanaged<Node>]
-    /// nil if the list was cut only for its length, or has no further around policy.
-    let around: (any AroundPolicy)?
-    let inner: PipelineSegment?
+    /// nil if this is the innermost segment.
+    private let rest: Rest?
     @usableFromInline let isInnermost: Bool
 
+    /// What comes inside of a segment. A reference, since most pipelines have only one segment.
+    private final class Rest: Sendable {
+        let around: (any AroundPolicy)?
+        let segment: PipelineSegment
+
+        init(_ around: (any AroundPolicy)?, _ segment: PipelineSegment) {
+            (self.around, self.segment) = (around, segment)
+        }
+    }
+
+    /// nil if the list was cut only for its length, or has no further around policy.
+    var around: (any AroundPolicy)? { rest?.around }
+    var inner: PipelineSegment? { rest?.segment }
+
     init(_ elements: ArraySlice<Pipeline.Element>) {
-        var policies: [Node] = []
-        var around: (any AroundPolicy)?
-        var inner: PipelineSegment?
+        var policies: [Unmanaged<Node>] = []
+        policies.reserveCapacity(min(elements.count, Frame.capacity))
+        var rest: Rest?
         for (index, element) in zip(elements.indices, elements) {
             switch element.kind {
             case .policy(let policy) where policies.count < Frame.capacity:
-                policies.append(Node.holding(policy))
+                policies.append(.passRetained(Node.holding(policy)))
                 continue
             case .policy:
-                inner = PipelineSegment(elements[index...])
+                rest = Rest(nil, PipelineSegment(elements[index...]))
             case .around(let policy):
-                around = policy
-                inner = PipelineSegment(elements[(index + 1)...])
+                rest = Rest(policy, PipelineSegment(elements[(index + 1)...]))
             }
             break
         }
-        owned = policies
-        nodes = policies.map(Unmanaged.passUnretained)
-        self.around = around
-        self.inner = inner
-        isInnermost = inner == nil
+        nodes = policies
+        self.rest = rest
+        isInnermost = rest == nil
+    }
+
+    deinit { for node in nodes { node.release() } }
+
+    /// Calls a function with each policy of this segment and of those inside of it, outermost first.
+    func forEach(_ body: (Pipeline.Element) -> Void) {
+        var segment = self
+        while true {
+            for node in segment.nodes { body(node._withUnsafeGuaranteedRef { $0.element }) }
+            guard let rest = segment.rest else { return }
+            if let around = rest.around { body(Pipeline.Element(kind: .around(around))) }
+            segment = rest.segment
+        }
     }
 
     @inlinable var count: Int { nodes.count }
@@ -65,8 +87,9 @@
     @inline(__always) private nonisolated(nonsending) func goOn(
         _ call: inout PolicyCall, _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
-        guard let inner else { return try await innermost(&call) }
-        guard let around else { return try await inner.descend(&call, innermost) }
+        guard let rest else { return try await innermost(&call) }
+        let inner = rest.segment
+        guard let around = rest.around else { return try await inner.descend(&call, innermost) }
         let core = call.core
         let options = call.options
         let attempt = call.attempt
@@ -100,5 +123,5 @@
         }
     }
 
-    private var isBare: Bool { nodes.isEmpty && inner == nil }
+    private var isBare: Bool { nodes.isEmpty && isInnermost }
 }

@@ -7,16 +7,25 @@
     typealias Watcher = @Sendable (Key, CircuitTransition) -> Void
 
     @usableFromInline struct Entry: Sendable {
+        @usableFromInline let key: Key
         @usableFromInline var value: Value
-        @usableFromInline var use = Use.unused
-        /// How often the value has taken over settings.
-        fileprivate(set) var changes: UInt32 = 0
         /// The entry's identity: it stays as long as the key does, even if the value is replaced.
         let id: UInt64
         /// The number of the settings that the value was made with, or last took over.
         var settings: UInt64
         /// When the hand last found the value used or held; before that, when the value was made.
         var unusedSince: MonotonicInstant
+        /// How often the value has taken over settings.
+        fileprivate(set) var changes: UInt32 = 0
+        @usableFromInline var use = Use.unused
+
+        fileprivate init(key: Key, value: Value, id: UInt64, settings: UInt64, unusedSince: MonotonicInstant) {
+            self.key = key
+            self.value = value
+            self.id = id
+            self.settings = settings
+            self.unusedSince = unusedSince
+        }
 
         /// Notes that the hand comes by.
         /// - Returns: Whether the value is to be asked if it may be evicted. Nobody else holds it then.
@@ -45,9 +54,10 @@
         case examined
     }
 
-    @usableFromInline var entries: [Key: Entry] = [:]
-    /// The keys in the order in which they are examined, and the index of the next one.
-    private(set) var ring: [Key] = []
+    /// In the order in which they are examined.
+    @usableFromInline var entries: [Entry] = []
+    @usableFromInline var places = KeyPlaces()
+    /// The place of the entry that is examined next.
     private var hand = 0
     /// How often values were handed out without a mark at their entries.
     private var handouts = 0
@@ -69,17 +79,21 @@
 
     /// Returns the value for a key, and marks it as used.
     @inlinable mutating func use(_ key: Key) -> Value? {
-        guard let entry = entries[key] else { return nil }
+        guard let place = place(of: key) else { return nil }
         // Written only if it has to be, so that nearly every lookup only reads.
-        if entry.use != .used { entries[key]?.use = .used }
-        return entry.value
+        if entries[place].use != .used { entries[place].use = .used }
+        return entries[place].value
+    }
+
+    @inlinable @inline(__always) func place(of key: Key) -> Int? {
+        places.place(hash: key.hashValue) { entries[$0].key == key }
     }
 
     /// Returns all values. This does not count as a use: a dashboard that reads all of them every few seconds must not
     /// keep them from being evicted.
     mutating func all() -> [Key: Value] {
         handouts += 1
-        return entries.mapValues(\.value)
+        return Dictionary(entries.lazy.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
     }
 
     // MARK: Making
@@ -117,8 +131,8 @@
         guard order.settings == settings(of: key), order.watcherChanges == watcherChanges else {
             return .isOutdated(self.order(for: key))
         }
-        entries[key] = Entry(value: value, id: id, settings: order.settings, unusedSince: now)
-        ring.append(key)
+        entries.append(Entry(key: key, value: value, id: id, settings: order.settings, unusedSince: now))
+        places.append(count: entries.count) { entries[$0].key.hashValue }
         return .isIn
     }
 
@@ -150,28 +164,28 @@
     mutating func examine(capacity: Int, looks: inout Int, at now: MonotonicInstant) -> Candidate? {
         while looks > 0, entries.count >= capacity {
             looks -= 1
-            if hand >= ring.count { hand = 0 }
-            let key = ring[hand]
+            if hand >= entries.count { hand = 0 }
+            let place = hand
             hand += 1
-            guard let index = entries.index(forKey: key), entries.values[index].examine(at: now) else { continue }
-            let entry = entries[index].value
+            guard entries[place].examine(at: now) else { continue }
+            let entry = entries[place]
             return Candidate(
                 value: entry.value, unusedFor: entry.unusedSince.duration(to: now),
-                mark: Mark(key: key, id: entry.id, place: hand - 1, handouts: handouts))
+                mark: Mark(key: entry.key, id: entry.id, place: place, handouts: handouts))
         }
         return nil
     }
 
-    /// Takes out an examined entry if it may go and nobody has got it since. If its place in the ring has changed, it
-    /// stays until its next turn.
+    /// Takes out an examined entry if it may go and nobody has got it since. If its place has changed, it stays until its next
+    /// turn.
     mutating func settle(_ mark: Mark, mayGo: Bool) -> Evicted? {
-        guard let index = entries.index(forKey: mark.key), entries.values[index].settle(mark.id), mayGo,
-            mark.handouts == handouts, mark.place < ring.count, ring[mark.place] == mark.key
+        guard let place = place(of: mark.key), entries[place].settle(mark.id), mayGo, mark.handouts == handouts,
+            mark.place == place
         else { return nil }
+        places.remove(place, count: entries.count) { entries[$0].key.hashValue }
+        entries.swapAt(place, entries.count - 1)
         // The caller holds the key, so that it is not released here, under the lock.
-        let entry = entries.remove(at: index).value
-        ring.swapAt(mark.place, ring.count - 1)
-        ring.removeLast()
+        let entry = entries.removeLast()
         return Evicted(value: entry.value, id: entry.id, watchers: watchers)
     }
 
@@ -187,7 +201,7 @@
         return (old, keysWithoutOverride)
     }
 
-    var keysWithoutOverride: [Key] { entries.keys.filter { overrides[$0] == nil } }
+    var keysWithoutOverride: [Key] { entries.lazy.map(\.key).filter { overrides[$0] == nil } }
 
     /// Changes how the value for one key is made.
     /// - Returns: The override until now, and the table's own copy of the key.
@@ -210,7 +224,7 @@
     }
 
     mutating func outdated(_ key: Key) -> Outdated? {
-        guard let entry = entries[key], entry.settings != settings(of: key) else { return nil }
+        guard let entry = place(of: key).map({ entries[$0] }), entry.settings != settings(of: key) else { return nil }
         handouts += 1
         return Outdated(
             value: entry.value, id: entry.id, make: makes(key), settings: settings(of: key), changes: entry.changes)
@@ -220,17 +234,17 @@
     /// changed it meanwhile, nobody knows whose settings it has, and it counts as outdated whatever they are.
     /// - Returns: The value until now; nil if the entry has been evicted meanwhile.
     mutating func update(_ key: Key, _ outdated: Outdated, to value: Value) -> Value? {
-        guard let index = entries.index(forKey: key), entries.values[index].id == outdated.id else { return nil }
-        let old = entries.values[index].value
-        entries.values[index].value = value
-        if entries.values[index].changes == outdated.changes {
-            entries.values[index].settings = outdated.settings
+        guard let place = place(of: key), entries[place].id == outdated.id else { return nil }
+        let old = entries[place].value
+        entries[place].value = value
+        if entries[place].changes == outdated.changes {
+            entries[place].settings = outdated.settings
         } else {
             // The number of no settings.
             lastSettings += 1
-            entries.values[index].settings = lastSettings
+            entries[place].settings = lastSettings
         }
-        entries.values[index].changes &+= 1
+        entries[place].changes &+= 1
         return old
     }
 
@@ -244,7 +258,7 @@
 
     private mutating func allToWatch() -> [Watched] {
         handouts += 1
-        return entries.map { Watched(key: $0, value: $1.value, id: $1.id) }
+        return entries.map { Watched(key: $0.key, value: $0.value, id: $0.id) }
     }
 
     /// Adds a watcher.

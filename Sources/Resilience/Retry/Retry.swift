@@ -116,9 +116,11 @@ public struct Retry: Policy, StatusReporting {
         rules: Rules? = nil, beforeRetry: BeforeRetry? = nil, onGiveUp: OnGiveUp? = nil
     ) {
         self.name = name
-        terms = RetryTerms(
-            settings.valid(), budget: budget, generator: generator, rules: rules, beforeRetry: beforeRetry,
-            onGiveUp: onGiveUp)
+        terms =
+            RetryTerms(
+                settings.valid(), budget: budget, generator: generator, rules: rules, beforeRetry: beforeRetry,
+                onGiveUp: onGiveUp
+            ).shared
     }
 
     /// A retry for 429s only: at most three times, after 1, 2 and 4 seconds, or after the wait that the other side

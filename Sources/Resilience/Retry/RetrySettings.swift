@@ -73,6 +73,18 @@ final class RetryTerms: Sendable, CustomStringConvertible {
         self.onGiveUp = onGiveUp
     }
 
+    private static let recent = Recent<RetryTerms>()
+
+    /// These terms, or others that are alike: nearly all keys of a registry have the same.
+    var shared: RetryTerms { Self.recent.shared(self) { $0.isLike($1) } }
+
+    private func isLike(_ other: RetryTerms) -> Bool {
+        // Closures can't be compared.
+        rules == nil && beforeRetry == nil && onGiveUp == nil && other.rules == nil && other.beforeRetry == nil
+            && other.onGiveUp == nil && budget === other.budget && generator === other.generator
+            && settings == other.settings
+    }
+
     var maxAttempts: Int { settings.maxRetries.saturatingAdding(1) }
 
     /// Whether the errors of a call's attempts are needed.

@@ -165,7 +165,7 @@ import Testing
         func check(_ what: Comment) throws {
             let registry = try #require(registry.value)
             let values = registry.values
-            let ring = registry.table.withLock { $0.ring }
+            let ring = registry.table.withLock { $0.entries.map(\.key) }
             try #require(ring.count == values.count && Set(ring) == Set(values.keys), what)
             let (makes, overrides, held, streams) = state.withLock {
                 ($0.makes, $0.overrides, $0.held, $0.streams.count)

@@ -170,3 +170,19 @@ extension PackagedRule {
         TripRuleSettings(self).valid().rule as! Self
     }
 }
+
+extension TripRule {
+    /// Whether another rule has the same settings and has counted the same. Known only of rules of this package.
+    func isSame(as other: any TripRule) -> Bool {
+        switch (self, other) {
+        case (let own as ConsecutiveFailures, let other as ConsecutiveFailures): own == other
+        case (let own as FailuresInWindow, let other as FailuresInWindow): own == other
+        case (let own as SlowCalls, let other as SlowCalls): own == other
+        case (let own as CombinedRule, let other as CombinedRule):
+            own.quorum == other.quorum && own.rules.count == other.rules.count
+                && zip(own.rules, other.rules).allSatisfy { $0.isSame(as: $1) }
+        // A rule of another module may differ in what it does not compare.
+        case _: false
+        }
+    }
+}
