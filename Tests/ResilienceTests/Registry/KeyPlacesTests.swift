@@ -29,7 +29,8 @@ import Testing
         }
     }
 
-    @Test("Each key is found at its place, and no other one, after any adding and removing", arguments: [1, 3, 17, 1000])
+    @Test(
+        "Each key is found at its place, and no other one, after any adding and removing", arguments: [1, 3, 17, 1000])
     func walk(kinds: Int) throws {
         var generator = SplitMix64(seed: UInt64(kinds))
         var table = Table(kinds: kinds)
