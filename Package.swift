@@ -257,16 +257,6 @@ let package = Package(
                 .product("Logging", of: "swift-log", if: "Dashboard"),
             ],
             path: "Tests/DashboardDemo"),
-        .executableTarget(
-            name: "gateway-trials",
-            dependencies: [
-                "Resilience", "ResilienceTraffic", "ResilienceHTTP", "ResilienceAsyncHTTPClient",
-                "ResilienceHummingbird", "ResilienceObservability", "ResilienceConfiguration", "ResilienceDashboard",
-                .product("AsyncHTTPClient", of: "async-http-client", if: "Gateway"),
-                .product("Hummingbird", of: "hummingbird", if: "Gateway"),
-                .product("Logging", of: "swift-log", if: "Gateway"),
-            ],
-            path: "Tests/GatewayTrials"),
         // Apart from TestSupport, which needs Testing.
         .target(name: "TestServers", dependencies: ["Resilience"], path: "Tests/Servers"),
         .target(name: "TestSupport", dependencies: ["Resilience", "ResilienceTesting"], path: "Tests/Support"),

@@ -3,6 +3,7 @@
     import HTTPTypes
     import Hummingbird
     import Logging
+    import NIOCore
     import Resilience
     import ResilienceAsyncHTTPClient
     import ResilienceConfiguration
@@ -20,11 +21,16 @@
         let upstreams: [String: String]
         let address: BindAddress
         let logger: Logger
+        /// How many requests a client may make.
+        var perClient = ThrottleLimit.perSecond(50, burst: 100)
 
         /// For as long as the process runs, so that nobody has to shut it down.
         private static let http = HTTPClient(configuration: .forPipelines(attempt: .seconds(1)))
 
-        func application() throws -> some ApplicationProtocol {
+        /// - Parameter running: Is told the server's channel once that listens.
+        func application(
+            running: @escaping @Sendable (any Channel) async -> Void = { _ in }
+        ) throws -> some ApplicationProtocol {
             let log = PolicyLogger(logger)
             let counter = EventCounter()
             let observers = PolicyObservers(log, counter)
@@ -41,7 +47,7 @@
             let api = router.group("api")
             api.add(middleware: CallDeadlineMiddleware(default: .seconds(5), max: .seconds(30), observers: observers))
             api.add(
-                middleware: ThrottleMiddleware(limit: .perSecond(50, burst: 100)) { _, context in
+                middleware: ThrottleMiddleware(limit: perClient) { _, context in
                     ClientKey.address(context.remoteAddress)
                 })
             api.add(middleware: ResilienceMiddleware(requests))
@@ -61,7 +67,8 @@
             router.addPrometheusMetrics(health, counting: counter)
             router.addResilienceDashboard(health, counting: counter)
 
-            var application = Application(router: router, configuration: .init(address: address), logger: logger)
+            var application = Application(
+                router: router, configuration: .init(address: address), onServerRunning: running, logger: logger)
             application.addServices(LoggingService(log), ConfigurationService(pipelines))
             return application
         }

@@ -13,6 +13,8 @@
     @main struct ResilientGateway {
         static func main() async {
             do {
+                let arguments = CommandLine.arguments.dropFirst()
+                if arguments.first == "trial" { exit(try await Trial.run(arguments.dropFirst().first)) }
                 try await run()
             } catch {
                 Logger(label: "gateway").critical("\(error)")
