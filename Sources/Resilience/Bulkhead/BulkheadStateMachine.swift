@@ -17,10 +17,21 @@ struct BulkheadStateMachine: Sendable {
     /// Permits in use. May exceed the limit after that was lowered. The shell sets it when it has handed out free
     /// permits itself.
     var inUse = 0
-    private var rare = OnDemand<Rare>()
+    /// An array of one, or of none until a call found no free permit. Unlike an object, it is copied as a value is.
+    private var changed: [Rare] = []
+
+    private var rare: Rare {
+        _read {
+            if changed.isEmpty { yield Rare() } else { yield changed[0] }
+        }
+        _modify {
+            if changed.isEmpty { changed = [Rare()] }
+            yield &changed[0]
+        }
+    }
 
     /// What a bulkhead needs only once all permits were in use.
-    private struct Rare: Beginning {
+    private struct Rare {
         var lines: [PriorityLine] = []
         var serviceTime: Int64?
         var turnover: Int64?
@@ -28,61 +39,52 @@ struct BulkheadStateMachine: Sendable {
         var removed: [UInt64: BulkheadFull.Reason] = [:]
         var waitingSince: Int64?
         var isShedding = false
+        /// When the overload was last looked for, in nanoseconds.
         var latest: Int64 = 0
+        /// Those of the removed tickets whose calls have not been woken yet.
         var shed: [UInt64] = []
     }
 
     /// A line for each priority, most important first.
     private(set) var lines: [PriorityLine] {
-        _read { yield rare.value.lines }
-        _modify { yield &rare.value.lines }
+        _read { yield rare.lines }
+        _modify { yield &rare.lines }
     }
     /// How long a call keeps its permit, in nanoseconds: a moving average over the calls that had to wait for theirs.
     ///
     /// nil until the first such call has ended. Reset as soon as a permit is free, since an old average says nothing
     /// about the next busy period.
     private(set) var serviceTime: Int64? {
-        _read { yield rare.value.serviceTime }
-        _modify { yield &rare.value.serviceTime }
+        _read { yield rare.serviceTime }
+        _modify { yield &rare.serviceTime }
     }
     /// How long it takes until the next permit comes back while all are in use, in nanoseconds: a moving average. nil if it was
     /// never measured. It is kept when a permit is free, since it decides nothing: rejected calls are told by it when to come
     /// again.
     private(set) var turnover: Int64? {
-        _read { yield rare.value.turnover }
-        _modify { yield &rare.value.turnover }
+        _read { yield rare.turnover }
+        _modify { yield &rare.turnover }
     }
     /// Since when calls have been rejected while no permit came back, in nanoseconds; nil if none was, or the time is unknown.
     private(set) var rejectsSince: Int64? {
-        _read { yield rare.value.rejectsSince }
-        _modify { yield &rare.value.rejectsSince }
+        _read { yield rare.rejectsSince }
+        _modify { yield &rare.rejectsSince }
     }
     /// Tickets that have lost their place, and whose calls have not learned it yet.
     private(set) var removed: [UInt64: BulkheadFull.Reason] {
-        _read { yield rare.value.removed }
-        _modify { yield &rare.value.removed }
+        _read { yield rare.removed }
+        _modify { yield &rare.removed }
     }
     /// Since when some call has been waiting without a break, in nanoseconds; nil if none waits.
     private(set) var waitingSince: Int64? {
-        _read { yield rare.value.waitingSince }
-        _modify { yield &rare.value.waitingSince }
+        _read { yield rare.waitingSince }
+        _modify { yield &rare.waitingSince }
     }
     /// Whether that is too long.
     private(set) var isShedding: Bool {
-        _read { yield rare.value.isShedding }
-        _modify { yield &rare.value.isShedding }
+        _read { yield rare.isShedding }
+        _modify { yield &rare.isShedding }
     }
-    /// When the overload was last looked for, in nanoseconds.
-    private var latest: Int64 {
-        _read { yield rare.value.latest }
-        _modify { yield &rare.value.latest }
-    }
-    /// Those of the removed tickets whose calls have not been woken yet.
-    private var shed: [UInt64] {
-        _read { yield rare.value.shed }
-        _modify { yield &rare.value.shed }
-    }
-
     init(
         limit: Int, queueLimit: Int, order: Bulkhead.Order = .firstInFirstOut, shedding: LoadShedding? = nil
     ) {
@@ -270,9 +272,9 @@ struct BulkheadStateMachine: Sendable {
 
     /// Returns those that have lost their place because of an overload, once.
     mutating func takeShed() -> [UInt64] {
-        guard !shed.isEmpty else { return [] }
-        defer { shed = [] }
-        return shed
+        guard !rare.shed.isEmpty else { return [] }
+        defer { rare.shed = [] }
+        return rare.shed
     }
 
     /// Sets how many permits there are.
@@ -355,7 +357,7 @@ struct BulkheadStateMachine: Sendable {
             return false
         }
         let time = shedding.interval.saturatedNanoseconds.saturatingMultiplied(by: 2)
-        return latest.saturatingSubtracting(oldest) >= time
+        return rare.latest.saturatingSubtracting(oldest) >= time
     }
 
     /// The line whose last turn comes last, of those with waiting calls and the line of a newcomer.
@@ -379,7 +381,7 @@ struct BulkheadStateMachine: Sendable {
 
     private mutating func lookForOverload(at now: Int64) {
         guard let shedding else { return }
-        latest = max(latest, now)
+        rare.latest = max(rare.latest, now)
         // A call may ask with an earlier time than another one before it. Only an empty queue ends an overload.
         guard !isShedding, let waitingSince else { return }
         isShedding = now.saturatingSubtracting(waitingSince) >= shedding.interval.saturatedNanoseconds
@@ -387,10 +389,10 @@ struct BulkheadStateMachine: Sendable {
 
     private mutating func shedExcess() {
         guard let shedding, isShedding else { return }
-        let inTime = latest.saturatingSubtracting(shedding.target.saturatedNanoseconds)
+        let inTime = rare.latest.saturatingSubtracting(shedding.target.saturatedNanoseconds)
         var excess = queued - limit
         while excess > 0, let line = lastTurn(ofThoseBefore: inTime) {
-            if let ticket = removeLast(of: line, because: .shed) { shed.append(ticket) }
+            if let ticket = removeLast(of: line, because: .shed) { rare.shed.append(ticket) }
             excess -= 1
         }
     }
@@ -413,7 +415,7 @@ struct BulkheadStateMachine: Sendable {
 
     /// Old facts say nothing about the next busy period.
     private mutating func forgetIfFree() {
-        guard inUse < limit, !rare.isUnchanged else { return }
+        guard inUse < limit, !changed.isEmpty else { return }
         serviceTime = nil
         for index in lines.indices { lines[index].forgetTurn() }
     }
