@@ -139,7 +139,11 @@ extension PipelineCore {
         let throttle = Throttle(limit: .perSecond(500, burst: 1), timeBase: clock)
         let bulkhead = Bulkhead(limit: 1, queue: 2, timeBase: clock)
         let pipeline = Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder)) {
-            if plan.hasRetryOutside { Retry("again", maxRetries: 1, backoff: .constant(.milliseconds(2))) }
+            if plan.hasRetryOutside {
+                Retry(
+                    "again", maxRetries: 1, backoff: .constant(.milliseconds(2)),
+                    throttledBackoff: .constant(.milliseconds(2)))
+            }
             Probe(name: "outside", journal: journal)
             Timeout("outer", limit: plan.outer)
             if apart { Apart() }
