@@ -26,14 +26,15 @@ extension Mutants {
             if status == 0 { return (sites, found.filter { !$0.isTwin && refused.contains($0.key) }) }
 
             let before = refused.count
-            for error in output.matches(of: #/(?m)^(.*\.swift):(\d+):(\d+): error: /#) {
+            for error in output.matches(of: #/(?m)^(.*\.swift):(\d+):(\d+): error: (.*)$/#) {
                 guard let line = Int(error.2), let column = Int(error.3) else { continue }
                 let file = places.filter { error.1.hasSuffix($0.2.source) }
                 let there = file.filter { $0.0 == line }
                 // Without its only statement a function has no value, as it is told at its end.
+                let isEnd = error.4.contains("missing return")
                 let place =
                     there.last { $0.1 <= column } ?? there.first
-                    ?? file.last { $0.0 < line && $0.2.to == ["left out"] }
+                    ?? (isEnd ? file.last { $0.0 < line && $0.2.to == ["left out"] } : nil)
                 // A line that fails again is left alone: one change at a time would take a build for each.
                 if !erred.insert("\(error.1):\(error.2)").inserted { refused.formUnion(there.map(\.2.key)) }
                 if let place { refused.insert(place.2.key) }

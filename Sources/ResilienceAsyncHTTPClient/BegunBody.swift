@@ -1,7 +1,27 @@
 #if AsyncHTTPClient
     import AsyncHTTPClient
     import NIOCore
+    import NIOHTTP1
     import Resilience
+
+    /// The body of a response, of which nothing has been read.
+    struct UntouchedBody: Sendable {
+        let body: HTTPClientResponse.Body
+        /// Whether the body of the request is streamed: then an error may be the stream's, and keeps its type.
+        let isUploading: Bool
+        /// The number of bytes, where the end comes with the last of them; nil if it may come later, or is not known. A frame of its
+        /// own may end the body over HTTP/2, and what is decoded on the way has another length.
+        let length: Int?
+
+        init(_ response: HTTPClientResponse, isUploading: Bool) {
+            body = response.body
+            self.isUploading = isUploading
+            let isPlain =
+                response.version.major == 1 && !response.headers.contains(name: "Content-Encoding")
+                && !response.headers.contains(name: "Transfer-Encoding")
+            length = isPlain ? response.headers.first(name: "Content-Length").flatMap { Int($0) } : nil
+        }
+    }
 
     /// A body that one reader has begun to read, and that another may go on with.
     final class BegunBody: Sendable {
@@ -15,14 +35,18 @@
         /// nil while a part is read, and after the end. Letting go of the iterator closes the connection of a body that
         /// has not ended.
         private let state: Locked<Moved?>
-
-        /// Whether the body of the request is streamed: then an error may be the stream's, and keeps its type.
         private let isUploading: Bool
+        /// The bytes that are still to come; nil if that is not known.
+        private let left: Locked<Int?>
 
-        init(_ body: HTTPClientResponse.Body, isUploading: Bool) {
-            state = Locked(Moved(iterator: body.makeAsyncIterator()))
-            self.isUploading = isUploading
+        init(_ body: UntouchedBody) {
+            state = Locked(Moved(iterator: body.body.makeAsyncIterator()))
+            isUploading = body.isUploading
+            left = Locked(body.length)
         }
+
+        /// Whether all bytes have come, so that nobody waits for the end.
+        var isWhole: Bool { left.withLock { $0 == 0 } }
 
         /// Returns the next part; nil after the end, and after an error.
         @concurrent func next() async throws -> ByteBuffer? {
@@ -32,6 +56,7 @@
                 throw isUploading ? error : ExchangeFailed.naming(error)
             }
             guard let part = next else { return nil }
+            left.withLock { $0 = $0.map { max(0, $0 - part.readableBytes) } }
             state.withLock { [moved] in $0 = moved }
             return part
         }

@@ -10,7 +10,14 @@
 
         private let pipeline: Pipeline
 
-        init(timeBase: any TimeBase) { pipeline = Pipeline("body", timeBase: timeBase) {} }
+        /// That of most clients, which are made anew for each request in places.
+        private static let system = BodyTimer(Pipeline("body") {})
+
+        private init(_ pipeline: Pipeline) { self.pipeline = pipeline }
+
+        static func on(_ timeBase: any TimeBase) -> BodyTimer {
+            timeBase === SystemTimeBase.shared ? system : BodyTimer(Pipeline("body", timeBase: timeBase) {})
+        }
 
         var now: MonotonicInstant { pipeline.timeBase.now }
 

@@ -24,13 +24,13 @@
             self.url = url
             self.attempt = attempt
             self.timer = timer
-            rest = hasNoBody ? .ended : .untouched(response.body, isUploading: isUploading)
+            rest = hasNoBody ? .ended : .untouched(UntouchedBody(response, isUploading: isUploading))
         }
 
         /// Reads the body of a success up to a number of bytes. That it is lost is a failure of the attempt.
         nonisolated(nonsending) mutating func buffer(_ limit: Int) async throws {
-            guard limit > 0, case .untouched(let body, let isUploading) = rest else { return }
-            await read(body, isUploading, limit, until: attempt.deadline)
+            guard limit > 0, case .untouched(let body) = rest else { return }
+            await read(body, limit, until: attempt.deadline)
             guard case .failed(let error) = rest else { return }
             // As the client would have said if the deadline had come before the head.
             throw error is BodyTimer.Expired ? HTTPClientError.deadlineExceeded : error
@@ -38,8 +38,8 @@
 
         /// Reads the body of a failure up to a number of bytes and for a time. That it is lost changes nothing.
         nonisolated(nonsending) mutating func buffer(_ limit: Int, within time: Duration) async throws {
-            guard limit > 0, case .untouched(let body, let isUploading) = rest else { return }
-            await read(body, isUploading, limit, until: min(attempt.deadline, timer.now + max(.zero, time)))
+            guard limit > 0, case .untouched(let body) = rest else { return }
+            await read(body, limit, until: min(attempt.deadline, timer.now + max(.zero, time)))
             try Task.checkCancellation()
             guard case .failed(is BodyTimer.Expired) = rest else { return }
             rest = .failed(TimedOut(policy: "body", limit: max(.zero, time), underlying: nil))
@@ -47,9 +47,9 @@
         }
 
         private nonisolated(nonsending) mutating func read(
-            _ body: HTTPClientResponse.Body, _ isUploading: Bool, _ limit: Int, until deadline: MonotonicInstant
+            _ body: UntouchedBody, _ limit: Int, until deadline: MonotonicInstant
         ) async {
-            (buffered, rest) = await BegunBody(body, isUploading: isUploading).read(upTo: limit, until: deadline, timer)
+            (buffered, rest) = await BegunBody(body).read(upTo: limit, until: deadline, timer)
             if case .ended = rest {
                 response.body = .bytes(buffered)
             } else {
@@ -85,7 +85,7 @@
 
     /// What is still to come of a body.
     enum BodyRest: Sendable {
-        case untouched(HTTPClientResponse.Body, isUploading: Bool)
+        case untouched(UntouchedBody)
         case begun(BegunBody)
         case ended
         case failed(any Error)

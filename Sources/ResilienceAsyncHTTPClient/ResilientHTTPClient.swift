@@ -70,7 +70,7 @@
             self.client = client
             self.pipeline = pipeline
             self.settings = settings
-            reading = BodyTimer(timeBase: pipeline.timeBase)
+            reading = BodyTimer.on(pipeline.timeBase)
             ConnectionPoolCheck.tell(client, pipeline)
         }
 

@@ -26,9 +26,7 @@
             fileprivate init(_ buffered: ByteBuffer, _ rest: BodyRest, _ hold: BodyHold?) {
                 self.buffered = buffered.readableBytes > 0 ? buffered : nil
                 self.rest =
-                    if case .untouched(let body, let isUploading) = rest {
-                        .begun(BegunBody(body, isUploading: isUploading))
-                    } else { rest }
+                    if case .untouched(let body) = rest { .begun(BegunBody(body)) } else { rest }
                 reader = Reader(hold, self.rest)
             }
 
@@ -51,7 +49,8 @@
             private func part(of body: BegunBody) async throws -> ByteBuffer? {
                 guard let hold = reader.hold else { return try await body.next() }
                 do {
-                    let part = try await hold.run { try await body.next() }
+                    let part =
+                        body.isWhole ? try await body.next() : try await hold.run { try await body.next() }
                     if part == nil { hold.ended() }
                     return part
                 } catch {

@@ -66,7 +66,7 @@
 
         /// The network of an address in the form that the system writes.
         static func network(_ address: String) -> String {
-            guard address.contains(":") else { return address }
+            guard address.utf8.contains(UInt8(ascii: ":")) else { return address }
             // An IPv4 client of a socket that takes both.
             if address.hasPrefix("::ffff:"), address.contains(".") { return String(address.dropFirst(7)) }
             let halves = address.split(separator: "::", maxSplits: 1, omittingEmptySubsequences: false)

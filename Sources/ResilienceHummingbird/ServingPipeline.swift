@@ -28,12 +28,7 @@
         }
 
         private static func part(_ elements: [Pipeline.Element], of pipeline: Pipeline) -> Pipeline? {
-            guard !elements.isEmpty else { return nil }
-            // The permit already tells how the call ended; here only what the policies do is to be told.
-            let observers = PolicyObservers { event in
-                if !(event.detail is Pipeline.Event) { pipeline.observers.send(event) }
-            }
-            return Pipeline(pipeline.name, timeBase: pipeline.timeBase, observers: observers) { elements }
+            elements.isEmpty ? nil : pipeline.part(elements)
         }
 
         /// A pipeline that ends the writing of a body.
@@ -66,7 +61,8 @@
             _ part: Pipeline?, _ options: RunOptions, _ inside: nonisolated(nonsending) () async throws -> Response
         ) async throws -> Response {
             guard let part else { return try await inside() }
-            return try await part.run(options: options, inside)
+            // The permit tells how the call ended.
+            return try await part.runPart(options: options, inside)
         }
     }
 #endif

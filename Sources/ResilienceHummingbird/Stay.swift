@@ -66,7 +66,7 @@
             guard let limit else { return try await write(writer) }
             // Safe: the pipeline runs the closure once and waits for its end, and meanwhile nothing else uses the writer.
             nonisolated(unsafe) let writer = writer
-            try await limit.run { try await write(writer) }
+            try await limit.runPart { try await write(writer) }
         }
     }
 

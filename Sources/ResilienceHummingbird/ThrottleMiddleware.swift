@@ -89,7 +89,7 @@
             let throttle = throttle(for: key(request, context))
             do {
                 // The permit ends at once: a throttle counts requests that begin.
-                try await throttle.run {}
+                try await throttle.acquire().complete(.success)
             } catch {
                 let failure = CallFailure(error)
                 var answer = FailureResponse(rejecting: failure)
@@ -100,7 +100,7 @@
             let fields = HTTPFields(ours: RateLimitFields.fields(for: [quota]))
             do {
                 var response = try await next(request, context)
-                response.headers.append(contentsOf: fields)
+                for field in fields { response.headers.append(field) }
                 return response
             } catch let error as any HTTPResponseError {
                 throw ErrorWithFields(base: error, fields: fields)

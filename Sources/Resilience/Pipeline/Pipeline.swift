@@ -149,6 +149,23 @@ public struct Pipeline: Sendable {
     }
 }
 
+extension Pipeline {
+    /// Some of this pipeline's policies, for ``runPart(options:_:)``.
+    package func part(_ elements: [Element]) -> Pipeline { Pipeline(like: self, elements: elements) }
+
+    /// Runs a part of a call. Its policies tell the observers what they do, but whoever has the whole call tells how that ends.
+    package nonisolated(nonsending) func runPart<R>(
+        options: RunOptions = RunOptions(), _ inside: nonisolated(nonsending) () async throws -> R
+    ) async throws -> R {
+        defer { withExtendedLifetime(core) {} }
+        var call = PolicyCall(core, options)
+        var record = CallRecord()
+        return core.isPlain(call)
+            ? try await core.walk(&call, &record, judging: { _ in .success }, { _ in try await inside() })
+            : try await core.walkUntilDeadline(&call, &record, judging: { _ in .success }, { _ in try await inside() })
+    }
+}
+
 extension Policy {
     /// Runs the operation guarded by this policy alone, on the policy's time base, or the system's if it has none.
     ///

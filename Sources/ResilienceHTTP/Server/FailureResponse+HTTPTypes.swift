@@ -14,10 +14,12 @@
     }
 
     extension HTTPFields {
-        /// Fields of ours, whose names are valid.
+        /// Fields of ours, whose names are valid, and differ.
         package init(ours fields: [(name: String, value: String)]) {
             self.init()
-            for (name, value) in fields { if let name = HTTPField.Name(name) { self[name] = value } }
+            for (name, value) in fields {
+                if let name = HTTPField.Name(name) { append(HTTPField(name: name, value: value)) }
+            }
         }
     }
 

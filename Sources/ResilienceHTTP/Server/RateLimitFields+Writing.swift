@@ -17,24 +17,32 @@ extension RateLimitFields {
     ///   left out of the first field, one that has no `remaining` out of the second.
     /// - Returns: The fields that have a value.
     public static func fields(for quotas: [ServerQuota]) -> [(name: String, value: String)] {
-        let policies = quotas.compactMap { quota in
-            quota.limit.map { limit in
-                let unit = quota.unit.map { ";qu=\(string($0))" } ?? ""
-                return "\(name(of: quota));q=\(integer(Int64(limit)))\(unit)\(seconds("w", quota.window))"
+        var (policies, limits) = ("", "")
+        for quota in quotas {
+            let name = string(quota.name ?? "default")
+            if let limit = quota.limit {
+                policies.append(item: name, "q", limit)
+                if let unit = quota.unit { policies += ";qu=\(string(unit))" }
+                policies.append(seconds: quota.window, "w")
+            }
+            if let remaining = quota.remaining {
+                limits.append(item: name, "r", remaining)
+                limits.append(seconds: quota.resetsAfter, "t")
             }
         }
-        let limits = quotas.compactMap { quota in
-            quota.remaining.map { "\(name(of: quota));r=\(integer(Int64($0)))\(seconds("t", quota.resetsAfter))" }
-        }
-        return [("RateLimit-Policy", policies), ("RateLimit", limits)].filter { !$0.1.isEmpty }.map {
-            (name: $0.0, value: $0.1.joined(separator: ", "))
-        }
+        var fields: [(name: String, value: String)] = []
+        if !policies.isEmpty { fields.append(("RateLimit-Policy", policies)) }
+        if !limits.isEmpty { fields.append(("RateLimit", limits)) }
+        return fields
     }
-
-    private static func name(of quota: ServerQuota) -> String { string(quota.name ?? "default") }
 
     /// A structured string has only printable ASCII (RFC 9651 §3.3.3); a question mark stands for anything else.
     private static func string(_ value: String) -> String {
+        // Names are mostly so already.
+        if value.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
+        {
+            return "\"\(value)\""
+        }
         var text = "\""
         for scalar in value.unicodeScalars {
             switch scalar {
@@ -47,11 +55,24 @@ extension RateLimitFields {
         }
         return text + "\""
     }
+}
 
-    private static func seconds(_ key: String, _ duration: Duration?) -> String {
-        duration.map { ";\(key)=\(integer($0.wholeSecondsRoundedUp))" } ?? ""
+extension String {
+    fileprivate mutating func append(item name: String, _ key: String, _ number: Int) {
+        if !isEmpty { self += ", " }
+        self += name
+        append(parameter: key, Int64(number))
     }
 
-    /// A structured integer has at most 15 digits (RFC 9651 §3.3.1).
-    private static func integer(_ number: Int64) -> Int64 { min(number, 999_999_999_999_999) }
+    fileprivate mutating func append(seconds: Duration?, _ key: String) {
+        if let seconds { append(parameter: key, seconds.wholeSecondsRoundedUp) }
+    }
+
+    private mutating func append(parameter key: String, _ number: Int64) {
+        self += ";"
+        self += key
+        self += "="
+        // A structured integer has at most 15 digits (RFC 9651 §3.3.1).
+        self += String(min(number, 999_999_999_999_999))
+    }
 }

@@ -363,12 +363,16 @@ private struct ListedBulkhead: ExplorableMachine {
         }
     }
 
-    @Test("however long it is full, a bulkhead by priority has the turns of plain lists", arguments: [1, 2, 5])
-    func turns(queue: Int) throws {
+    @Test(
+        "however long it is full, a bulkhead by priority has the turns of plain lists, and predicts them",
+        arguments: [1, 2, 5], [[], [10, 40]] as [[Int64]])
+    func turns(queue: Int, holds: [Int64]) throws {
         let explorer = Explorer(
-            ListedBulkhead(limit: 1, queue: queue, order: .byPriority, priorities: [.low, .normal, .high]),
+            ListedBulkhead(
+                limit: 1, queue: queue, order: .byPriority, priorities: [.low, .normal, .high], holds: holds),
             code: """
-                ListedBulkhead(limit: 1, queue: \(queue), order: .byPriority, priorities: [.low, .normal, .high])
+                ListedBulkhead(
+                    limit: 1, queue: \(queue), order: .byPriority, priorities: [.low, .normal, .high], holds: \(holds))
                 """)
         try explorer.exploreRandomly(length: 20_000, seed: 1)
     }

@@ -52,16 +52,6 @@ import Testing
         #expect(!machine.isShedding)
     }
 
-    @Test("as many as there are permits may wait, however long, so that none lies idle")
-    func reserve() {
-        var machine = busy(limit: 3)
-        for _ in 0..<9 { _ = machine.arrive(at: 0) }
-        #expect(machine.leave(at: 150) == 9)
-        #expect(machine.queued == 3 && machine.takeShed() == [1, 2, 3, 4, 5])
-        #expect([machine.leave(at: 199), machine.leave(at: 200), machine.leave(at: 300)] == [8, 6, 7])
-        #expect(machine.takeShed().isEmpty)
-    }
-
     @Test("of callers that always come back, none waits for ever, though the queue never empties")
     func comeBack() {
         var machine = busy(limit: 2, queue: 9)
@@ -83,13 +73,5 @@ import Testing
         #expect(machine.leave(at: .min) == 1 && !machine.isShedding)
         _ = (machine.arrive(at: .min), machine.arrive(at: .min))
         #expect(machine.leave(at: .max) == 2 && machine.isShedding)
-    }
-
-    @Test("without settings the time makes no difference")
-    func none() {
-        var machine = BulkheadStateMachine(limit: 1, queueLimit: 9)
-        _ = (machine.arrive(), machine.arrive(at: 0), machine.arrive(at: 0))
-        #expect(machine.leave(at: .max) == 1)
-        #expect(!machine.isShedding && machine.takeShed().isEmpty)
     }
 }

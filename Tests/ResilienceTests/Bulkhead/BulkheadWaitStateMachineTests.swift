@@ -21,12 +21,6 @@ import Testing
         #expect(machine.queued == ahead + 1)
     }
 
-    @Test("the first in the queue is not rejected for a long service time: the next permit may come at any moment")
-    func first() {
-        var machine = measured(limit: 1, waiting: 0, serviceTime: 1_000_000)
-        #expect(machine.arrive(patience: 1) == .queue(ticket: 2))
-    }
-
     @Test("one that has no time at all does not wait", arguments: [0, -1, Int64.min])
     func noTime(patience: Int64) {
         var machine = busy(limit: 1, queue: 9, waiting: 0)
@@ -34,18 +28,6 @@ import Testing
         #expect(machine.queued == 0)
         _ = machine.leave()
         #expect(machine.arrive(patience: patience) == .enter)
-    }
-
-    @Test("a full queue is called full, whatever time the call has")
-    func fullFirst() {
-        var machine = busy(limit: 1, queue: 1, waiting: 1)
-        #expect(machine.arrive(patience: 0) == .reject)
-    }
-
-    @Test("newest first, nobody is ahead: a turn is never predicted to be late")
-    func newestFirst() {
-        var machine = measured(limit: 1, waiting: 9, serviceTime: 1_000, order: .lastInFirstOut)
-        #expect(machine.arrive(patience: 1) == .queue(ticket: 11))
     }
 
     @Test("by priority, only those as important or more are ahead")
@@ -73,13 +55,6 @@ import Testing
         #expect(machine.serviceTime == expected)
     }
 
-    @Test("what was not measured changes no service time")
-    func unmeasured() {
-        var machine = busy(limit: 1, queue: 100, waiting: 100)
-        _ = (machine.leave(after: 100), machine.leave())
-        #expect(machine.serviceTime == 100)
-    }
-
     @Test("the estimate is what one more at the end of the queue would wait, and does not overflow")
     func estimate() {
         #expect(measured(limit: 1, waiting: 0, serviceTime: 100).estimatedWait == 100)
@@ -87,15 +62,6 @@ import Testing
         #expect(measured(limit: 1, waiting: 7, serviceTime: .max).estimatedWait == 128_000_000_000)
         var machine = measured(limit: 1, waiting: 7, serviceTime: .max)
         #expect(machine.arrive(patience: .max) == .queue(ticket: 9))
-    }
-
-    @Test("a permit that lies free makes it forget the holds, and the last waiter's leaving does not")
-    func forgets() {
-        var machine = measured(limit: 2, waiting: 1, serviceTime: 100)
-        #expect(machine.leaveQueue(2) == true)
-        #expect(machine.serviceTime == 100)
-        #expect(machine.leave(after: 100) == nil)
-        #expect(machine.serviceTime == nil && machine.inUse == 1)
     }
 
     private func busy(

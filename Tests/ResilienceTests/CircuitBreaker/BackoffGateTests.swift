@@ -25,35 +25,6 @@ import Testing
         #expect(gate.status(at: .second(0)).failureCount == count)
     }
 
-    @Test(
-        "shut, it rejects with the time left, then simply opens for everybody",
-        arguments: [
-            (0, .reject(retryAfter: .seconds(30))), (29, .reject(retryAfter: .seconds(1))), (30, .allow(ticket: 3)),
-            (1000, .allow(ticket: 3)),
-        ] as [(Int64, CircuitAdmission)])
-    func admission(second: Int64, admission: CircuitAdmission) {
-        var gate = self
-        gate.throttle(3, at: .second(0))
-        #expect(gate.gate.admit(at: .second(second)) == admission)
-        #expect(gate.gate.admit(at: .second(second)) == admission)
-    }
-
-    @Test("a volley is one event: of calls let in before a 429 was counted no end counts (P46)")
-    mutating func volley() {
-        for _ in 0..<8 { gate.record(.throttled, at: .second(0)) }
-        #expect(gate.status(at: .second(0)).failureCount == 1)
-        guard case .allow(let ticket) = gate.admit(at: .second(1)) else { return #expect(Bool(false), "rejected") }
-        for _ in 0..<8 { gate.record(.throttled, ticket: ticket, at: .second(1)) }
-        #expect(gate.status(at: .second(1)).failureCount == 2 && gate.state == .closed)
-        // Nor does a success, of one that was let in before.
-        gate.record(.success, ticket: ticket, at: .second(1))
-        #expect(gate.status(at: .second(1)).failureCount == 2)
-        gate.call(.success, at: .second(1))
-        #expect(gate.isAtRest)
-        throttle(3, at: .second(1))
-        #expect(gate.state == .open)
-    }
-
     @Test("where nobody is rejected, it says of each failure whether it would have shut")
     mutating func observed() {
         func end(_ verdict: Verdict) -> CallEnd { CallEnd(verdict, at: .second(0)) }

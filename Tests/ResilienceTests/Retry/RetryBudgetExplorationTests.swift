@@ -16,7 +16,7 @@ private enum BudgetInput: Hashable {
 private let everyInput: [BudgetInput] = [
     .succeeded(after: .none), .succeeded(after: .throttled), .succeeded(after: .usual),
     .failed(after: .none, mayPass: true), .failed(after: .none, mayPass: false), .failed(after: .usual, mayPass: true),
-    .withdraw(.usual), .withdraw(.throttled), .giveBack(.usual), .giveBack(.throttled),
+    .withdraw(.usual), .withdraw(.throttled), .giveBack(.usual), .giveBack(.throttled), .giveBack(.none),
 ]
 
 /// A budget of tokens beside one whose tokens are counted in a set of as many as there are.
@@ -28,7 +28,7 @@ private struct CountedTokens: ExplorableMachine {
     init(capacity: Int, cost: Int, throttledCost: Int) {
         machine = TokenBudget(capacity: capacity, cost: cost, throttledCost: throttledCost)
         model = Set(0..<capacity)
-        missing = { $0 == .usual ? cost : throttledCost }
+        missing = { $0 == .usual ? cost : $0 == .throttled ? throttledCost : 0 }
     }
 
     let inputs = everyInput
@@ -55,6 +55,7 @@ private struct CountedTokens: ExplorableMachine {
         try require(machine.tokens, is: model.count, "what is left")
         try require(machine.isFull, is: model.count == machine.capacity, "whether it is full")
         try require(machine.isExhausted(at: instant), is: model.count < missing(.usual), "whether it is exhausted")
+        try require(machine.retriesLeft(at: instant), is: model.count / missing(.usual), "the retries left")
     }
 
     private mutating func add() {
@@ -95,14 +96,16 @@ private struct RecordedRatio: ExplorableMachine {
         case .withdraw(let withdrawal):
             let isPaid = machine.withdraw(withdrawal, at: now)
             latest = slice
-            try require(isPaid, is: hasRoom)
+            try require(isPaid, is: retriesLeft > 0)
             if isPaid { retries.append(slice) }
         case .giveBack(let withdrawal):
             machine.giveBack(withdrawal)
         case .wait(let length):
             now = MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(length))
         }
-        try require(machine.isExhausted(at: now), is: !hasRoom, "whether it is exhausted")
+        try require(machine.isExhausted(at: now), is: retriesLeft == 0, "whether it is exhausted")
+        try require(machine.retriesLeft(at: now), is: Int(clamping: retriesLeft), "the retries left")
+        try require(machine.isAtRest(at: now), is: !retries.contains(where: inWindow.contains), "whether it is at rest")
     }
 
     private mutating func count() {
@@ -115,11 +118,11 @@ private struct RecordedRatio: ExplorableMachine {
         max(latest, (Int128(now.nanoseconds) - Int128(Int64.min)) / Int128(window / 10))
     }
 
-    private var hasRoom: Bool {
-        let present = slice
-        let counts = { (number: Int128) in number > present - 10 }
-        let paidFor = Int128(calls.count(where: counts)) * share + reserve * 1_000_000
-        return Int128(retries.count(where: counts) + 1) * 1_000_000 <= paidFor
+    private var inWindow: PartialRangeFrom<Int128> { (slice - 9)... }
+
+    private var retriesLeft: Int128 {
+        let paidFor = Int128(calls.count(where: inWindow.contains)) * share / 1_000_000 + reserve
+        return max(0, min(paidFor, Int128(Int64.max)) - Int128(retries.count(where: inWindow.contains)))
     }
 }
 
@@ -160,6 +163,8 @@ private struct HalvedTokens: ExplorableMachine {
         try require(machine.tokens, is: tokens, "what is left")
         try require(machine.isExhausted(at: instant), is: 2 * tokens <= greatest, "whether it is exhausted")
         try require(machine.isFull, is: tokens == greatest, "whether it is full")
+        let left = stride(from: tokens, to: 0, by: -1_000).prefix { 2 * $0 > greatest }.count
+        try require(machine.retriesLeft(at: instant), is: left, "the retries left")
     }
 }
 
@@ -177,7 +182,8 @@ private struct HalvedTokens: ExplorableMachine {
 
     @Test(
         "a RatioBudget pays for the share of the window's calls and the reserve, whatever came when",
-        arguments: [(200_000, 0), (600_000, 1), (1_000_000, 0), (2_500_000, 3), (0, 2)] as [(Int128, Int64)])
+        arguments: [(200_000, 0), (600_000, 1), (1_000_000, 0), (2_500_000, 3), (0, 2), (1_000_000_000, .max)]
+            as [(Int128, Int64)])
     func ratio(share: Int128, reserve: Int64) throws {
         for start in [0, -5, .min, .max - 100] as [Int64] {
             let explorer = Explorer(

@@ -53,54 +53,6 @@ import Testing
         #expect(machine.rejection(at: start) == share.parts / Double(share.accepted + share.refused + 1))
     }
 
-    @Test("below the minimum of calls none is rejected, and above the largest share no more than that")
-    func bounds() {
-        var machine = Self.machine(minimumCalls: 5, maxRejection: 0.5)
-        for number in 1...20 {
-            _ = machine.ended(.transient, at: start)
-            #expect(machine.rejection(at: start) == (number < 5 ? 0 : 0.5))
-        }
-        var never = Self.machine(maxRejection: 0)
-        _ = never.ended(.transient, at: start)
-        var zero = Fixed(share: 0)
-        #expect(never.admits(at: start, using: &zero) == (true, nil))
-    }
-
-    @Test("a call is rejected if the number drawn is below the share")
-    func chance() {
-        var machine = Self.machine()
-        for _ in 0..<3 { _ = machine.ended(.transient, at: start) }
-        #expect(machine.rejection(at: start) == 0.75)
-        var (below, above) = (Fixed(share: 0.74), Fixed(share: 0.76))
-        var other = machine
-        #expect(machine.admits(at: start, using: &below).isAdmitted == false)
-        #expect(other.admits(at: start, using: &above).isAdmitted == true)
-    }
-
-    @Test("a rejected call counts as one that was not accepted, and one in flight counts as nothing")
-    func counted() {
-        var machine = Self.machine()
-        var zero = Fixed(share: 0)
-        for _ in 0..<1_000 { #expect(machine.admits(at: start, using: &zero) == (true, nil)) }
-        #expect(machine.counts(at: start).calls == 0)
-        #expect(machine.ended(.transient, at: start) == .began)
-        #expect(machine.admits(at: start, using: &zero) == (false, nil))
-        #expect(machine.counts(at: start) == OutcomeCounts(failures: 2, calls: 2))
-    }
-
-    @Test("it tells once that it begins to reject, and once that it ends, also if the window alone ends it")
-    func changes() {
-        var machine = Self.machine()
-        var zero = Fixed(share: 0)
-        #expect(machine.ended(.transient, at: start) == .began)
-        #expect(machine.ended(.transient, at: start) == nil && machine.isRejecting)
-        #expect(machine.ended(.success, at: start) == nil)
-        #expect(machine.ended(.success, at: start) == .ended)
-        #expect(machine.ended(.transient, at: start) == .began)
-        #expect(machine.admits(at: start + .nanoseconds(110), using: &zero) == (true, .ended))
-        #expect(!machine.isRejecting)
-    }
-
     @Test("other settings count from now on; another window begins anew")
     func otherSettings() {
         var machine = Self.machine()

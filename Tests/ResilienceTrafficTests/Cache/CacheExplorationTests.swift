@@ -50,10 +50,15 @@ private struct ListedValues: ExplorableMachine {
     private var calls: [Call] = []
     private var next = 0
 
-    init(start: Int64, maxCount: Int) {
+    /// - Parameter age: of the value of key 1 that is there from the start; nil if none is.
+    init(start: Int64, maxCount: Int, age: Int64?) {
         now = MonotonicInstant(nanoseconds: start)
         self.maxCount = maxCount
         machine = CacheStateMachine(maxCount: maxCount, maxCost: 2 * maxCount, pauseAfterError: .nanoseconds(1))
+        guard let age else { return }
+        _ = machine.store(0, for: 1, cost: 1, lifetime: Self.lifetime, at: now)
+        known[1] = Known(value: 0, since: now)
+        now = now + .nanoseconds(age)
     }
 
     var inputs: [Input] {
@@ -202,10 +207,13 @@ private struct ListedValues: ExplorableMachine {
         "as keys are asked for, loaded, stored and removed: what is found is what is known, and it is never too much",
         arguments: [0, -5, Int64.max - 1000], [1, 2, 3])
     func listed(start: Int64, maxCount: Int) throws {
-        let explorer = Explorer(
-            ListedValues(start: start, maxCount: maxCount),
-            code: "ListedValues(start: \(start), maxCount: \(maxCount))")
-        try explorer.exploreAll(depth: 4, transitions: 20_000 * Effort.level)
-        for seed in UInt64(1)...50 { try explorer.exploreRandomly(length: 200, seed: seed) }
+        // Of this age, a load of a stale value may end before and after the time in which it may be returned.
+        for age in [nil, 4] as [Int64?] {
+            let explorer = Explorer(
+                ListedValues(start: start, maxCount: maxCount, age: age),
+                code: "ListedValues(start: \(start), maxCount: \(maxCount), age: \(age as Any))")
+            try explorer.exploreAll(depth: 4, transitions: 20_000 * Effort.level)
+            for seed in UInt64(1)...50 { try explorer.exploreRandomly(length: 200, seed: seed) }
+        }
     }
 }

@@ -68,91 +68,6 @@ import Testing
         #expect(machine.fresh("b", at: Self.at(0)) == nil)
     }
 
-    @Test("a stale value is loaded once at a time: while any call loads the key, no load begins in the background")
-    func oneRefresh() throws {
-        var machine = Self.machine()
-        _ = Self.store(&machine, "a", 1)
-        let load = try Self.begin(&machine, "a", at: 10)
-        #expect(Self.found(&machine, "a", at: 11) == "stale 1")
-        _ = machine.isOver(load, of: "a")
-        #expect(Self.found(&machine, "a", at: 12) == "stale 1, to load until 15")
-        // Two calls that find nothing share their load with each other. The key is loaded until both are over.
-        let (first, second) = (try Self.begin(&machine, "a", at: 15), try Self.begin(&machine, "a", at: 15))
-        #expect(first == second)
-        _ = machine.isOver(first, of: "a")
-        #expect(Self.found(&machine, "a", at: 12) == "stale 1")
-        _ = machine.isOver(second, of: "a")
-        #expect(Self.found(&machine, "a", at: 12) == "stale 1, to load until 15")
-    }
-
-    @Test("what a call loads that looked before a write is not kept", arguments: ["remove", "store", "all"])
-    func outdated(by hand: String) throws {
-        var machine = Self.machine()
-        let (load, failing) = (try Self.begin(&machine, "a"), try Self.begin(&machine, "b"))
-        switch hand {
-        case "remove": for key in ["a", "b"] { #expect(machine.remove(key).keys == [key]) }
-        case "store": for key in ["a", "b"] { _ = Self.store(&machine, key, 9) }
-        default: _ = machine.removeAll()
-        }
-        _ = machine.ended(load, of: "a", with: 1, cost: 1, for: Self.lifetime, at: Self.at(1))
-        _ = machine.ended(
-            failing, of: "b", with: Outage(), isAnswer: true, isOutage: false, keepingFor: .nanoseconds(5),
-            at: Self.at(1))
-        for key in ["a", "b"] {
-            #expect(Self.found(&machine, key, at: 2) == (hand == "store" ? "fresh 9" : "missing"))
-        }
-        // A call that looks now has another load, which the old call's end does not end.
-        let other = try Self.begin(&machine, "a", at: 30)
-        #expect(other != load)
-        _ = machine.isOver(load, of: "a")
-        _ = machine.ended(other, of: "a", with: 3, cost: 1, for: Self.lifetime, at: Self.at(30))
-        #expect(Self.found(&machine, "a", at: 31) == "fresh 3")
-    }
-
-    @Test("an outage leaves a value as it was; an answer drops it; one that is kept is thrown until its time is over")
-    func failures() throws {
-        var machine = Self.machine()
-        _ = Self.store(&machine, "a", 1)
-        let load = try Self.begin(&machine, "a", at: 12)
-        var gone = machine.ended(
-            load, of: "a", with: Outage(), isAnswer: false, isOutage: true, keepingFor: .seconds(1), at: Self.at(12))
-        #expect(Self.keys(gone) == [] && Self.found(&machine, "a", at: 15) == "missing, after an error 1")
-        gone = machine.ended(
-            load, of: "a", with: Outage(), isAnswer: true, isOutage: false, keepingFor: .zero, at: Self.at(16))
-        #expect(Self.keys(gone) == ["a"] && Self.found(&machine, "a", at: 16) == "missing" && machine.count == 0)
-        gone = machine.ended(
-            load, of: "a", with: Outage(), isAnswer: true, isOutage: false, keepingFor: .nanoseconds(4), at: Self.at(20)
-        )
-        #expect(Self.found(&machine, "a", at: 23) == "failed" && Self.found(&machine, "a", at: 24) == "missing")
-        #expect(machine.fresh("a", at: Self.at(20)) == nil && machine.count == 1)
-        _ = machine.ended(load, of: "a", with: 2, cost: 1, for: Self.lifetime, at: Self.at(24))
-        #expect(Self.found(&machine, "a", at: 24) == "fresh 2")
-    }
-
-    @Test("after an outage a value that may still be returned is, without a load, for as long as the pause")
-    func pause() throws {
-        var machine = Self.machine(pause: 7)
-        _ = Self.store(&machine, "a", 1)
-        let load = try Self.begin(&machine, "a", at: 12)
-        _ = machine.ended(
-            load, of: "a", with: Outage(), isAnswer: false, isOutage: true, keepingFor: .zero, at: Self.at(12))
-        _ = machine.isOver(load, of: "a")
-        let expected =
-            [
-                (13, "stale 1"), (18, "stale 1"), (19, "missing, after an error 1"), (14, "stale 1"),
-            ] as [(Int64, String)]
-        for (now, found) in expected { #expect(Self.found(&machine, "a", at: now) == found, "\(now)") }
-        // Not beyond the time in which it may be returned.
-        let late = try Self.begin(&machine, "a", at: 28)
-        _ = machine.ended(
-            late, of: "a", with: Outage(), isAnswer: false, isOutage: true, keepingFor: .zero, at: Self.at(28))
-        _ = machine.isOver(late, of: "a")
-        #expect(Self.found(&machine, "a", at: 29) == "stale 1" && Self.found(&machine, "a", at: 30) == "missing")
-        // A new value ends it.
-        _ = Self.store(&machine, "a", 2, at: 28)
-        #expect(Self.found(&machine, "a", at: 38) == "stale 2, to load until 43")
-    }
-
     @Test("beyond its count it evicts those that nobody asked for again, and never the newest")
     func count() {
         var machine = Self.machine(maxCount: 2)
@@ -200,16 +115,6 @@ import Testing
         #expect(Self.keys(gone) == [] && machine.count == 1 && Self.found(&machine, "a", at: 1) == "fresh 1")
     }
 
-    @Test("an eviction does not keep a load in flight from being stored")
-    func evictedWhileLoading() throws {
-        var machine = Self.machine(maxCount: 1)
-        _ = Self.store(&machine, "a", 1)
-        let load = try Self.begin(&machine, "a", at: 10)
-        #expect(Self.store(&machine, "b", 2) == ["a"])
-        _ = machine.ended(load, of: "a", with: 3, cost: 1, for: Self.lifetime, at: Self.at(11))
-        #expect(Self.found(&machine, "a", at: 11) == "fresh 3")
-    }
-
     @Test("a reading of the clock that is older than the value's does not make it older")
     func order() {
         var machine = Self.machine()
@@ -227,18 +132,6 @@ import Testing
         #expect(machine.afterError("a", pausing: true, at: Self.at(16)) == 1)
         #expect(Self.found(&machine, "a", at: 22) == "stale 1")
         #expect(Self.found(&machine, "a", at: 23) == "missing, after an error 1")
-    }
-
-    @Test("after a failure that is no outage a value is paused for no longer than it would be returned anyhow")
-    func pauseOfOtherFailure() throws {
-        var machine = Self.machine(pause: 7)
-        _ = Self.store(&machine, "a", 1)
-        let load = try Self.begin(&machine, "a", at: 12)
-        _ = machine.ended(
-            load, of: "a", with: Outage(), isAnswer: false, isOutage: false, keepingFor: .zero, at: Self.at(12))
-        _ = machine.isOver(load, of: "a")
-        #expect(Self.found(&machine, "a", at: 14) == "stale 1")
-        #expect(Self.found(&machine, "a", at: 15) == "missing, after an error 1")
     }
 
     @Test(

@@ -39,7 +39,8 @@ private struct ListedChaos: ExplorableMachine {
                 Plan(kind: .fault, rate: 0.25), Plan(kind: .delay, rate: 0.25, delay: 5...9),
                 Plan(kind: .lostAnswer, rate: 0.25),
             ],
-            script: [Plan(kind: .cancellation, rate: 0, delay: 7...7), nil], limit: 4, maxDelayed: 2),
+            script: [Plan(kind: .lostAnswer, rate: 0), Plan(kind: .cancellation, rate: 0, delay: 1...1), nil], limit: 4,
+            maxDelayed: 2),
         Machine.Settings(plans: [Plan(kind: .behavior, rate: 0.5)]),
     ]
 
@@ -76,8 +77,10 @@ private struct ListedChaos: ExplorableMachine {
 
     let inputs: [Input] = [
         .call(1, mayWait: true), .call(1, mayWait: false), .call(3 << 51, mayWait: true), .call(5 << 50, mayWait: true),
-        .call(.max, mayWait: true), .woke, .left(succeeded: true), .left(succeeded: false), .stranger, .wait(7),
-        .wait(-3), .turnOn(10), .turnOff, .play, .other, .reset,
+        // The lower 53 bits choose the plan with the delay, the upper ones the delay's middle.
+        .call(3 << 50 | 1 << 63, mayWait: true), .woke, .left(succeeded: true), .left(succeeded: false), .stranger,
+        .wait(7),
+        .wait(-3), .turnOn(7), .turnOff, .play, .other, .reset,
     ]
 
     private func numbered(_ plans: [Plan?]) -> [(step: Int, plan: Plan?)] {

@@ -51,16 +51,6 @@ import Testing
         #expect(!machine.isOn(at: start))
     }
 
-    @Test(
-        "one number decides for all rates, which are shares of all calls",
-        arguments: [(0, 0), (0.24, 0), (0.25, 1), (0.74, 1), (0.75, nil), (0.99, nil)] as [(Double, Int?)])
-    func rates(drawn: Double, index: Int?) {
-        var machine = Self.machine([Plan(kind: .fault, rate: 0.25), Plan(kind: .cancellation, rate: 0.5)])
-        let answer = choose(&machine, drawn)
-        #expect(answer == index.map { .now(.chance($0)) } ?? .none)
-        #expect(machine.counts.faults == (index == 0 ? 1 : 0) && machine.counts.cancellations == (index == 1 ? 1 : 0))
-    }
-
     @Test("a share of 1 touches every call, and a share of 0 none, without a draw")
     func edges() {
         var all = Self.machine([Plan(kind: .fault, rate: 1)])
@@ -82,47 +72,6 @@ import Testing
         #expect(machine.counts.faults == 2 && machine.counts.behaviors == 2 && machine.scriptLeft == 0)
     }
 
-    @Test("the same settings leave the script where it is, another script begins at its first step")
-    func otherSettings() {
-        let fault = Plan(kind: .fault, rate: 0)
-        var machine = Self.machine(script: [fault, fault, fault])
-        _ = choose(&machine)
-        machine.change(to: .init(plans: [Plan(kind: .delay, rate: 0.5)], script: [fault, fault, fault]))
-        #expect(machine.scriptLeft == 2)
-        machine.change(to: .init(plans: [], script: [fault, nil]))
-        #expect(machine.scriptLeft == 2)
-        let answers = (0..<3).map { _ in choose(&machine) }
-        #expect(answers == [.now(.script(0)), .none, .none])
-        machine.play([fault])
-        #expect(machine.scriptLeft == 1 && machine.counts.faults == 2)
-    }
-
-    @Test("its time is over at its end, not before, and one call learns of it")
-    func ends() {
-        var machine = Self.machine([Plan(kind: .fault, rate: 1)])
-        let before = choose(&machine, at: 99)
-        #expect(before == .now(.chance(0)) && machine.isOn(at: Self.instant(99)))
-        #expect(!machine.isOn(at: Self.instant(100)))
-        let over = choose(&machine, at: 100)
-        #expect(over == .timeIsOver)
-        // The clock runs backwards: off is off.
-        let after = choose(&machine, at: 50)
-        #expect(after == .none && machine.ends == nil)
-    }
-
-    @Test("turned on again it begins anew; turned on while it is on, it only ends at another time")
-    func turnedOnAgain() {
-        let fault = Plan(kind: .fault, rate: 0)
-        var machine = Self.machine(script: [fault, fault], limit: 2)
-        _ = choose(&machine)
-        let wasOff = machine.turnOn(until: Self.instant(200), at: Self.instant(99))
-        #expect(!wasOff && machine.scriptLeft == 1 && machine.touched == 1 && machine.isOn(at: Self.instant(150)))
-        let wasOffNow = machine.turnOn(until: Self.instant(400), at: Self.instant(300))
-        #expect(wasOffNow && machine.scriptLeft == 2 && machine.touched == 0)
-        let (first, second) = (machine.turnOff(at: Self.instant(300)), machine.turnOff(at: Self.instant(300)))
-        #expect(first && !second)
-    }
-
     @Test("no more calls are touched than the limit says, and turned on again it counts anew")
     func limit() {
         var machine = Self.machine([Plan(kind: .fault, rate: 1)], limit: 2)
@@ -135,23 +84,6 @@ import Testing
         var none = Self.machine([Plan(kind: .fault, rate: 1)], limit: 0)
         let untouched = choose(&none)
         #expect(untouched == .none)
-    }
-
-    @Test("a delayed call counts as delayed until its delay is over, not until its operation ends")
-    func delayed() {
-        var machine = Self.machine([Plan(kind: .delay, rate: 1, delay: 5...5)], maxDelayed: 1)
-        let first = choose(&machine)
-        let second = choose(&machine)
-        #expect(first == .after(5, .chance(0), ticket: 1) && second == .leftOut(.chance(0)))
-        #expect(machine.delayed == 1 && machine.counts.delays == 1 && machine.counts.leftOut == 1)
-        let goesOn = machine.woke(1, at: Self.instant(5))
-        #expect(goesOn && machine.delayed == 0 && machine.pending.isEmpty)
-        let third = choose(&machine)
-        #expect(third == .after(5, .chance(0), ticket: 2))
-        let isLost = machine.left(2, succeeded: true, at: start)
-        #expect(!isLost && machine.delayed == 0)
-        let twice = machine.woke(2, at: start)
-        #expect(!twice && machine.delayed == 0)
     }
 
     @Test("a delay is drawn from its range, both ends included", arguments: [0, 0.5, 0.999_999])
@@ -181,18 +113,6 @@ import Testing
         #expect(machine.counts.delays == 0 && machine.counts.faults == 1 && machine.touched == 1)
     }
 
-    @Test("an answer is lost only if there is one, and only while the policy is on")
-    func lostAnswer() {
-        var machine = Self.machine([Plan(kind: .lostAnswer, rate: 1)])
-        let answers = (0..<3).map { _ in choose(&machine) }
-        #expect(answers == (1...3).map { .onReturn(.chance(0), ticket: $0) })
-        #expect(machine.counts.lostAnswers == 0)
-        let failed = machine.left(1, succeeded: false, at: start)
-        let succeeded = machine.left(2, succeeded: true, at: start)
-        let late = machine.left(3, succeeded: true, at: Self.instant(100))
-        #expect(!failed && succeeded && !late && machine.counts.lostAnswers == 1 && machine.pending.isEmpty)
-    }
-
     @Test("what comes after a delay counts when it comes, and not at all before its time")
     func countsLater() {
         var machine = Self.machine([Plan(kind: .fault, rate: 1, delay: 5...5)])
@@ -208,25 +128,6 @@ import Testing
         #expect(!late && machine.counts.faults == 1)
     }
 
-    @Test("turned off, it lets everything go that was to come")
-    func letsGo() {
-        var machine = Self.machine(script: [
-            Plan(kind: .fault, rate: 0, delay: 5...5), Plan(kind: .lostAnswer, rate: 0),
-        ])
-        _ = choose(&machine)
-        _ = choose(&machine)
-        #expect(machine.pending == [1: .delayed(.fault), 2: .running])
-        _ = machine.turnOff(at: start)
-        #expect(machine.pending.isEmpty && machine.delayed == 0)
-        let fails = machine.woke(1, at: Self.instant(5))
-        let isLost = machine.left(2, succeeded: true, at: Self.instant(5))
-        #expect(!fails && !isLost && machine.delayed == 0)
-        // Nor does a call of before come back when it is turned on again.
-        _ = machine.turnOn(until: Self.instant(100), at: Self.instant(6))
-        let failsNow = machine.woke(1, at: Self.instant(7))
-        #expect(!failsNow)
-    }
-
     @Test("reset, it is as it was made")
     func reset() {
         let plans = [Plan(kind: .delay, rate: 1, delay: 5...5)]
@@ -235,17 +136,5 @@ import Testing
         machine.reset()
         #expect(!machine.isOn(at: start) && machine.pending.isEmpty && machine.counts == Machine.Counts())
         #expect(machine.status(at: start) == ChaosStatus(isOn: false))
-    }
-
-    @Test("of many calls each kind touches its share")
-    func shares() {
-        var machine = Self.machine([
-            Plan(kind: .fault, rate: 0.1), Plan(kind: .behavior, rate: 0.2), Plan(kind: .cancellation, rate: 0.3),
-        ])
-        var generator = SplitMix64(seed: 50)
-        for _ in 0..<100_000 { _ = machine.choose(at: start, mayWait: true, using: &generator) }
-        let counts = machine.counts
-        #expect(abs(counts.faults - 10_000) < 500 && abs(counts.behaviors - 20_000) < 500)
-        #expect(abs(counts.cancellations - 30_000) < 500)
     }
 }

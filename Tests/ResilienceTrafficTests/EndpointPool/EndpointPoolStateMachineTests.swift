@@ -322,20 +322,6 @@ struct EndpointPoolEjectionStateMachineTests {
         #expect(changes.last == .ejected(0, .consecutiveFailures(5), for: .seconds(30)))
     }
 
-    @Test("without a success nothing is forgotten, however long nobody calls")
-    func noReward() {
-        var bench = Bench(10)
-        _ = bench.fail(0, times: 5)
-        bench.wait(.seconds(30))
-        _ = bench.choose(only: 0)
-        for _ in 0..<20 {
-            bench.wait(.seconds(100))
-            _ = bench.choose()
-        }
-        #expect(bench.machine.members[0].ejections == 1)
-        #expect(bench.fail(0, times: 5).last == .ejected(0, .consecutiveFailures(5), for: .seconds(60)))
-    }
-
     @Test("the jitter makes ejections longer, each by another length")
     func jitter() {
         var bench = Bench(100, ejecting: OutlierEjection(jitter: 0.5, maxEjected: 0.4))
@@ -345,24 +331,6 @@ struct EndpointPoolEjectionStateMachineTests {
         }
         #expect(lengths.count == 40 && Set(lengths).count == 40)
         #expect(lengths.allSatisfy { (.seconds(30)...(.seconds(45))).contains($0) })
-    }
-
-    @Test("calls that began before an ejection do not count after the return")
-    func late() {
-        var bench = Bench(10)
-        let old = (0..<8).compactMap { _ in bench.choose(only: 0) }
-        var changes = bench.fail(0, times: 5)
-        #expect(changes.count == 1)
-        // While it is ejected.
-        changes = bench.fail(old[0])
-        #expect(changes == [] && bench.ejected == [0])
-        bench.wait(.seconds(30))
-        changes = old[1...].flatMap { bench.fail($0) }
-        #expect(changes == [.returned(0)] && bench.machine.members[0].inFlight == 0)
-        changes = bench.fail(0, times: 4)
-        #expect(changes == [])
-        changes = bench.fail(0)
-        #expect(changes == [.ejected(0, .consecutiveFailures(5), for: .seconds(60))])
     }
 
     /// An interval in which endpoints have these calls and failures.

@@ -17,8 +17,6 @@ import Testing
         return (joined.number, joined.isFirst)
     }
 
-    private static func isAwaited(_ end: Machine.End) -> Bool { if case .awaited = end { true } else { false } }
-
     @Test("calls for one key join one flight, and those for another key another one")
     func joins() {
         var machine = machine
@@ -29,35 +27,6 @@ import Testing
         #expect(!second.isFirst && second.waiting == 2 && second.payload == 1 && second.number == first.number)
         #expect(other.isFirst && other.waiting == 1 && other.payload == 3 && other.number != first.number)
         #expect(machine.status == SingleFlightStatus(flights: 2, waiting: 3, abandoned: 0))
-    }
-
-    @Test(
-        "a flight that has ended is joined by nobody: the next call begins one, even before those who waited have gone")
-    func ended() {
-        var machine = machine
-        let (first, _) = Self.join(&machine, "a")
-        _ = Self.join(&machine, "a")
-        let end = machine.ended(first, at: Self.at(5))
-        #expect(Self.isAwaited(end))
-        #expect(machine.status == SingleFlightStatus(flights: 0, waiting: 0, abandoned: 0))
-        let (second, isFirst) = Self.join(&machine, "a")
-        #expect(isFirst && second != first)
-        // One of those who waited for the first notices only now that its time is over.
-        let left = machine.left(first, at: Self.at(6))
-        #expect(left == nil)
-        #expect(machine.status == SingleFlightStatus(flights: 1, waiting: 1, abandoned: 0))
-    }
-
-    @Test("one that leaves takes neither the flight nor its key away from the others")
-    func oneLeaves() {
-        var machine = machine
-        let (number, _) = Self.join(&machine, "a")
-        _ = Self.join(&machine, "a")
-        let first = machine.left(number, at: Self.at(1))
-        #expect(first == nil)
-        let (again, isFirst) = Self.join(&machine, "a")
-        #expect(again == number && !isFirst)
-        #expect(machine.status == SingleFlightStatus(flights: 1, waiting: 2, abandoned: 0))
     }
 
     @Test("a flight that the last one has left is joined by nobody, and its end is late")
@@ -87,48 +56,6 @@ import Testing
         #expect(delay == .zero)
     }
 
-    @Test("an operation begins only if somebody waits; one that does not begin is not counted as abandoned")
-    func mayBegin() {
-        var machine = machine
-        let (number, _) = Self.join(&machine, "a")
-        let mayBegin = machine.mayBegin(number)
-        #expect(mayBegin)
-        _ = machine.left(number, at: Self.at(0))
-        #expect(machine.status.abandoned == 1)
-        let mayStillBegin = machine.mayBegin(number)
-        #expect(!mayStillBegin && machine.status == SingleFlightStatus(flights: 0, waiting: 0, abandoned: 0))
-    }
-
-    @Test(
-        "a forgotten flight is joined by nobody, those who wait have its result, and its end leaves the next one alone")
-    func forgotten() {
-        var machine = machine
-        let (first, _) = Self.join(&machine, "a")
-        machine.forget("a")
-        let (second, isFirst) = Self.join(&machine, "a")
-        #expect(isFirst && machine.status.flights == 2 && machine.status.waiting == 2)
-        let end = machine.ended(first, at: Self.at(1))
-        #expect(Self.isAwaited(end))
-        let (third, _) = Self.join(&machine, "a")
-        #expect(third == second)
-        machine.forgetAll()
-        let (fourth, _) = Self.join(&machine, "a")
-        #expect(fourth != second)
-        // So does the last who leaves.
-        _ = machine.left(second, at: Self.at(1))
-        _ = machine.left(second, at: Self.at(1))
-        let (fifth, _) = Self.join(&machine, "a")
-        #expect(fifth == fourth)
-    }
-
-    @Test("to forget a key that has no flight does nothing")
-    func forgottenTwice() {
-        var machine = machine
-        machine.forget("a")
-        machine.forgetAll()
-        #expect(machine.status == SingleFlightStatus(flights: 0, waiting: 0, abandoned: 0))
-    }
-
     @Test("after the window a call begins a flight of its own; the earlier one goes on")
     func window() {
         var machine = Machine(joinWindow: .nanoseconds(10))
@@ -144,20 +71,6 @@ import Testing
         #expect(third == second)
         _ = machine.ended(first, at: Self.at(120))
         #expect(machine.status == SingleFlightStatus(flights: 1, waiting: 2, abandoned: 0))
-    }
-
-    @Test("a call that may not join begins a flight for itself: the others go on joining the one that is there")
-    func alone() {
-        var machine = machine
-        let (first, _) = Self.join(&machine, "a")
-        let alone = machine.join("a", at: Self.at(1), ifAllowed: { _ in false }, make: { 8 })
-        #expect(alone.isFirst && alone.number != first && alone.payload == 8 && alone.waiting == 1)
-        let (third, isFirst) = Self.join(&machine, "a")
-        #expect(third == first && !isFirst)
-        let end = machine.ended(alone.number, at: Self.at(2))
-        #expect(Self.isAwaited(end) && machine.status == SingleFlightStatus(flights: 1, waiting: 2, abandoned: 0))
-        let (fourth, _) = Self.join(&machine, "a")
-        #expect(fourth == first)
     }
 
     @Test(
