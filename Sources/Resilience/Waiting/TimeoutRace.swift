@@ -66,12 +66,7 @@ extension Task where Failure == any Error {
         @_inheritActorContext _ operation: sending @escaping @isolated(any) () async throws -> Success
     ) -> Task {
         if #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
-            // Without an executor the task needs no record of one, which each of its steps would look at.
-            if let executor {
-                Task.immediate(executorPreference: executor, operation: operation)
-            } else {
-                Task.immediate(operation: operation)
-            }
+            Task.immediate(executorPreference: executor, operation: operation)
         } else {
             Task(executorPreference: executor, operation: operation)
         }

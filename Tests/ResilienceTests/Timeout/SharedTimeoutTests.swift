@@ -21,10 +21,28 @@ extension PipelineCore {
         ) async throws -> Verdict { try await inside(call.deadline) }
     }
 
+    /// The number of the call that the task belongs to.
+    @TaskLocal private static var number = 0
+
+    /// The lines of all calls, each with the number of its call.
+    private final class CallJournal: Sendable {
+        let journal = Locked<[[String]]>([])
+
+        init(calls: Int) { journal.withLock { $0 = Array(repeating: [], count: calls) } }
+
+        func note(_ line: String) {
+            let number = SharedTimeoutTests.number
+            journal.withLock { $0[number].append("\(number): \(line)") }
+        }
+
+        /// Call by call: which of two calls is first at one instant makes no difference.
+        var lines: [String] { journal.withLock { $0.flatMap(\.self) } }
+    }
+
     /// Notes how calls end where it stands.
     private struct Probe: Policy, DeadlineBound {
         let name: String
-        let journal: Journal
+        let journal: CallJournal
 
         func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
             journal.note("\(name) in \(call.attempt), until \(call.deadline), at \(call.now)")
@@ -133,7 +151,7 @@ extension PipelineCore {
     /// Everything that can be seen of a run.
     private static func lines(of plan: Plan, apart: Bool) throws -> [String] {
         let clock = ManualClock(startingAt: MonotonicInstant(nanoseconds: 0))
-        let (journal, recorder) = (Journal(), EventRecorder())
+        let (journal, recorder) = (CallJournal(calls: plan.calls.count), EventRecorder())
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(2), openFor: .constant(.milliseconds(4)), timeBase: clock)
         let throttle = Throttle(limit: .perSecond(500, burst: 1), timeBase: clock)
@@ -170,19 +188,21 @@ extension PipelineCore {
             await withTaskGroup(of: Void.self) { group in
                 for (number, script) in plan.calls.enumerated() {
                     group.addTask {
-                        await run(script, number, pipeline, nested, clock, journal)
+                        await $number.withValue(number) {
+                            await run(script, number, pipeline, nested, clock, journal)
+                        }
                     }
                 }
             }
         }
         let events = recorder.events.map { "\($0.time) \($0.policy) \($0.detail) \($0.failure.map { "\($0)" } ?? "")" }
-        return journal.lines + events
+        return journal.lines + events.sorted()
             + ["\(clock.now), \(breaker.status), \(throttle.status), \(bulkhead.status), \(clock.sleepers.count)"]
     }
 
     private static func run(
         _ script: Script, _ number: Int, _ pipeline: Pipeline, _ nested: Pipeline, _ clock: ManualClock,
-        _ journal: Journal
+        _ journal: CallJournal
     ) async {
         try? await clock.sleep(for: script.start)
         let options = RunOptions(
@@ -223,7 +243,7 @@ extension PipelineCore {
 
     private static func operation(
         _ attempt: (length: Duration, ignoresCancellation: Bool, end: Script.End), _ name: String, _ told: CallAttempt,
-        _ nested: Pipeline, _ clock: ManualClock, _ journal: Journal
+        _ nested: Pipeline, _ clock: ManualClock, _ journal: CallJournal
     ) async throws -> Int {
         journal.note("\(name) begins, \(told.number) until \(told.deadline), at \(clock.now)")
         defer { journal.note("\(name) ends at \(clock.now), cancelled \(Task.isCancelled)") }
