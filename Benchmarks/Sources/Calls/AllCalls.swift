@@ -177,6 +177,13 @@ extension Calls {
                     four()
                     Timeout(limit: .seconds(5))
                 }),
+            Calls(
+                "README: two timeouts and four policies",
+                through: Pipeline {
+                    Timeout(limit: .seconds(30))
+                    four()
+                    Timeout(limit: .seconds(5))
+                }),
         ]
     }
 

@@ -1,3 +1,5 @@
+extension Bulkhead: DeadlineBound {}
+
 extension Bulkhead: NodeProviding {
     func makeNode() -> Node { BulkheadNode(self) }
 }

@@ -1,3 +1,5 @@
+extension CircuitBreaker: DeadlineBound {}
+
 extension CircuitBreaker: NodeProviding {
     func makeNode() -> Node { CircuitBreakerNode(self) }
 }

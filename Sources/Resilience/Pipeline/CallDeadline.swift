@@ -53,6 +53,7 @@ public struct CallDeadline: Sendable {
     /// - Returns: What the work returned.
     /// - Throws: What the work threw. A call of a pipeline throws ``DeadlinePassed`` if the deadline has passed before
     ///   it can begin, and ``TimedOut`` if it comes while the call runs.
+    @inline(never)  // It would make the frame of every call through a timeout larger.
     public nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R
     {
         if let outer = Self.current, outer.instant(on: timeBase) <= instant { return try await body() }

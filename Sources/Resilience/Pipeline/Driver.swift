@@ -66,12 +66,12 @@ extension Segment {
         _ verdict: Verdict, _ call: inout PolicyCall, _ frame: inout Frame
     ) -> Step {
         // Cancelled, so that no policy asks for a better result: this one is returned as it is.
-        walkOut(&call, &frame, PolicyOutcome(Task.isCancelled ? .cancelled : verdict))
+        walkOut(&call, &frame, PolicyOutcome(call.isCancelled ? .cancelled : verdict))
     }
 
     /// A policy ended the attempt as if the operation had.
     @usableFromInline func failed(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
-        let verdict = Task.isCancelled ? .cancelled : call.core.classifier.verdict(for: error)
+        let verdict = call.isCancelled ? .cancelled : call.core.classifier.verdict(for: error)
         call.failed(verdict) { FailureDetail(of: error) }
         return walkOut(&call, &frame, PolicyOutcome(verdict, error: error))
     }
@@ -89,7 +89,7 @@ extension Segment {
         _ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame, isEndedByClient: Bool
     ) -> Step {
         let settled = call.settled.take()
-        let verdict = Task.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
+        let verdict = call.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
         // What the attempt itself failed with has been noted, unless an around policy ended it.
         if call.failure == nil { call.failed(verdict) { FailureDetail(of: error) } }
         // The policies learn what they would have learned if the deadline had cancelled the operation.
@@ -104,10 +104,11 @@ extension Segment {
         if call.account.isTold { call.account = AttemptAccount() }
         let began = call.isWatched ? call.now : nil
         call.notes?.goOn()
-        let wake = await wait.waiter.wait(until: wait.ends, on: call.timeBase)
+        let ends = min(wait.ends, call.sharedLimit?.expiry ?? .distantFuture)
+        let wake = await wait.waiter.wait(until: ends, on: call.timeBase)
         call.reading = nil
         if let began, began < call.now { call.sharedNotes?.add(began.duration(to: call.now), of: name(at: frame.next)) }
-        guard wake == .cancelled || Task.isCancelled else {
+        guard call.isCancelled || wake == .cancelled else {
             let step = walkIn(&call, &frame)
             // The call may have been woken late, or was late before: no attempt begins at the deadline or later.
             guard step == .operation, call.isOver else { return step }

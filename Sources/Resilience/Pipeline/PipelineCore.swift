@@ -243,10 +243,12 @@
         let (options, attempt, began, deadline) = (call.options, call.attempt, call.now, call.deadline)
         let notes = call.sharedNotes
         var settled: Verdict?
+        var shared: SharedLimit?
         defer { call.reading = nil }
         do {
-            return try await TimeoutRace.run(until: deadline, deadline: deadline, on: timeBase, isolation: #isolation) {
-                deadline in
+            return try await TimeoutRace.run(
+                until: deadline, deadline: deadline, sharing: &shared, on: timeBase, isolation: #isolation
+            ) { deadline in
                 try await CallDeadline.narrowing(to: deadline, on: self.timeBase) {
                     var call = PolicyCall(self, options, attempt: attempt, deadline: deadline)
                     call.goOn(noting: notes)

@@ -12,15 +12,33 @@
     private final class Rest: Sendable {
         let around: (any AroundPolicy)?
         let segment: PipelineSegment
+        /// nil if the around policy needs a task.
+        let sharing: Sharing?
 
         init(_ around: (any AroundPolicy)?, _ segment: PipelineSegment) {
             (self.around, self.segment) = (around, segment)
+            sharing = Sharing(around, segment)
+        }
+    }
+
+    /// A timeout that can leave it to the next one inside of it to end what runs. That one has a task.
+    private final class Sharing: Sendable {
+        let timeout: any SharingTimeLimit
+
+        init?(_ around: (any AroundPolicy)?, _ inside: PipelineSegment) {
+            guard let timeout = around as? any SharingTimeLimit, inside.around is any SharingTimeLimit,
+                !inside.sharesTimeLimit,
+                inside.nodes.allSatisfy({ $0._withUnsafeGuaranteedRef { $0.element.policy is any DeadlineBound } })
+            else { return nil }
+            self.timeout = timeout
         }
     }
 
     /// nil if the list was cut only for its length, or has no further around policy.
     var around: (any AroundPolicy)? { rest?.around }
     var inner: PipelineSegment? { rest?.segment }
+    /// Whether the around policy is a timeout that has no task of its own.
+    var sharesTimeLimit: Bool { rest?.sharing != nil }
 
     init(_ elements: ArraySlice<Pipeline.Element>) {
         var policies: [Unmanaged<Node>] = []
@@ -74,7 +92,8 @@
         nodes[index]._withUnsafeGuaranteedRef { $0.abandon(&call, &slot) }
     }
 
-    @usableFromInline nonisolated(nonsending) func descend(
+    // Not inlined: the frame of what runs in a timeout's task is to fit into the first piece of memory that the task gets.
+    @usableFromInline @inline(never) nonisolated(nonsending) func descend(
         _ call: inout PolicyCall, _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
         // A segment without policies needs no driver: a timeout is usually the first or the last policy of a pipeline.
@@ -90,6 +109,9 @@
         guard let rest else { return try await innermost(&call) }
         let inner = rest.segment
         guard let around = rest.around else { return try await inner.descend(&call, innermost) }
+        if let timeout = rest.sharing?.timeout, let limit = try timeout.share(&call) {
+            return try await inner.descend(&call, limit, of: timeout, innermost)
+        }
         let core = call.core
         let options = call.options
         let attempt = call.attempt
@@ -119,6 +141,36 @@
         } catch let error as CancellationError {
             // A policy further in may have ended the call as if it had been cancelled.
             if settled?.kind == .cancelled { call.settled = settled }
+            throw error
+        }
+    }
+
+    /// Runs what comes inside of a timeout that has no task of its own. It stands apart, since it would make the frame of other calls
+    /// larger.
+    @inline(never) private nonisolated(nonsending) func descend(
+        _ call: inout PolicyCall, _ limit: SharedLimit, of timeout: any SharingTimeLimit,
+        _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
+    ) async throws -> Verdict {
+        var inside = PolicyCall(
+            call.core, call.options, attempt: call.attempt, deadline: min(call.deadline, limit.expiry))
+        inside.sharedLimit = limit
+        inside.reading = call.reading
+        inside.goOn(noting: call.sharedNotes)
+        inside.account = call.account
+        defer {
+            call.account = inside.account
+            call.reading = nil
+            inside.endNotes()
+        }
+        do {
+            return try await CallDeadline.narrowing(to: inside.deadline, on: call.timeBase) {
+                try await descend(&inside, innermost)
+            }
+        } catch {
+            (call.reading, inside.reading) = (nil, nil)
+            if inside.isCancelled, inside.sharedLimit?.machine == .expired { throw timeout.timedOut(error, &call) }
+            // A policy further in may have ended the call as if it had been cancelled.
+            if error is CancellationError, inside.settled?.kind == .cancelled { call.settled = inside.settled }
             throw error
         }
     }

@@ -25,6 +25,8 @@
     @usableFromInline package var account = AttemptAccount()
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline package var settled: Verdict?
+    /// The limit of a timeout further out that has no task of its own; nil if there is none.
+    @usableFromInline var sharedLimit: SharedLimit?
     /// Whether the waits and failures of the call are noted, since somebody observes it.
     @usableFromInline package var isWatched = false
     /// Where they are noted, retained; nil as long as there are none. Not a reference of its own, which each call would have to
@@ -89,6 +91,15 @@
     /// Whether the call's deadline has come.
     @inlinable package var isOver: Bool {
         mutating get { deadline != .distantFuture && deadline <= now }
+    }
+
+    /// Whether a policy further out, or the caller, has cancelled what comes here. A timeout that has no task of its own does
+    /// so, too.
+    package var isCancelled: Bool {
+        mutating get {
+            guard sharedLimit != nil else { return Task.isCancelled }
+            return sharedLimit!.hasEnded(at: now, isCancelled: Task.isCancelled)
+        }
     }
 
     /// Whether the deadline of the caller has come. Timeouts do not change it.

@@ -1,3 +1,5 @@
+extension Retry: DeadlineBound {}
+
 extension Retry: NodeProviding {
     func makeNode() -> Node { RetryNode(self) }
 }

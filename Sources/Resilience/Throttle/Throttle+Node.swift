@@ -1,3 +1,5 @@
+extension Throttle: DeadlineBound {}
+
 extension Throttle: NodeProviding {
     func makeNode() -> Node { ThrottleNode(self) }
 }

@@ -47,6 +47,11 @@ public final class SystemTimeBase: TimeBase, Clock {
         }
     }
 
+    /// A closure that passes through a generic function by itself is put into a box first.
+    private struct Removed {
+        let action: AlarmQueue.Action
+    }
+
     private let state = Locked(State())
 
     let elsewhere: DueActions.Elsewhere
@@ -82,7 +87,7 @@ public final class SystemTimeBase: TimeBase, Clock {
 
     public func cancel(_ alarm: TimeBaseAlarm) {
         // The action and what it holds are released after the lock.
-        _ = state.withLock { $0.alarms.remove(alarm) }
+        _ = state.withLock { $0.alarms.remove(alarm).map { Removed(action: $0) } }
     }
 
     /// From now on this is the timer: where threads of the pool are blocked, a task may have none.

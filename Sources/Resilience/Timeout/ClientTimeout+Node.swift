@@ -1,5 +1,7 @@
 extension ClientTimeout: ClientEndedPolicy {}
 
+extension ClientTimeout: DeadlineBound {}
+
 extension ClientTimeout: NodeProviding {
     func makeNode() -> Node { ClientTimeoutNode(self) }
 }

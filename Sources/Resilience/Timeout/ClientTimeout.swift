@@ -48,7 +48,7 @@ public struct ClientTimeout: Policy {
         call.deadline = MonotonicInstant(word: slot.first)
         // A server that asks for fewer calls has answered, and its wait must reach the policies further out.
         guard let error = outcome.error, outcome.verdict.kind != .rejected, outcome.verdict.kind != .throttled,
-            !Task.isCancelled
+            !call.isCancelled
         else { return .pass }
         guard call.now >= MonotonicInstant(word: slot.second) else {
             // Ended by a deadline further out: as if that had cancelled it, it says nothing about the service.

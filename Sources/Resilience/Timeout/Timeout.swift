@@ -80,7 +80,8 @@ public struct Timeout: AroundPolicy {
         case .begin(let expiry, let deadline):
             do {
                 return try await TimeoutRace.run(
-                    until: expiry, deadline: deadline, on: call.timeBase, isolation: isolation, inside)
+                    until: expiry, deadline: deadline, sharing: &call.sharedLimit, on: call.timeBase,
+                    isolation: isolation, inside)
             } catch let expired as TimeoutRace.Expired {
                 call.reading = nil
                 throw timedOut(after: wait, expired.underlying, &call)
@@ -104,4 +105,22 @@ public struct Timeout: AroundPolicy {
     }
 
     public var description: String { "\(name): \(limit?.text ?? "by attempt")" }
+}
+
+extension Timeout: SharingTimeLimit {
+    func share(_ call: inout PolicyCall) throws -> SharedLimit? {
+        // A limit that differs by attempt is another's code, which is called once.
+        guard limit != nil else { return nil }
+        switch TimeoutStateMachine.enter(at: call.now, limit: nanoseconds, deadline: call.deadline) {
+        case .timedOut: return nil
+        case .deadlinePassed: throw DeadlinePassed()
+        case .begin(let expiry, _):
+            // Which of two alarms for the same instant was set first, only alarms know.
+            return expiry == call.deadline ? nil : SharedLimit(expiry: expiry)
+        }
+    }
+
+    func timedOut(_ underlying: any Error, _ call: inout PolicyCall) -> any Error {
+        timedOut(after: nanoseconds, underlying, &call)
+    }
 }

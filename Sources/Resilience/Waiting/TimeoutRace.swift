@@ -7,25 +7,32 @@ extension TimeoutRace {
     }
 
     /// Runs `inside` in a child task, and cancels it at `expiry`, or when the caller is cancelled.
-    /// - Parameter deadline: What `inside` is given.
+    /// - Parameters:
+    ///   - deadline: What `inside` is given.
+    ///   - outer: The limit of a timeout further out that has no task of its own: at that, too, the child is cancelled.
     /// - Throws: ``Expired`` if the limit had passed when the inside threw; else what the inside threw.
     @inline(__always) static func run(
-        until expiry: MonotonicInstant, deadline: MonotonicInstant, on timeBase: any TimeBase,
-        isolation: isolated (any Actor)?,
+        until expiry: MonotonicInstant, deadline: MonotonicInstant, sharing outer: inout SharedLimit?,
+        on timeBase: any TimeBase, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict {
-        let race = TimeoutRace()
+        let race = TimeoutRace(NestedLimits(inner: expiry, outer: outer?.expiry ?? .distantFuture), on: timeBase)
+        // Looked up before the cancellation handler is set: behind that, the system has to search for it.
+        let executor = timeBase.executorForTasks
         // The alarm and the cancellation handler are set before the inside begins: its first step may be all of it, and
         // take for ever.
-        let alarm = timeBase.schedule(at: expiry) { race.limitPassed() }
-        defer { timeBase.cancel(alarm) }
+        let alarm = timeBase.schedule(at: race.limits.earliest) { race.limitPassed() }
+        defer {
+            timeBase.cancel(alarm)
+            if outer?.machine == .running { outer?.machine = race.machine.outer }
+        }
         do {
             return try await withoutActuallyEscaping(inside) { inside in
                 // Safe: the child runs in the caller's isolation, and the caller does nothing until the child has
                 // ended, so the two never use what the closure captured at the same time.
                 nonisolated(unsafe) let inside = inside
                 return try await withTaskCancellationHandler {
-                    let child = Task<Verdict, any Error>.startingHere(on: timeBase.executorForTasks) {
+                    let child = Task<Verdict, any Error>.startingHere(on: executor) {
                         _ = isolation
                         race.insideBegan()
                         do {
@@ -33,7 +40,7 @@ extension TimeoutRace {
                             race.insideEnded()
                             return verdict
                         } catch {
-                            race.insideThrew(at: timeBase.now, expiry: expiry)
+                            race.insideThrew()
                             throw error
                         }
                     }
@@ -43,7 +50,7 @@ extension TimeoutRace {
                     race.callerCancelled()
                 }
             }
-        } catch let error where race.machine == .expired {
+        } catch let error where race.machine.inner == .expired {
             throw Expired(underlying: error)
         }
     }
@@ -68,7 +75,9 @@ extension Task where Failure == any Error {
 
 /// What ended one call under a timeout: the state machine, for several threads, and the task to cancel.
 final class TimeoutRace: Sendable {
-    private let state = Atomic(TimeoutStateMachine.running)
+    let limits: NestedLimits
+    private let timeBase: any TimeBase
+    private let state = Atomic(NestedTimeoutsStateMachine())
     /// The inside's task, as seen from within it; 0 before it runs. Its handle exists only after its first step, which
     /// may take long.
     private let task = Atomic<UInt>(0)
@@ -76,7 +85,9 @@ final class TimeoutRace: Sendable {
     /// that.
     nonisolated(unsafe) private var handle: Task<Verdict, any Error>?
 
-    var machine: TimeoutStateMachine { state.load(ordering: .acquiring) }
+    init(_ limits: NestedLimits, on timeBase: any TimeBase) { (self.limits, self.timeBase) = (limits, timeBase) }
+
+    var machine: NestedTimeoutsStateMachine { state.load(ordering: .acquiring) }
 
     /// Called in the inside's task, before anything else.
     func insideBegan() {
@@ -89,21 +100,27 @@ final class TimeoutRace: Sendable {
 
     func insideEnded() { apply { $0.insideEnded() } }
 
-    func insideThrew(at now: MonotonicInstant, expiry: MonotonicInstant) {
-        apply { $0.insideThrew(at: now, expiry: expiry) }
+    func insideThrew() {
+        let now = timeBase.now
+        apply { $0.insideThrew(at: now, limits) }
     }
 
     func keep(_ handle: Task<Verdict, any Error>) { self.handle = handle }
 
-    /// - Returns: Whether the limit ended the call: the inside is cancelled.
+    /// - Returns: Whether that ended the call: the inside is cancelled.
     @discardableResult
-    func limitPassed() -> Bool { cancelInside { $0.limitPassed() } }
+    func limitPassed() -> Bool { cancelInside { $0.limitPassed(of: limits) } }
 
-    /// - Returns: Whether the cancellation ended the call: the inside is cancelled.
+    /// - Returns: Whether that ended the call: the inside is cancelled.
     @discardableResult
-    func callerCancelled() -> Bool { cancelInside { $0.callerCancelled() } }
+    func callerCancelled() -> Bool {
+        let now = timeBase.now
+        return cancelInside { $0.callerCancelled(at: now, limits) }
+    }
 
-    private func cancelInside(if input: (inout TimeoutStateMachine) -> TimeoutStateMachine.Answer) -> Bool {
+    private func cancelInside(
+        if input: (inout NestedTimeoutsStateMachine) -> NestedTimeoutsStateMachine.Answer
+    ) -> Bool {
         guard apply(input) == .cancelInside else { return false }
         cancelTask()
         return true
@@ -117,7 +134,7 @@ final class TimeoutRace: Sendable {
     }
 
     /// Applies one input to the machine, as one step for all threads.
-    private func apply<Answer>(_ input: (inout TimeoutStateMachine) -> Answer) -> Answer {
+    private func apply<Answer>(_ input: (inout NestedTimeoutsStateMachine) -> Answer) -> Answer {
         var old = state.load(ordering: .sequentiallyConsistent)
         while true {
             var machine = old
@@ -130,4 +147,4 @@ final class TimeoutRace: Sendable {
     }
 }
 
-extension TimeoutStateMachine: AtomicRepresentable {}
+extension NestedTimeoutsStateMachine: AtomicRepresentable {}

@@ -1,5 +1,5 @@
 /// What came first: the limit, the caller's cancellation, or the end.
-enum TimeoutStateMachine: UInt8, Equatable {
+@usableFromInline enum TimeoutStateMachine: UInt8, Sendable, Equatable {
     /// → expired, → cancelled, → ended
     case running
     /// The limit passed while the inside ran. What it throws now is because of that.
@@ -53,5 +53,82 @@ enum TimeoutStateMachine: UInt8, Equatable {
         guard self == .running else { return .nothing }
         self = state
         return .cancelInside
+    }
+}
+
+/// The instants at which two timeouts, one inside of the other, end what runs.
+struct NestedLimits: Sendable, Equatable {
+    let inner: MonotonicInstant
+    /// The distant future if there is no outer timeout, or if it has a task of its own.
+    var outer = MonotonicInstant.distantFuture
+
+    var earliest: MonotonicInstant { min(inner, outer) }
+    /// Whether the outer limit comes first. Of two that come at once, that is the outer one.
+    var outerIsFirst: Bool { outer <= inner }
+}
+
+/// A timeout, and one further out that has no task of its own: what ends the outer one cancels the inside of the inner one.
+struct NestedTimeoutsStateMachine: Sendable, Hashable {
+    typealias Answer = TimeoutStateMachine.Answer
+
+    private(set) var inner = TimeoutStateMachine.running
+    private(set) var outer = TimeoutStateMachine.running
+
+    var insideBegins: Answer { inner.insideBegins }
+
+    /// The earlier of the two limits passed.
+    mutating func limitPassed(of limits: NestedLimits) -> Answer {
+        limits.outerIsFirst ? end(outer.limitPassed()) : inner.limitPassed()
+    }
+
+    /// - Parameter now: The outer limit may have passed without an alarm, after the inner one.
+    mutating func callerCancelled(at now: MonotonicInstant, _ limits: NestedLimits) -> Answer {
+        end(now >= limits.outer ? outer.limitPassed() : outer.callerCancelled())
+    }
+
+    mutating func insideEnded() { inner.insideEnded() }
+
+    mutating func insideThrew(at now: MonotonicInstant, _ limits: NestedLimits) {
+        // The outer timeout goes on, with another attempt perhaps, unless its time is over.
+        let outerPassed = now >= limits.outer ? outer.limitPassed() : .nothing
+        if limits.outerIsFirst { _ = end(outerPassed) }
+        inner.insideThrew(at: now, expiry: limits.inner)
+    }
+
+    /// - Parameter answer: That of the outer timeout.
+    private mutating func end(_ answer: Answer) -> Answer {
+        answer == .cancelInside ? inner.callerCancelled() : .nothing
+    }
+}
+
+extension NestedTimeoutsStateMachine: RawRepresentable {
+    var rawValue: UInt16 { UInt16(outer.rawValue) << 8 | UInt16(inner.rawValue) }
+
+    init?(rawValue: UInt16) {
+        guard let inner = TimeoutStateMachine(rawValue: UInt8(truncatingIfNeeded: rawValue)),
+            let outer = TimeoutStateMachine(rawValue: UInt8(truncatingIfNeeded: rawValue >> 8))
+        else { return nil }
+        (self.inner, self.outer) = (inner, outer)
+    }
+}
+
+/// The limit of a timeout that has no task of its own: each wait inside of it ends at that instant, and so does what the next
+/// timeout inside of it runs.
+@frozen @usableFromInline struct SharedLimit {
+    let expiry: MonotonicInstant
+    /// What came first, as far as was noticed.
+    var machine = TimeoutStateMachine.running
+
+    init(expiry: MonotonicInstant) { self.expiry = expiry }
+
+    /// - Parameter isCancelled: Whether the caller is.
+    /// - Returns: Whether the limit or the caller has ended the call.
+    mutating func hasEnded(at now: MonotonicInstant, isCancelled: Bool) -> Bool {
+        if now >= expiry {
+            _ = machine.limitPassed()
+        } else if isCancelled {
+            _ = machine.callerCancelled()
+        }
+        return machine != .running
     }
 }

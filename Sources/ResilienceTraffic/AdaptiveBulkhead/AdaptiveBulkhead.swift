@@ -121,3 +121,5 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
 extension AdaptiveBulkhead: HomedPolicy {
     package func settle(in home: PolicyHome) { bulkhead.settle(in: home) }
 }
+
+extension AdaptiveBulkhead: DeadlineBound {}

@@ -159,3 +159,5 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
         return "\(name): lets through \(settings.multiplier) × what was accepted in the last \(settings.window.text)"
     }
 }
+
+extension AdaptiveThrottle: DeadlineBound {}

@@ -6,6 +6,10 @@ import Testing
 
 extension Linearizability {
     @Suite(.heavy) struct TimeoutRaceLinearizabilityTests {
+        private static let clock = ManualClock()
+        /// Of two timeouts, of which the inner one has expired.
+        private static let limits = NestedLimits(inner: clock.now, outer: clock.now + .seconds(1))
+
         private struct Model: SequentialModel {
             enum Event: Sendable { case insideEnded, insideThrew, limitPassed, callerCancelled, state }
 
@@ -17,23 +21,26 @@ extension Linearizability {
             enum Answer: Equatable, Sendable {
                 case done
                 case cancelsInside(Bool)
-                case state(TimeoutStateMachine)
+                case state(NestedTimeoutsStateMachine)
             }
 
-            var machines: [Int: TimeoutStateMachine] = [:]
+            var machines: [Int: NestedTimeoutsStateMachine] = [:]
 
             mutating func apply(_ input: Input) -> Answer {
-                var machine = machines[input.race] ?? .running
+                let (limits, now) = (TimeoutRaceLinearizabilityTests.limits, TimeoutRaceLinearizabilityTests.clock.now)
+                var machine = machines[input.race] ?? NestedTimeoutsStateMachine()
                 defer { machines[input.race] = machine }
                 switch input.event {
                 case .insideEnded:
                     machine.insideEnded()
                     return .done
                 case .insideThrew:
-                    machine.insideThrew(at: .distantFuture, expiry: .distantFuture)
+                    machine.insideThrew(at: now, limits)
                     return .done
-                case .limitPassed: return .cancelsInside(machine.limitPassed() == .cancelInside)
-                case .callerCancelled: return .cancelsInside(machine.callerCancelled() == .cancelInside)
+                case .limitPassed: return .cancelsInside(machine.limitPassed(of: limits) == .cancelInside)
+                case .callerCancelled:
+                    return .cancelsInside(
+                        machine.callerCancelled(at: now, limits) == .cancelInside)
                 case .state: return .state(machine)
                 }
             }
@@ -41,8 +48,9 @@ extension Linearizability {
 
         @Test("a call's end, its limit and its caller's cancellation, all at once, come in one order that all agree on")
         func linearizable() async {
+            let (limits, clock) = (Self.limits, Self.clock)
             await expectLinearizable(Model()) {
-                OneAfterAnother(100) { TimeoutRace() }
+                OneAfterAnother(100) { TimeoutRace(limits, on: clock) }
             } play: { races, thread, random, history in
                 for _ in 0..<stepsEach {
                     let (number, race) = races.present(movingOn: random.below(4) == 0)
@@ -55,7 +63,7 @@ extension Linearizability {
                             race.insideEnded()
                             return .done
                         case .insideThrew:
-                            race.insideThrew(at: .distantFuture, expiry: .distantFuture)
+                            race.insideThrew()
                             return .done
                         case .limitPassed: return .cancelsInside(race.limitPassed())
                         case .callerCancelled: return .cancelsInside(race.callerCancelled())
