@@ -5,8 +5,8 @@
     import NIOHTTP1
 
     extension Response {
-        /// Creates a response that passes on what another service answered: its status, its body as it comes, with its
-        /// length if that is known, and some of its fields.
+        /// Creates a response that passes on what another service answered: its status, its body as it comes, and some
+        /// of its fields.
         ///
         /// ```swift
         /// let answer = try await client.execute(request)
@@ -25,18 +25,7 @@
             let code = Int(answer.status.code)
             self.init(
                 status: (200...599).contains(code) ? HTTPResponse.Status(code: code) : .badGateway, headers: fields,
-                body: ResponseBody(contentLength: answer.plainLength) { writer in
-                    try await writer.write(answer.body)
-                    try await writer.finish(nil)
-                })
-        }
-    }
-
-    extension HTTPClientResponse {
-        /// The number of bytes that the body has; nil if it is not known, as where the client decodes it.
-        fileprivate var plainLength: Int? {
-            let isCoded = headers.contains(name: "Content-Encoding") || headers.contains(name: "Transfer-Encoding")
-            return isCoded ? nil : headers.first(name: "Content-Length").flatMap { Int($0) }
+                body: ResponseBody(asyncSequence: answer.body))
         }
     }
 #endif

@@ -44,8 +44,8 @@
             _ stay: Stay, verdict: Verdict, failure: FailureDetail?, in pipeline: Pipeline, limit: Pipeline?,
             connection: (any Channel)?
         ) -> ResponseBody {
-            // A short body is mostly there already, and has nothing to wait for.
-            let connection = contentLength.map { $0 <= 65_536 } == true ? nil : connection
+            // A body whose length is known is mostly there already, and has nothing to wait for.
+            let connection = contentLength == nil ? connection : nil
             return ResponseBody(contentLength: contentLength) { writer in
                 // Safe: the closure runs once, its end is waited for, and meanwhile nothing else uses the writer.
                 nonisolated(unsafe) let watched = WatchedWriter(base: writer, stay: stay)

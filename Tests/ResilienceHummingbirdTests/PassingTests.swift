@@ -37,7 +37,11 @@
                         try await outbound.write(
                             ByteBuffer(string: "POST /?\(asking) HTTP/1.1\r\nhost: here\r\n\(length)\(head)\r\n\(body)")
                         )
-                        return try await inbound.answer(to: .post)
+                        // Passed on as it comes, so in chunks.
+                        let text = try await inbound.text(upTo: "\r\n0\r\n\r\n")
+                        let content = text.firstRange(of: "\r\n\r\n").map { text[$0.upperBound...] } ?? ""
+                        let code = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+                        return Answer(status: HTTPResponse.Status(code: code), headers: [:], body: String(content))
                     }
                 }
             }
@@ -63,7 +67,6 @@
                 """
             let answer = try await seen(head, body: "a body")
             #expect(answer.status == .ok)
-            #expect(answer.headers[.contentLength] == "\(answer.body.utf8.count)")
             let lines = answer.body.split(whereSeparator: \.isNewline).map(String.init)
             let named = lines.filter { $0.contains(": ") }.sorted()
             #expect(
