@@ -30,23 +30,22 @@
         /// task at a time has the iterator.
         private struct Moved: @unchecked Sendable {
             var iterator: HTTPClientResponse.Body.AsyncIterator
+            /// The bytes that are still to come; nil if that is not known.
+            var left: Int?
         }
 
         /// nil while a part is read, and after the end. Letting go of the iterator closes the connection of a body that
         /// has not ended.
         private let state: Locked<Moved?>
         private let isUploading: Bool
-        /// The bytes that are still to come; nil if that is not known.
-        private let left: Locked<Int?>
 
         init(_ body: UntouchedBody) {
-            state = Locked(Moved(iterator: body.body.makeAsyncIterator()))
+            state = Locked(Moved(iterator: body.body.makeAsyncIterator(), left: body.length))
             isUploading = body.isUploading
-            left = Locked(body.length)
         }
 
         /// Whether all bytes have come, so that nobody waits for the end.
-        var isWhole: Bool { left.withLock { $0 == 0 } }
+        var isWhole: Bool { state.withLock { $0?.left == 0 } }
 
         /// Returns the next part; nil after the end, and after an error.
         @concurrent func next() async throws -> ByteBuffer? {
@@ -56,7 +55,7 @@
                 throw isUploading ? error : ExchangeFailed.naming(error)
             }
             guard let part = next else { return nil }
-            left.withLock { $0 = $0.map { max(0, $0 - part.readableBytes) } }
+            moved.left = moved.left.map { max(0, $0 - part.readableBytes) }
             state.withLock { [moved] in $0 = moved }
             return part
         }
