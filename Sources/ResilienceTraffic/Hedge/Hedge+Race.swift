@@ -1,96 +1,39 @@
 package import Resilience
 
 extension Hedge: CopyingPolicy {
-    package nonisolated(nonsending) func race<R: Sendable>(
-        _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run<R>,
-        losing lose: @escaping @Sendable (R, inout PolicyCall) -> Void
-    ) async throws -> (R, Verdict) {
-        let (terms, delay) = begin()
-        let (began, deadline, options) = (call.now, call.deadline, call.options)
-        let repetition = call.repetition
+    package nonisolated(nonsending) func race(
+        _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run,
+        losing lose: @escaping @Sendable (HedgeCopy.Result, inout PolicyCall) -> Void
+    ) async throws -> (HedgeCopy.Result, Verdict) {
+        let (terms, usualDelay) = begin()
+        let (began, repetition) = (call.now, call.repetition)
         if repetition == .unsaid { noteUncopied(because: .unknownEffects, &call) }
-        let (attempt, isWatched, account) = (call.attempt, call.isWatched, call.account)
-        let race = HedgeRace<R>(
+        let delay = repetition == .harmless ? usualDelay : nil
+        let race = HedgeRace(
             HedgeStateMachine(
-                maxHedges: repetition == .never ? 0 : terms.settings.maxHedges,
-                delay: repetition == .harmless ? delay : nil,
+                maxHedges: repetition == .never ? 0 : terms.settings.maxHedges, delay: delay,
                 on: repetition.repeated(terms.settings.verdicts, namesUncertain: false),
-                hasEffects: repetition != .harmless,
-                deadline: deadline, at: began))
+                hasEffects: repetition != .harmless, deadline: call.deadline, at: began),
+            HedgeRace.Start(
+                hedge: self, terms: terms, inner: inner, options: call.options, attempt: call.attempt,
+                deadline: call.deadline, isWatched: call.isWatched, account: call.account, walk: walk, lose: lose))
         let executor = inner.timeBase.executorForTasks
-        await withDiscardingTaskGroup { group in
-            @Sendable func run(_ copy: Int, _ withdrawal: Withdrawal) async {
-                // The call holds a reference to it that is not counted.
-                defer { withExtendedLifetime(inner) {} }
-                var call = PolicyCall(inner, options, attempt: attempt, deadline: deadline)
-                call.isWatched = isWatched
-                defer { call.endNotes() }
-                call.account = account
-                if copy > 0 { terms.budget.begins(after: withdrawal, &call) }
-                var (verdict, hasRun) = (Verdict.success, false)
-                let result: Result<R, any Error>
-                do {
-                    // All threads may have been busy since the copy was to begin.
-                    if race.isDecided { throw CopyLost(policy: self.name) }
-                    try Task.checkCancellation()
-                    if call.isOver { throw DeadlinePassed() }
-                    let (value, meaning) = try await walk(&call) {
-                        guard !race.isDecided else { throw CopyLost(policy: self.name) }
-                        hasRun = true
-                        return HedgeCopy(number: copy, mayBeginNoMore: race.mayBeginNoMore)
-                    }
-                    (result, verdict) = (.success(value), meaning)
-                } catch {
-                    verdict = call.settled ?? inner.classifier.verdict(for: error)
-                    result = .failure(error)
-                    // A policy that stands for the operation, and fails, has run in its place; a timeout has not.
-                    if !verdict.saysNothing, !(error is any TimeLimitError) { hasRun = true }
-                }
-                if verdict.kind != .success, Task.isCancelled || race.isDecided { verdict = .cancelled }
-                call.reading = nil
-                let counts = race.ended(
-                    HedgeRace.Ending(
-                        copy: copy, result: result, verdict: verdict, waits: call.notes?.waits ?? [], hasRun: hasRun),
-                    at: call.now)
-                if !counts, case .success(let value) = result { lose(value, &call) }
-                if !hasRun || counts && verdict.kind == .rejected {
-                    // It never reached the other side.
-                    if withdrawal != .none { terms.budget.giveBack(withdrawal) }
-                } else if counts {
-                    terms.report(verdict, after: withdrawal, &call)
-                }
-            }
-            group.addTask(executorPreference: executor) { await run(0, .none) }
-            while true {
-                call.reading = nil
-                let (step, waiter) = race.next(at: call.now)
-                switch step {
-                case .begin:
-                    guard !Task.isCancelled, terms.budget.withdraw(.usual, &call) else {
-                        if !Task.isCancelled { tell(.budgetExhausted, &call) }
-                        race.mayBeginNoMore()
-                        continue
-                    }
-                    guard let hedge = race.began(at: call.now) else {
-                        terms.budget.giveBack(.usual)
-                        continue
-                    }
-                    tell(.hedged(hedge, after: began.duration(to: call.now)), &call)
-                    group.addTask(executorPreference: executor) { await run(hedge, .usual) }
-                    continue
-                case .wait(let instant):
-                    if await waiter.wait(until: instant, on: inner.timeBase) != .cancelled { continue }
-                    // The copies are cancelled, too, and their ends are waited for below.
-                    race.mayBeginNoMore()
-                case .end:
-                    break
-                }
-                group.cancelAll()
-                return
-            }
+        let isHere = firstSteps.mayBeHere(in: #isolation, before: delay)
+        let (first, isOver) = await withTaskCancellationHandler {
+            let first = Self.begin(race, here: isHere, on: executor)
+            if race.isDecided { return (first, true) }
+            call.reading = nil
+            if first != nil { firstSteps.took(began.duration(to: call.now), of: delay) }
+            await hedge(race, beside: first, &call, since: began, on: executor)
+            return (first, false)
+        } onCancel: {
+            // The task is kept until this can't be called any more.
+            race.cancelFirst()
         }
+        await first?.value
         call.reading = nil
-        let outcome = race.outcome
+        let outcome = race.takeOutcome()
+        if isOver { firstSteps.took(began.duration(to: outcome.firstEnded), of: delay) }
         let kept = outcome.kept
         for wait in kept.waits { call.sharedNotes?.add(wait.duration, of: wait.policy) }
         if kept.verdict.kind == .success {
@@ -116,19 +59,61 @@ extension Hedge: CopyingPolicy {
         }
     }
 
+    /// Begins the first copy on this thread, if it may and the system supports that. If it never suspends, it has ended when
+    /// this returns.
+    private static func begin(
+        _ race: HedgeRace, here isHere: Bool, on executor: (any TaskExecutor)?
+    ) -> Task<Void, Never>? {
+        guard isHere, #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
+            return nil
+        }
+        return Task.immediate(executorPreference: executor) { @concurrent in
+            race.firstBegins()
+            await race.run(0, .none)
+        }
+    }
+
+    /// Waits until the call's end is certain, and begins hedges meanwhile, and the first copy unless it has a task.
+    private nonisolated(nonsending) func hedge(
+        _ race: HedgeRace, beside first: Task<Void, Never>?, _ call: inout PolicyCall, since began: MonotonicInstant,
+        on executor: (any TaskExecutor)?
+    ) async {
+        let budget = race.start.terms.budget
+        await withDiscardingTaskGroup { group in
+            if first == nil { group.addTask(executorPreference: executor) { await race.run(0, .none) } }
+            while true {
+                let (step, waiter) = race.next(at: call.now)
+                switch step {
+                case .begin:
+                    guard !Task.isCancelled, budget.withdraw(.usual, &call) else {
+                        if !Task.isCancelled { tell(.budgetExhausted, &call) }
+                        race.mayBeginNoMore()
+                        break
+                    }
+                    guard let hedge = race.began(at: call.now) else {
+                        budget.giveBack(.usual)
+                        break
+                    }
+                    tell(.hedged(hedge, after: began.duration(to: call.now)), &call)
+                    group.addTask(executorPreference: executor) { await race.run(hedge, .usual) }
+                case .wait(let instant):
+                    // The first copy is no child of the caller, and has its priority all the same.
+                    let wake = await waiter.wait(until: instant, on: call.timeBase) { first?.raise(to: $0) }
+                    if wake == .cancelled {
+                        // All copies are cancelled, too.
+                        race.mayBeginNoMore()
+                        return
+                    }
+                case .end:
+                    race.cancelFirst()
+                    return group.cancelAll()
+                }
+                call.reading = nil
+            }
+        }
+    }
+
     private func tell(_ event: Event, _ call: inout PolicyCall) {
         call.emit(event, from: name, to: lazyObservers.known)
-    }
-}
-
-extension HedgeTerms {
-    /// Tells the budget how a copy ended.
-    fileprivate func report(_ verdict: Verdict, after withdrawal: Withdrawal, _ call: inout PolicyCall) {
-        switch verdict.kind {
-        case .success: budget.succeeded(after: withdrawal, &call)
-        case .cancelled, .rejected: break
-        case .transient, .throttled, .uncertain, .permanent:
-            budget.failed(after: withdrawal, mayPass: settings.verdicts.contains(verdict), &call)
-        }
     }
 }

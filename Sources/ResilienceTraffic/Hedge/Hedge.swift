@@ -47,6 +47,7 @@ public final class Hedge: Policy, StatusReporting {
     private let state: Locked<State>
     private let ranOnce = UncopiedCalls()
     private let unknownEffects = UncopiedCalls()
+    let firstSteps = FirstSteps()
 
     /// Creates a hedge that knows no latencies.
     /// - Parameters:
@@ -140,6 +141,7 @@ public final class Hedge: Policy, StatusReporting {
         state.withLock { $0 = State($0.terms) }
         ranOnce.reset()
         unknownEffects.reset()
+        firstSteps.reset()
     }
 
     /// Whether no latencies are known, and a budget of its own is not spent.
