@@ -185,13 +185,6 @@ extension Calls {
                     four()
                     Timeout(limit: .seconds(5))
                 }),
-            Calls(
-                "six: with a timeout of the call and one of each attempt",
-                through: Pipeline {
-                    Timeout(limit: .seconds(30))
-                    four()
-                    Timeout(limit: .seconds(5))
-                }),
         ]
     }
 

@@ -20,7 +20,14 @@ extension Pipeline {
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable () async throws -> R
     ) async throws -> R {
-        try await core.hedged(options, judging: judge) { _, _ in try await operation() }
+        guard let halves = core.halves else {
+            return try await core.runOnce(options, judging: judge) { _ in try await operation() }
+        }
+        let result = try await halves.run(options) { _, _ in
+            let result = try await operation()
+            return (CopyResult(result), judge(result))
+        }
+        return result.value()
     }
 
     /// Runs the operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and tells it which attempt and which copy it is.
@@ -35,11 +42,14 @@ extension Pipeline {
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable (CallAttempt) async throws -> R
     ) async throws -> R {
-        try await core.hedged(options, judging: judge) { attempt, _ in try await operation(attempt) }
+        try await core.runHedged(options, judging: judge) { attempt, _ in try await operation(attempt) }
     }
 }
 
 /// A policy that runs copies of a call at the same time.
+///
+/// It does not know the type of their results: code that is generic over a type that it learns only at run time looks up each
+/// of its own types in each call.
 package protocol CopyingPolicy: Policy {
     /// Runs a call, and copies beside it, until the call's end is certain and all have ended.
     /// - Parameters:
@@ -50,8 +60,8 @@ package protocol CopyingPolicy: Policy {
     /// - Returns: The result, and what it means.
     nonisolated(nonsending) func race(
         _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run,
-        losing lose: @escaping @Sendable (HedgeCopy.Result, inout PolicyCall) -> Void
-    ) async throws -> (HedgeCopy.Result, Verdict)
+        losing lose: @escaping @Sendable (CopyResult, inout PolicyCall) -> Void
+    ) async throws -> (CopyResult, Verdict)
 }
 
 /// A pipeline that is cut in two at its hedge.
@@ -85,8 +95,8 @@ final class HedgedHalves: Sendable {
 
     nonisolated(nonsending) func run(
         _ options: RunOptions,
-        _ operation: @escaping @Sendable (CallAttempt, HedgeCopy) async throws -> (HedgeCopy.Result, Verdict)
-    ) async throws -> HedgeCopy.Result {
+        _ operation: @escaping @Sendable (CallAttempt, HedgeCopy) async throws -> (CopyResult, Verdict)
+    ) async throws -> CopyResult {
         let inner = inner
         var verdict = Verdict.success
         return try await outer.run(
@@ -116,39 +126,35 @@ final class HedgedHalves: Sendable {
 }
 
 extension PipelineCore {
-    // Inlined, since each async function inside of another costs some 60 ns in the task of a copy.
-    @inline(__always) fileprivate nonisolated(nonsending) func hedged<R: Sendable>(
-        _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
-        _ operation: @escaping @Sendable (CallAttempt, HedgeCopy) async throws -> R
-    ) async throws -> R {
-        guard let halves else { return try await runOnce(options, judging: judge, operation) }
-        let result = try await halves.run(options) { attempt, copy in
-            let result = try await operation(attempt, copy)
-            return (CopyResult(result), judge(result))
-        }
-        return CopyResult<R>.value(of: result)
-    }
-
     package nonisolated(nonsending) func runHedged<R: Sendable>(
         _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
         _ operation: @escaping @Sendable (CallAttempt, HedgeCopy) async throws -> R
     ) async throws -> R {
-        try await hedged(options, judging: judge, operation)
+        guard let halves else {
+            return try await runOnce(options, judging: judge) { attempt in
+                try await operation(attempt, HedgeCopy(number: 0, of: nil))
+            }
+        }
+        let result = try await halves.run(options) { attempt, copy in
+            let result = try await operation(attempt, copy)
+            return (CopyResult(result), judge(result))
+        }
+        return result.value()
     }
 
     /// Without a hedge.
-    @inline(never) private nonisolated(nonsending) func runOnce<R: Sendable>(
+    @inline(never) fileprivate nonisolated(nonsending) func runOnce<R: Sendable>(
         _ options: RunOptions, judging judge: (R) -> Verdict,
-        _ operation: @Sendable (CallAttempt, HedgeCopy) async throws -> R
+        _ operation: @Sendable (CallAttempt) async throws -> R
     ) async throws -> R {
         try await run(options, judging: judge, { try await Self.apart(operation, CallAttempt($0)) })
     }
 
     /// Runs an operation away from the caller's actor, as a copy would.
     @concurrent private static func apart<R: Sendable>(
-        _ operation: @Sendable (CallAttempt, HedgeCopy) async throws -> R, _ attempt: CallAttempt
+        _ operation: @Sendable (CallAttempt) async throws -> R, _ attempt: CallAttempt
     ) async throws -> R {
-        try await operation(attempt, HedgeCopy(number: 0, of: nil))
+        try await operation(attempt)
     }
 }
 
@@ -163,7 +169,7 @@ extension Pipeline {
         _ operation:
             @escaping @Sendable (CallAttempt, _ mayBeginNoMore: @escaping @Sendable () -> Void) async throws -> R
     ) async throws -> R {
-        try await core.hedged(options, judging: judge) { try await operation($0, $1.mayBeginNoMore) }
+        try await core.runHedged(options, judging: judge) { try await operation($0, $1.mayBeginNoMore) }
     }
 
     /// Runs an operation as `open` does, and lets the pipeline's `Hedge` run copies of it at the same time. The permit is
@@ -201,8 +207,8 @@ extension Pipeline {
                             { call in try await operation(CallAttempt(call, hedge: try begin().number)) })
                         return (CopyResult(copy), verdict)
                     },
-                    losing: { CopyResult<OpenCopy<R>>.value(of: $0).lose(&$1) })
-                let copy = CopyResult<OpenCopy<R>>.value(of: result)
+                    losing: { $0.value(as: OpenCopy<R>.self).lose(&$1) })
+                let copy = result.value(as: OpenCopy<R>.self)
                 opening.inside = copy.inside(inner)
                 return (copy.result, verdict)
             }, holding: hold)
@@ -246,11 +252,7 @@ package struct HedgeCopy: Sendable {
     /// Takes a copy through the policies further in, and has it begin innermost.
     /// - Returns: Its result, and what that means.
     package typealias Run =
-        @Sendable (_ call: inout PolicyCall, _ begin: () throws -> HedgeCopy) async throws -> (Result, Verdict)
-
-    /// What a copy returned, as a ``CopyResult``. The hedge does not know its type: code that is generic over a type that it
-    /// learns only at run time looks up each of its own types in each call.
-    package typealias Result = any AnyObject & Sendable
+        @Sendable (_ call: inout PolicyCall, _ begin: () throws -> HedgeCopy) async throws -> (CopyResult, Verdict)
 
     /// 0 for the first copy.
     package let number: Int
@@ -267,16 +269,16 @@ package protocol CopyRace: AnyObject, Sendable {
 }
 
 /// What the operation of a copy returned.
-private final class CopyResult<R: Sendable>: HeldResult, Sendable {
-    private let value: R
+package final class CopyResult: HeldResult, Sendable {
+    private let value: any Sendable
     var held: Any { value }
 
-    init(_ value: R) { self.value = value }
+    init(_ value: some Sendable) { self.value = value }
 
-    /// - Parameter result: What a race returned all of whose copies return this type.
-    static func value(of result: HedgeCopy.Result) -> R {
-        // Safe: see the parameter. A checked cast would look up this class.
-        unsafeDowncast(result, to: CopyResult.self).value
+    /// - Parameter type: The type that all copies of the call return.
+    fileprivate func value<R>(as type: R.Type = R.self) -> R {
+        guard let value = value as? R else { preconditionFailure("a copy that returned something else") }
+        return value
     }
 }
 

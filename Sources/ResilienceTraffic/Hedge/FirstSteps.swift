@@ -1,35 +1,32 @@
-import Resilience
-import Synchronization
-
 /// Whether the first copy of a call may begin on its caller's thread, which is what makes it cheap.
 ///
-/// Until that copy suspends for the first time, its caller can begin no hedge: it stands below it on the same stack. So
-/// after a first copy whose first step took longer than the hedge's delay, since it blocks its thread, for example, the next
-/// calls begin theirs on another thread. Then one tries again: a thread may have been late for once.
-struct FirstSteps: ~Copyable, Sendable {
+/// A hedge that is due before that copy suspends for the first time begins in a task without the caller's task-local values:
+/// the caller stands below the copy on the same stack. Now and then a thread is late for no reason of its own. But if it
+/// happens again soon, since the operation blocks its thread, for example, the next calls begin their first copies on another
+/// thread. Then one tries again.
+struct FirstSteps: Sendable, Hashable {
     static let callsElsewhere = 1_000
+    /// Two that are this close show that it is the operation.
+    static let closeCalls = 100
 
     /// How many calls do not try it.
-    private let elsewhere = Atomic(0)
+    private var elsewhere = 0
+    /// How many calls have tried it since one was late.
+    private var sinceLate = closeCalls
 
-    /// - Parameters:
-    ///   - isolation: The caller's. Copies run away from its actor.
-    ///   - delay: How long the call waits before it begins a hedge, in nanoseconds; nil if only a failure begins one.
-    @inline(never)  // Inlined into an async function, the comparison ends the compiler (Swift 6.3.1).
-    func mayBeHere(in isolation: (any Actor)?, before delay: Int64?) -> Bool {
-        guard isolation == nil else { return false }
-        guard let delay else { return true }
-        guard delay > 0 else { return false }
-        guard elsewhere.load(ordering: .relaxed) > 0 else { return true }
-        elsewhere.wrappingSubtract(1, ordering: .relaxed)
-        return false
+    /// A call begins that may have a hedge after a delay.
+    mutating func mayBeHere() -> Bool {
+        guard elsewhere == 0 else {
+            elsewhere -= 1
+            return false
+        }
+        if sinceLate < Self.closeCalls { sinceLate += 1 }
+        return true
     }
 
-    /// A first copy has suspended, or ended, on its caller's thread.
-    func took(_ time: Duration, of delay: Int64?) {
-        guard let delay, time >= .nanoseconds(delay) else { return }
-        elsewhere.store(Self.callsElsewhere, ordering: .relaxed)
+    /// The first copy of such a call had not suspended when the hedge was due.
+    mutating func wasLate() {
+        if sinceLate < Self.closeCalls { elsewhere = Self.callsElsewhere }
+        sinceLate = 0
     }
-
-    func reset() { elsewhere.store(0, ordering: .relaxed) }
 }

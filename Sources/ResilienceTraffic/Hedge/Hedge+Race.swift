@@ -3,37 +3,44 @@ package import Resilience
 extension Hedge: CopyingPolicy {
     package nonisolated(nonsending) func race(
         _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run,
-        losing lose: @escaping @Sendable (HedgeCopy.Result, inout PolicyCall) -> Void
-    ) async throws -> (HedgeCopy.Result, Verdict) {
-        let (terms, usualDelay) = begin()
+        losing lose: @escaping @Sendable (CopyResult, inout PolicyCall) -> Void
+    ) async throws -> (CopyResult, Verdict) {
         let (began, repetition) = (call.now, call.repetition)
+        let (terms, delay, mayBeHere) = begin(mayWait: repetition == .harmless)
         if repetition == .unsaid { noteUncopied(because: .unknownEffects, &call) }
-        let delay = repetition == .harmless ? usualDelay : nil
+        let machine = HedgeStateMachine(
+            maxHedges: repetition == .never ? 0 : terms.settings.maxHedges, delay: delay,
+            on: repetition.repeated(terms.settings.verdicts, namesUncertain: false),
+            hasEffects: repetition != .harmless, deadline: call.deadline, at: began)
+        // Copies run away from the caller's actor.
+        let isHere = mayBeHere && #isolation == nil
         let race = HedgeRace(
-            HedgeStateMachine(
-                maxHedges: repetition == .never ? 0 : terms.settings.maxHedges, delay: delay,
-                on: repetition.repeated(terms.settings.verdicts, namesUncertain: false),
-                hasEffects: repetition != .harmless, deadline: call.deadline, at: began),
+            machine,
             HedgeRace.Start(
                 hedge: self, terms: terms, inner: inner, options: call.options, attempt: call.attempt,
-                deadline: call.deadline, isWatched: call.isWatched, account: call.account, walk: walk, lose: lose))
-        let executor = inner.timeBase.executorForTasks
-        let isHere = firstSteps.mayBeHere(in: #isolation, before: delay)
-        let (first, isOver) = await withTaskCancellationHandler {
-            let first = Self.begin(race, here: isHere, on: executor)
-            if race.isDecided { return (first, true) }
-            call.reading = nil
-            if first != nil { firstSteps.took(began.duration(to: call.now), of: delay) }
-            await hedge(race, beside: first, &call, since: began, on: executor)
-            return (first, false)
+                deadline: call.deadline, isWatched: call.isWatched, account: call.account, began: began,
+                executor: inner.timeBase.executorForTasks,
+                caretaker: isHere ? Caretaker(of: machine, at: began) : nil, walk: walk, lose: lose))
+        let first = await withTaskCancellationHandler {
+            guard isHere, let first = Self.beginHere(race) else {
+                await hedge(race, after: 0, &call)
+                return nil as Task<Void, Never>?
+            }
+            if !race.callerGoesOn() {
+                firstStepWasLate()
+                await race.caretaker().value
+            } else if !race.isDecided {
+                await hedge(race, beside: first, &call)
+            }
+            return first
         } onCancel: {
-            // The task is kept until this can't be called any more.
-            race.cancelFirst()
+            // The first copy's task is kept until this can't be called any more.
+            race.cancel()
         }
-        await first?.value
+        // Usually it has ended on this thread: a wait for its value takes some 50 ns even then.
+        if let first, !race.firstHasEnded { await first.value }
         call.reading = nil
         let outcome = race.takeOutcome()
-        if isOver { firstSteps.took(began.duration(to: outcome.firstEnded), of: delay) }
         let kept = outcome.kept
         for wait in kept.waits { call.sharedNotes?.add(wait.duration, of: wait.policy) }
         if kept.verdict.kind == .success {
@@ -59,56 +66,87 @@ extension Hedge: CopyingPolicy {
         }
     }
 
-    /// Begins the first copy on this thread, if it may and the system supports that. If it never suspends, it has ended when
-    /// this returns.
-    private static func begin(
-        _ race: HedgeRace, here isHere: Bool, on executor: (any TaskExecutor)?
-    ) -> Task<Void, Never>? {
-        guard isHere, #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {
-            return nil
+    /// Begins the first copy on this thread, if the system supports that. If it never suspends, it has ended when this
+    /// returns.
+    private static func beginHere(_ race: HedgeRace) -> Task<Void, Never>? {
+        guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return nil }
+        // Set before the copy begins: its first step may be all of it, and take for ever.
+        let alarm = race.start.caretaker.map { caretaker in
+            race.start.inner.timeBase.schedule(at: caretaker.due) { race.hedgeIsDue() }
         }
-        return Task.immediate(executorPreference: executor) { @concurrent in
+        defer { if let alarm { race.start.inner.timeBase.cancel(alarm) } }
+        return Task.immediate(executorPreference: race.start.executor) { @concurrent in
             race.firstBegins()
             await race.run(0, .none)
+            race.firstEnds()
         }
     }
 
-    /// Waits until the call's end is certain, and begins hedges meanwhile, and the first copy unless it has a task.
+    /// Goes on with a call whose first copy keeps the caller's thread.
+    func takeCare(of race: HedgeRace) async {
+        // It only emits events, and pays for hedges: the caller learns of the rest from the race.
+        var call = PolicyCall(race.start)
+        await hedge(race, &call)
+        // The call holds a reference to the core, which the race keeps, that is not counted.
+        withExtendedLifetime(race) {}
+    }
+
+    /// Waits until the call's end is certain, and all copies but the first have ended; begins hedges meanwhile.
+    /// - Parameters:
+    ///   - first: The first copy, if the caller has begun it.
+    ///   - copy: 0 to begin the first copy; nil if it has begun.
     private nonisolated(nonsending) func hedge(
-        _ race: HedgeRace, beside first: Task<Void, Never>?, _ call: inout PolicyCall, since began: MonotonicInstant,
-        on executor: (any TaskExecutor)?
+        _ race: HedgeRace, beside first: Task<Void, Never>? = nil, after copy: Int? = nil, _ call: inout PolicyCall
     ) async {
-        let budget = race.start.terms.budget
-        await withDiscardingTaskGroup { group in
-            if first == nil { group.addTask(executorPreference: executor) { await race.run(0, .none) } }
-            while true {
-                let (step, waiter) = race.next(at: call.now)
-                switch step {
-                case .begin:
-                    guard !Task.isCancelled, budget.withdraw(.usual, &call) else {
-                        if !Task.isCancelled { tell(.budgetExhausted, &call) }
-                        race.mayBeginNoMore()
-                        break
+        var copy = copy
+        if copy == nil { copy = await nextHedge(of: race, beside: first, &call) }
+        // Most calls have none, and need no group.
+        if copy != nil {
+            await withDiscardingTaskGroup { group in
+                while let number = copy {
+                    group.addTask(executorPreference: race.start.executor) {
+                        await race.run(number, number == 0 ? .none : .usual)
                     }
-                    guard let hedge = race.began(at: call.now) else {
-                        budget.giveBack(.usual)
-                        break
-                    }
-                    tell(.hedged(hedge, after: began.duration(to: call.now)), &call)
-                    group.addTask(executorPreference: executor) { await race.run(hedge, .usual) }
-                case .wait(let instant):
-                    // The first copy is no child of the caller, and has its priority all the same.
-                    let wake = await waiter.wait(until: instant, on: call.timeBase) { first?.raise(to: $0) }
-                    if wake == .cancelled {
-                        // All copies are cancelled, too.
-                        race.mayBeginNoMore()
-                        return
-                    }
-                case .end:
-                    race.cancelFirst()
-                    return group.cancelAll()
+                    copy = await nextHedge(of: race, beside: first, &call)
                 }
-                call.reading = nil
+                group.cancelAll()
+            }
+        }
+        race.cancelFirst()
+    }
+
+    /// Waits until a hedge is due.
+    /// - Returns: The number of the hedge that begins; nil if the call's end is certain, or the task is cancelled.
+    private nonisolated(nonsending) func nextHedge(
+        of race: HedgeRace, beside first: Task<Void, Never>?, _ call: inout PolicyCall
+    ) async -> Int? {
+        let budget = race.start.terms.budget
+        while true {
+            call.reading = nil
+            let (step, waiter) = race.next(at: call.now)
+            switch step {
+            case .begin:
+                guard !Task.isCancelled, budget.withdraw(.usual, &call) else {
+                    if !Task.isCancelled { tell(.budgetExhausted, &call) }
+                    race.mayBeginNoMore()
+                    break
+                }
+                guard let hedge = race.began(at: call.now) else {
+                    budget.giveBack(.usual)
+                    break
+                }
+                tell(.hedged(hedge, after: race.start.began.duration(to: call.now)), &call)
+                return hedge
+            case .wait(let instant):
+                // The first copy is no child of the caller, and has its priority all the same.
+                let wake = await waiter.wait(until: instant, on: call.timeBase) { first?.raise(to: $0) }
+                if wake == .cancelled {
+                    // All copies are cancelled, too.
+                    race.mayBeginNoMore()
+                    return nil
+                }
+            case .end:
+                return nil
             }
         }
     }

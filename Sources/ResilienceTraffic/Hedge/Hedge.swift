@@ -35,6 +35,7 @@ public final class Hedge: Policy, StatusReporting {
         var terms: HedgeTerms
         /// nil if the delay is no percentile.
         var latencies: LatencyWindow?
+        var firstSteps = FirstSteps()
 
         init(_ terms: HedgeTerms) {
             self.terms = terms
@@ -47,7 +48,6 @@ public final class Hedge: Policy, StatusReporting {
     private let state: Locked<State>
     private let ranOnce = UncopiedCalls()
     private let unknownEffects = UncopiedCalls()
-    let firstSteps = FirstSteps()
 
     /// Creates a hedge that knows no latencies.
     /// - Parameters:
@@ -102,8 +102,19 @@ public final class Hedge: Policy, StatusReporting {
 
     public var traits: PolicyTraits { PolicyTraits(maxCopies: settings.maxHedges + 1) }
 
-    /// The settings and the delay for a call that begins now.
-    func begin() -> (HedgeTerms, delay: Int64?) { state.withLock { ($0.terms, $0.delay) } }
+    /// A call begins.
+    /// - Parameter mayWait: Whether it may have a hedge after the delay.
+    /// - Returns: The settings; the delay in nanoseconds, nil if only a failure begins a hedge; and whether the first copy may
+    ///   begin on the caller's thread.
+    func begin(mayWait: Bool) -> (HedgeTerms, delay: Int64?, isHere: Bool) {
+        state.withLock { state in
+            guard mayWait, let delay = state.delay else { return (state.terms, nil, true) }
+            return (state.terms, delay, delay > 0 && state.firstSteps.mayBeHere())
+        }
+    }
+
+    /// The first copy of a call had not suspended when its hedge was due.
+    func firstStepWasLate() { state.withLock { $0.firstSteps.wasLate() } }
 
     /// Takes note of how long the first copy of a call took, or, if it lost, of how long it took at least.
     func note(_ latency: Duration, isLost: Bool) {
@@ -141,7 +152,6 @@ public final class Hedge: Policy, StatusReporting {
         state.withLock { $0 = State($0.terms) }
         ranOnce.reset()
         unknownEffects.reset()
-        firstSteps.reset()
     }
 
     /// Whether no latencies are known, and a budget of its own is not spent.
@@ -182,8 +192,7 @@ extension Hedge.State {
     /// new one, each change of settings would allow as many hedges as at the start.
     fileprivate mutating func change(to terms: HedgeTerms) {
         let budget = self.terms.ownsBudget && terms.ownsBudget ? self.terms.budget : terms.budget
-        self.terms = terms
-        self.terms.budget = budget
+        self.terms = HedgeTerms(settings: terms.settings, budget: budget, ownsBudget: terms.ownsBudget)
         if case .percentile(let share, _, _) = terms.settings.delay.kind {
             latencies = latencies?.with(percentile: share) ?? LatencyWindow(percentile: share)
         } else {

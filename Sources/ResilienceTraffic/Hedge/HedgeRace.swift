@@ -15,16 +15,20 @@ final class HedgeRace: CopyRace, Sendable {
         let deadline: MonotonicInstant
         let isWatched: Bool
         let account: AttemptAccount
+        let began: MonotonicInstant
+        let executor: (any TaskExecutor)?
+        /// nil if the first copy has a task that the caller waits for from the start, or no hedge begins after a delay.
+        let caretaker: Caretaker?
         /// Takes a copy through them.
         let walk: HedgeCopy.Run
         /// Takes leave of a result that comes when another copy has ended the call.
-        let lose: @Sendable (HedgeCopy.Result, inout PolicyCall) -> Void
+        let lose: @Sendable (CopyResult, inout PolicyCall) -> Void
     }
 
     /// How a copy ended.
     struct Ending: Sendable {
         let copy: Int
-        let result: Result<HedgeCopy.Result, any Error>
+        let result: Result<CopyResult, any Error>
         let verdict: Verdict
         let waits: [PolicyWait]
         /// Whether it got past the policies further in, to the operation or to a policy that stands for it.
@@ -51,6 +55,9 @@ final class HedgeRace: CopyRace, Sendable {
         var firstEnded: MonotonicInstant?
         var hasRun = false
         var waiter: PolicyWaiter?
+        var caretaker: Task<Void, Never>?
+        /// Resumes the caller, if it waits for the caretaker to exist.
+        var resumeCaller: (@Sendable (Task<Void, Never>) -> Void)?
     }
 
     let start: Start
@@ -58,8 +65,11 @@ final class HedgeRace: CopyRace, Sendable {
     private let decided = Atomic(false)
     private let first = RunningTask()
     private let isFirstCancelled = Atomic(false)
+    private let hasFirstEnded = Atomic(false)
+    /// Whether the caller or the caretaker goes on with the call: exactly one of them does.
+    private let isTaken = Atomic(false)
 
-    init(_ machine: HedgeStateMachine, _ start: Start) {
+    init(_ machine: HedgeStateMachine, _ start: consuming Start) {
         self.start = start
         state = Locked(State(machine: machine))
     }
@@ -89,14 +99,57 @@ final class HedgeRace: CopyRace, Sendable {
         if isFirstCancelled.load(ordering: .sequentiallyConsistent) { first.cancel() }
     }
 
+    /// Called in the first copy's task, after everything else.
+    func firstEnds() { hasFirstEnded.store(true, ordering: .releasing) }
+
+    /// Whether nothing is left to do for the first copy's task. False if it is of the caller's group.
+    var firstHasEnded: Bool { hasFirstEnded.load(ordering: .acquiring) }
+
     /// Cancels the first copy, even if it has not begun, unless it is of the caller's group. The caller keeps its task.
     func cancelFirst() {
         isFirstCancelled.store(true, ordering: .sequentiallyConsistent)
         first.cancel()
     }
 
+    /// The caller is cancelled.
+    func cancel() {
+        cancelFirst()
+        state.withLock { $0.caretaker }?.cancel()
+    }
+
+    /// The first hedge is due, and the first copy still keeps the caller's thread.
+    func hedgeIsDue() {
+        guard let caretaker = start.caretaker, !isFirstCancelled.load(ordering: .sequentiallyConsistent),
+            !isTaken.exchange(true, ordering: .acquiringAndReleasing)
+        else { return }
+        let task = caretaker.begin(on: start.executor) { [self] in await start.hedge.takeCare(of: self) }
+        let resumeCaller = state.withLock { state in
+            state.caretaker = task
+            return state.resumeCaller.take()
+        }
+        resumeCaller?(task)
+        // The caller may have been cancelled before this could be seen.
+        if isFirstCancelled.load(ordering: .sequentiallyConsistent) { task.cancel() }
+    }
+
+    /// The first copy has suspended, or ended, on its caller's thread.
+    /// - Returns: Whether the caller goes on with the call. If not, the caretaker does.
+    func callerGoesOn() -> Bool { start.caretaker == nil || !isTaken.exchange(true, ordering: .acquiringAndReleasing) }
+
+    /// The task that goes on with the call.
+    func caretaker() async -> Task<Void, Never> {
+        await withCheckedContinuation { caller in
+            // It may not exist for a moment after it was decided upon.
+            let task = state.withLock { state in
+                if state.caretaker == nil { state.resumeCaller = { caller.resume(returning: $0) } }
+                return state.caretaker
+            }
+            if let task { caller.resume(returning: task) }
+        }
+    }
+
     /// - Returns: Whether its end counts: not if the call's end was certain before.
-    private func ended(_ ending: consuming Ending, at now: MonotonicInstant) -> Bool {
+    private func ended(_ ending: Ending, at now: MonotonicInstant) -> Bool {
         let (counts, waiter, old) = state.withLock { state in
             let counts = !state.machine.isDecided
             // What is replaced is released outside of the lock, since its deinit may be user code.
@@ -137,13 +190,12 @@ extension HedgeRace {
         let budget = start.terms.budget
         // The call holds a reference to the core, which this object keeps, that is not counted.
         defer { withExtendedLifetime(self) {} }
-        var call = PolicyCall(start.inner, start.options, attempt: start.attempt, deadline: start.deadline)
+        var call = PolicyCall(start)
         call.isWatched = start.isWatched
         defer { call.endNotes() }
-        call.account = start.account
         if copy > 0 { budget.begins(after: withdrawal, &call) }
         var (verdict, hasRun) = (Verdict.success, false)
-        let result: Result<HedgeCopy.Result, any Error>
+        let result: Result<CopyResult, any Error>
         do {
             // All threads may have been busy since the copy was to begin.
             if isDecided { throw CopyLost(policy: start.hedge.name) }
@@ -173,6 +225,14 @@ extension HedgeRace {
         } else if counts {
             start.terms.report(verdict, after: withdrawal, &call)
         }
+    }
+}
+
+extension PolicyCall {
+    /// Whoever makes it holds the race until it is over.
+    init(_ start: HedgeRace.Start) {
+        self.init(start.inner, start.options, attempt: start.attempt, deadline: start.deadline)
+        account = start.account
     }
 }
 

@@ -5,29 +5,27 @@ import Testing
 @testable import ResilienceTraffic
 
 @Suite struct FirstStepsTests {
-    private actor Caller {}
-
-    @Test("a first copy begins on its caller's thread, but on no actor, and not if a hedge begins at once")
+    @Test("a first copy begins on its caller's thread, also after one that was late for once")
     func usual() {
-        let steps = FirstSteps()
-        #expect([steps.mayBeHere(in: nil, before: nil), steps.mayBeHere(in: nil, before: 5)] == [true, true])
-        #expect([steps.mayBeHere(in: Caller(), before: 5), steps.mayBeHere(in: nil, before: 0)] == [false, false])
-        steps.took(.nanoseconds(4), of: 5)
-        steps.took(.seconds(9), of: nil)
-        #expect([steps.mayBeHere(in: nil, before: 5)] == [true])
+        var steps = FirstSteps()
+        for _ in 0..<3 {
+            steps.wasLate()
+            let next = (0..<FirstSteps.closeCalls).map { _ in steps.mayBeHere() }
+            #expect(!next.contains(false))
+        }
     }
 
-    @Test("after a first step as long as the delay, the next calls begin elsewhere, and then one tries again")
+    @Test("after two that were late close together, the next calls begin elsewhere, and then one tries again")
     func late() {
-        let steps = FirstSteps()
-        steps.took(.nanoseconds(5), of: 5)
-        #expect([steps.mayBeHere(in: nil, before: nil)] == [true], "no hedge waits for it")
-        let next = (0..<FirstSteps.callsElsewhere).map { _ in steps.mayBeHere(in: nil, before: 5) }
-        #expect(!next.contains(true))
-        #expect([steps.mayBeHere(in: nil, before: 5)] == [true])
-        steps.took(.nanoseconds(5), of: 5)
-        steps.reset()
-        #expect([steps.mayBeHere(in: nil, before: 5)] == [true])
+        var steps = FirstSteps()
+        steps.wasLate()
+        for _ in 1..<FirstSteps.closeCalls { _ = steps.mayBeHere() }
+        for _ in 0..<2 {
+            steps.wasLate()
+            let next = (0..<FirstSteps.callsElsewhere).map { _ in steps.mayBeHere() }
+            #expect(!next.contains(true))
+            #expect([steps.mayBeHere()] == [true])
+        }
     }
 
     /// Ready before the calls begin, so that it runs before a copy that another thread begins.
@@ -63,22 +61,53 @@ import Testing
         return (begun.all, start.duration(to: clock.now))
     }
 
-    @Test("a first copy that blocks its thread has its hedge when it waits; the next call's begins on another thread")
+    @Test(
+        "a first copy that blocks its thread has its hedge in time; if it does so again, the next calls begin elsewhere"
+    )
     func blocking() throws {
-        let hedge = Hedge(
-            after: .constant(.milliseconds(100)), budget: .tokens(capacity: 1000), timeBase: clock)
+        let hedge = Hedge(after: .constant(.milliseconds(100)), budget: .tokens(capacity: 1000), timeBase: clock)
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) { hedge }
         var (begun, took) = try steps(pipeline)
         #expect(begun == [.copy(0), .other, .copy(1)] && took == .milliseconds(100))
         (begun, took) = try steps(pipeline, block: .milliseconds(150))
-        #expect(begun.first == .copy(0) && begun.contains(.copy(1)) && took == .milliseconds(150))
+        #expect(begun == [.copy(0), .other, .copy(1)] && took == .milliseconds(150))
+        (begun, took) = try steps(pipeline)
+        #expect(begun.first == .copy(0))
+        // Also one that ends without having waited.
+        try clock.run { try await pipeline.runHedged { clock.advance(by: .milliseconds(100)) } }
         (begun, took) = try steps(pipeline)
         #expect(begun == [.other, .copy(0), .copy(1)] && took == .milliseconds(100))
         hedge.reset()
-        (begun, took) = try steps(pipeline)
-        #expect(begun.first == .copy(0))
-        // Also of one that ends without having waited.
-        try clock.run { try await pipeline.runHedged { clock.advance(by: .milliseconds(100)) } }
-        #expect(try steps(pipeline).begun.first == .other)
+        #expect(try steps(pipeline).begun.first == .copy(0))
+    }
+
+    @Test("a call from an actor, and one whose hedge begins at once, begin their first copies elsewhere")
+    func elsewhere() throws {
+        for delay in [Duration.zero, .milliseconds(100)] {
+            let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
+                Hedge(after: .constant(delay), budget: .tokens(capacity: 1000), timeBase: clock)
+            }
+            let begun = Begun()
+            try clock.run {
+                let other = Task { begun.add(.other) }
+                try await Caller().run(pipeline, isOnActor: delay > .zero) { begun.add(.copy($0.hedge)) }
+                await other.value
+            }
+            #expect(begun.all.first == .other && begun.all.contains(.copy(0)))
+        }
+    }
+
+    private actor Caller {
+        nonisolated func run(
+            _ pipeline: Pipeline, isOnActor: Bool, _ operation: @escaping @Sendable (CallAttempt) async throws -> Void
+        ) async throws {
+            if isOnActor { try await run(pipeline, operation) } else { try await pipeline.runHedged(operation) }
+        }
+
+        private func run(
+            _ pipeline: Pipeline, _ operation: @escaping @Sendable (CallAttempt) async throws -> Void
+        ) async throws {
+            try await pipeline.runHedged(operation)
+        }
     }
 }
