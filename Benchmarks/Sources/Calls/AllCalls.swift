@@ -61,6 +61,14 @@ extension Calls {
                 let pipeline = Pipeline { Hedge() }
                 for number in 0..<count { _ = try await pipeline.runHedged { number } }
             },
+            Calls("hedge, not needed, of calls that may be repeated") { count in
+                let pipeline = Pipeline(isIdempotent: true) { Hedge() }
+                for number in 0..<count { _ = try await pipeline.runHedged { number } }
+            },
+            Calls("hedge, not needed, suspending once") { count in
+                let pipeline = Pipeline(isIdempotent: true) { Hedge() }
+                for number in 0..<count { _ = try await pipeline.runHedged { await suspended(number) } }
+            },
             Calls("hedge, without copies", through: Pipeline { Hedge() }),
             Calls("bulkhead, free", through: Pipeline { Bulkhead(limit: 10) }),
             Calls("bulkhead, adaptive", through: Pipeline { AdaptiveBulkhead() }),

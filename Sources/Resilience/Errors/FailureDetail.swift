@@ -49,6 +49,7 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
     /// Creates the description of a result that means failure; nil if neither it, nor a part of it if it is a tuple, is
     /// ``FailureDescribing``.
     package init?(ofResult result: Any) {
+        let result = (result as? any HeldResult)?.held ?? result
         if let result = result as? any FailureDescribing {
             self = result.failureDetail
             return
@@ -106,6 +107,11 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
 public protocol FailureDescribing {
     /// What failed. Give no body, no value of a field, no query and no credentials: logs keep it.
     var failureDetail: FailureDetail { get }
+}
+
+/// Holds a result, so that the code that passes it on needs not know its type.
+protocol HeldResult {
+    var held: Any { get }
 }
 
 extension String {

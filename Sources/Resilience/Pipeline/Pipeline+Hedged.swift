@@ -20,7 +20,14 @@ extension Pipeline {
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable () async throws -> R
     ) async throws -> R {
-        try await core.runHedged(options, judging: judge, { _ in try await operation() })
+        guard let halves = core.halves else {
+            return try await core.runOnce(options, judging: judge) { _ in try await operation() }
+        }
+        let result = try await halves.run(options) { _, _ in
+            let result = try await operation()
+            return (CopyResult(result), judge(result))
+        }
+        return result.value()
     }
 
     /// Runs the operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and tells it which attempt and which copy it is.
@@ -35,11 +42,14 @@ extension Pipeline {
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable (CallAttempt) async throws -> R
     ) async throws -> R {
-        try await core.runHedged(options, judging: judge, operation)
+        try await core.runHedged(options, judging: judge) { attempt, _ in try await operation(attempt) }
     }
 }
 
 /// A policy that runs copies of a call at the same time.
+///
+/// It does not know the type of their results: code that is generic over a type that it learns only at run time looks up each
+/// of its own types in each call.
 package protocol CopyingPolicy: Policy {
     /// Runs a call, and copies beside it, until the call's end is certain and all have ended.
     /// - Parameters:
@@ -48,14 +58,14 @@ package protocol CopyingPolicy: Policy {
     ///   - walk: Takes a copy through the policies further in.
     ///   - lose: Takes leave of a result that comes when another copy has ended the call.
     /// - Returns: The result, and what it means.
-    nonisolated(nonsending) func race<R: Sendable>(
-        _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run<R>,
-        losing lose: @escaping @Sendable (R, inout PolicyCall) -> Void
-    ) async throws -> (R, Verdict)
+    nonisolated(nonsending) func race(
+        _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run,
+        losing lose: @escaping @Sendable (CopyResult, inout PolicyCall) -> Void
+    ) async throws -> (CopyResult, Verdict)
 }
 
 /// A pipeline that is cut in two at its hedge.
-struct HedgedHalves: Sendable {
+final class HedgedHalves: Sendable {
     let outer: PipelineCore
     let hedge: any CopyingPolicy
     let inner: PipelineCore
@@ -82,43 +92,30 @@ struct HedgedHalves: Sendable {
         outer = PipelineCore(halves.outer, classifier: classifier)
         inner = PipelineCore(halves.inner, classifier: classifier)
     }
-}
 
-extension PipelineCore {
-    package nonisolated(nonsending) func runHedged<R: Sendable>(
-        _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
-        _ operation: @escaping @Sendable (CallAttempt) async throws -> R
-    ) async throws -> R {
-        try await runHedged(options, judging: judge) { attempt, _ in try await operation(attempt) }
-    }
-
-    nonisolated(nonsending) func runHedged<R: Sendable>(
-        _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
-        _ operation: @escaping @Sendable (CallAttempt, HedgeCopy) async throws -> R
-    ) async throws -> R {
-        guard let halves else {
-            return try await run(options, judging: judge, { try await Self.apart(operation, CallAttempt($0)) })
-        }
-        let inner = halves.inner
+    nonisolated(nonsending) func run(
+        _ options: RunOptions,
+        _ operation: @escaping @Sendable (CallAttempt, HedgeCopy) async throws -> (CopyResult, Verdict)
+    ) async throws -> CopyResult {
+        let inner = inner
         var verdict = Verdict.success
-        return try await halves.outer.run(
+        return try await outer.run(
             options, judging: { _ in verdict },
             { call in
-                let (result, meaning) = try await halves.hedge.race(
+                let (result, meaning) = try await hedge.race(
                     &call, inside: inner,
                     { call, begin in
                         var verdict = Verdict.success
                         // The observers are told of the attempt as a whole.
                         var record = CallRecord()
                         let result = try await inner.walk(
-                            &call, &record,
-                            judging: { result in
-                                verdict = judge(result)
-                                return verdict
-                            },
+                            &call, &record, judging: { _ in verdict },
                             { call in
                                 let copy = try begin()
-                                return try await operation(CallAttempt(call, hedge: copy.number), copy)
+                                let (result, meaning) = try await operation(
+                                    CallAttempt(call, hedge: copy.number), copy)
+                                verdict = meaning
+                                return result
                             })
                         return (result, verdict)
                     }, losing: { _, _ in })
@@ -126,12 +123,38 @@ extension PipelineCore {
                 return result
             })
     }
+}
+
+extension PipelineCore {
+    package nonisolated(nonsending) func runHedged<R: Sendable>(
+        _ options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
+        _ operation: @escaping @Sendable (CallAttempt, HedgeCopy) async throws -> R
+    ) async throws -> R {
+        guard let halves else {
+            return try await runOnce(options, judging: judge) { attempt in
+                try await operation(attempt, HedgeCopy(number: 0, of: nil))
+            }
+        }
+        let result = try await halves.run(options) { attempt, copy in
+            let result = try await operation(attempt, copy)
+            return (CopyResult(result), judge(result))
+        }
+        return result.value()
+    }
+
+    /// Without a hedge.
+    @inline(never) fileprivate nonisolated(nonsending) func runOnce<R: Sendable>(
+        _ options: RunOptions, judging judge: (R) -> Verdict,
+        _ operation: @Sendable (CallAttempt) async throws -> R
+    ) async throws -> R {
+        try await run(options, judging: judge, { try await Self.apart(operation, CallAttempt($0)) })
+    }
 
     /// Runs an operation away from the caller's actor, as a copy would.
     @concurrent private static func apart<R: Sendable>(
-        _ operation: @Sendable (CallAttempt, HedgeCopy) async throws -> R, _ attempt: CallAttempt
+        _ operation: @Sendable (CallAttempt) async throws -> R, _ attempt: CallAttempt
     ) async throws -> R {
-        try await operation(attempt, HedgeCopy(number: 0, mayBeginNoMore: {}))
+        try await operation(attempt)
     }
 }
 
@@ -176,14 +199,16 @@ extension Pipeline {
         return try await halves.outer.open(
             options, in: core, judgingErrors: judgeError, describing: describe,
             { call, opening in
-                let (copy, verdict) = try await halves.hedge.race(
+                let (result, verdict) = try await halves.hedge.race(
                     &call, inside: inner,
                     { call, begin in
-                        try await OpenCopy.open(
+                        let (copy, verdict) = try await OpenCopy.open(
                             &call, inside: inner, judging: judge, judgingErrors: judgeError,
                             { call in try await operation(CallAttempt(call, hedge: try begin().number)) })
+                        return (CopyResult(copy), verdict)
                     },
-                    losing: { $0.lose(&$1) })
+                    losing: { $0.value(as: OpenCopy<R>.self).lose(&$1) })
+                let copy = result.value(as: OpenCopy<R>.self)
                 opening.inside = copy.inside(inner)
                 return (copy.result, verdict)
             }, holding: hold)
@@ -226,15 +251,34 @@ private struct OpenCopy<R: Sendable>: Sendable {
 package struct HedgeCopy: Sendable {
     /// Takes a copy through the policies further in, and has it begin innermost.
     /// - Returns: Its result, and what that means.
-    package typealias Run<R> =
-        @Sendable (_ call: inout PolicyCall, _ begin: () throws -> HedgeCopy) async throws -> (R, Verdict)
+    package typealias Run =
+        @Sendable (_ call: inout PolicyCall, _ begin: () throws -> HedgeCopy) async throws -> (CopyResult, Verdict)
 
     /// 0 for the first copy.
     package let number: Int
-    package let mayBeginNoMore: @Sendable () -> Void
+    private let race: (any CopyRace)?
 
-    package init(number: Int, mayBeginNoMore: @escaping @Sendable () -> Void) {
-        (self.number, self.mayBeginNoMore) = (number, mayBeginNoMore)
+    package init(number: Int, of race: (any CopyRace)?) { (self.number, self.race) = (number, race) }
+
+    package func mayBeginNoMore() { race?.mayBeginNoMore() }
+}
+
+/// The copies of one call.
+package protocol CopyRace: AnyObject, Sendable {
+    func mayBeginNoMore()
+}
+
+/// What the operation of a copy returned.
+package final class CopyResult: HeldResult, Sendable {
+    private let value: any Sendable
+    var held: Any { value }
+
+    init(_ value: some Sendable) { self.value = value }
+
+    /// - Parameter type: The type that all copies of the call return.
+    fileprivate func value<R>(as type: R.Type = R.self) -> R {
+        guard let value = value as? R else { preconditionFailure("a copy that returned something else") }
+        return value
     }
 }
 

@@ -78,9 +78,7 @@ final class TimeoutRace: Sendable {
     let limits: NestedLimits
     private let timeBase: any TimeBase
     private let state = Atomic(NestedTimeoutsStateMachine())
-    /// The inside's task, as seen from within it; 0 before it runs. Its handle exists only after its first step, which
-    /// may take long.
-    private let task = Atomic<UInt>(0)
+    private let task = RunningTask()
     /// Keeps the task alive while it may still be cancelled. Safe: set once, by the caller's thread, and released after
     /// that.
     nonisolated(unsafe) private var handle: Task<Verdict, any Error>?
@@ -91,11 +89,8 @@ final class TimeoutRace: Sendable {
 
     /// Called in the inside's task, before anything else.
     func insideBegan() {
-        withUnsafeCurrentTask { current in
-            // Stored as a word, for the atomic; `cancelTask()` says why it may be converted back.
-            task.store(unsafeBitCast(current, to: UInt.self), ordering: .sequentiallyConsistent)
-        }
-        if state.load(ordering: .sequentiallyConsistent).insideBegins == .cancelInside { cancelTask() }
+        task.begins()
+        if state.load(ordering: .sequentiallyConsistent).insideBegins == .cancelInside { task.cancel() }
     }
 
     func insideEnded() { apply { $0.insideEnded() } }
@@ -122,15 +117,9 @@ final class TimeoutRace: Sendable {
         if input: (inout NestedTimeoutsStateMachine) -> NestedTimeoutsStateMachine.Answer
     ) -> Bool {
         guard apply(input) == .cancelInside else { return false }
-        cancelTask()
+        // The task exists as long as the race: during its first step because it runs, and later because of its handle.
+        task.cancel()
         return true
-    }
-
-    private func cancelTask() {
-        let task = task.load(ordering: .sequentiallyConsistent)
-        // Safe: on a task other than the current one only `cancel()` is used, which any thread may call. The task
-        // exists as long as the race: during its first step because it runs, and later because of its handle.
-        unsafeBitCast(task, to: UnsafeCurrentTask?.self)?.cancel()
     }
 
     /// Applies one input to the machine, as one step for all threads.

@@ -85,7 +85,7 @@ extension Pipeline {
         let (trail, core) = (EndpointTrail(pool.core, in: core), core)
         let judged = try await core.runHedged(
             options, judging: { $0.verdict },
-            { attempt in
+            { attempt, _ in
                 var (chosen, now) = trail.choose()
                 var rejected: [Int] = []
                 while let present = chosen {

@@ -1,96 +1,37 @@
 package import Resilience
 
 extension Hedge: CopyingPolicy {
-    package nonisolated(nonsending) func race<R: Sendable>(
-        _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run<R>,
-        losing lose: @escaping @Sendable (R, inout PolicyCall) -> Void
-    ) async throws -> (R, Verdict) {
-        let (terms, delay) = begin()
-        let (began, deadline, options) = (call.now, call.deadline, call.options)
-        let repetition = call.repetition
+    package nonisolated(nonsending) func race(
+        _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run,
+        losing lose: @escaping @Sendable (CopyResult, inout PolicyCall) -> Void
+    ) async throws -> (CopyResult, Verdict) {
+        let (began, repetition) = (call.now, call.repetition)
+        let (terms, delay, mayBeHere) = begin(mayWait: repetition == .harmless)
         if repetition == .unsaid { noteUncopied(because: .unknownEffects, &call) }
-        let (attempt, isWatched, account) = (call.attempt, call.isWatched, call.account)
-        let race = HedgeRace<R>(
-            HedgeStateMachine(
-                maxHedges: repetition == .never ? 0 : terms.settings.maxHedges,
-                delay: repetition == .harmless ? delay : nil,
-                on: repetition.repeated(terms.settings.verdicts, namesUncertain: false),
-                hasEffects: repetition != .harmless,
-                deadline: deadline, at: began))
-        let executor = inner.timeBase.executorForTasks
-        await withDiscardingTaskGroup { group in
-            @Sendable func run(_ copy: Int, _ withdrawal: Withdrawal) async {
-                // The call holds a reference to it that is not counted.
-                defer { withExtendedLifetime(inner) {} }
-                var call = PolicyCall(inner, options, attempt: attempt, deadline: deadline)
-                call.isWatched = isWatched
-                defer { call.endNotes() }
-                call.account = account
-                if copy > 0 { terms.budget.begins(after: withdrawal, &call) }
-                var (verdict, hasRun) = (Verdict.success, false)
-                let result: Result<R, any Error>
-                do {
-                    // All threads may have been busy since the copy was to begin.
-                    if race.isDecided { throw CopyLost(policy: self.name) }
-                    try Task.checkCancellation()
-                    if call.isOver { throw DeadlinePassed() }
-                    let (value, meaning) = try await walk(&call) {
-                        guard !race.isDecided else { throw CopyLost(policy: self.name) }
-                        hasRun = true
-                        return HedgeCopy(number: copy, mayBeginNoMore: race.mayBeginNoMore)
-                    }
-                    (result, verdict) = (.success(value), meaning)
-                } catch {
-                    verdict = call.settled ?? inner.classifier.verdict(for: error)
-                    result = .failure(error)
-                    // A policy that stands for the operation, and fails, has run in its place; a timeout has not.
-                    if !verdict.saysNothing, !(error is any TimeLimitError) { hasRun = true }
-                }
-                if verdict.kind != .success, Task.isCancelled || race.isDecided { verdict = .cancelled }
-                call.reading = nil
-                let counts = race.ended(
-                    HedgeRace.Ending(
-                        copy: copy, result: result, verdict: verdict, waits: call.notes?.waits ?? [], hasRun: hasRun),
-                    at: call.now)
-                if !counts, case .success(let value) = result { lose(value, &call) }
-                if !hasRun || counts && verdict.kind == .rejected {
-                    // It never reached the other side.
-                    if withdrawal != .none { terms.budget.giveBack(withdrawal) }
-                } else if counts {
-                    terms.report(verdict, after: withdrawal, &call)
-                }
-            }
-            group.addTask(executorPreference: executor) { await run(0, .none) }
-            while true {
-                call.reading = nil
-                let (step, waiter) = race.next(at: call.now)
-                switch step {
-                case .begin:
-                    guard !Task.isCancelled, terms.budget.withdraw(.usual, &call) else {
-                        if !Task.isCancelled { tell(.budgetExhausted, &call) }
-                        race.mayBeginNoMore()
-                        continue
-                    }
-                    guard let hedge = race.began(at: call.now) else {
-                        terms.budget.giveBack(.usual)
-                        continue
-                    }
-                    tell(.hedged(hedge, after: began.duration(to: call.now)), &call)
-                    group.addTask(executorPreference: executor) { await run(hedge, .usual) }
-                    continue
-                case .wait(let instant):
-                    if await waiter.wait(until: instant, on: inner.timeBase) != .cancelled { continue }
-                    // The copies are cancelled, too, and their ends are waited for below.
-                    race.mayBeginNoMore()
-                case .end:
-                    break
-                }
-                group.cancelAll()
-                return
-            }
+        let machine = HedgeStateMachine(
+            maxHedges: repetition == .never ? 0 : terms.settings.maxHedges, delay: delay,
+            on: repetition.repeated(terms.settings.verdicts, namesUncertain: false),
+            hasEffects: repetition != .harmless, deadline: call.deadline, at: began)
+        let race = HedgeRace(
+            machine,
+            HedgeRace.Start(
+                hedge: self, terms: terms, inner: inner, options: call.options, attempt: call.attempt,
+                deadline: call.deadline, isWatched: call.isWatched, account: call.account, began: began,
+                executor: inner.timeBase.executorForTasks, walk: walk, lose: lose))
+        // Copies run away from the caller's actor.
+        let isHere = mayBeHere && #isolation == nil
+        let first = await withTaskCancellationHandler {
+            let first = isHere ? beginHere(race, delay: delay) : nil
+            if first == nil || !race.isDecided { await hedge(race, beside: first, &call) }
+            return first
+        } onCancel: {
+            // The first copy's task is kept until this can't be called any more.
+            race.cancelFirst()
         }
+        // Usually it has ended on this thread: a wait for its value takes some 50 ns even then.
+        if let first, !race.firstHasEnded { await first.value }
         call.reading = nil
-        let outcome = race.outcome
+        let outcome = race.takeOutcome()
         let kept = outcome.kept
         for wait in kept.waits { call.sharedNotes?.add(wait.duration, of: wait.policy) }
         if kept.verdict.kind == .success {
@@ -116,19 +57,76 @@ extension Hedge: CopyingPolicy {
         }
     }
 
+    /// Begins the first copy on this thread, if the system supports that. If it never suspends, it has ended when this
+    /// returns.
+    private func beginHere(_ race: HedgeRace, delay: Int64?) -> Task<Void, Never>? {
+        guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return nil }
+        defer { if let delay, race.age >= delay { firstStepWasLate() } }
+        return Task.immediate(executorPreference: race.start.executor) { @concurrent in
+            race.firstBegins()
+            await race.run(0, .none)
+            race.firstEnds()
+        }
+    }
+
+    /// Waits until the call's end is certain, and all copies but the first have ended; begins hedges meanwhile.
+    /// - Parameter first: The first copy, if it has begun.
+    private nonisolated(nonsending) func hedge(
+        _ race: HedgeRace, beside first: Task<Void, Never>?, _ call: inout PolicyCall
+    ) async {
+        var copy = first == nil ? 0 : await nextHedge(of: race, beside: first, &call)
+        // Most calls have none, and need no group.
+        if copy != nil {
+            await withDiscardingTaskGroup { group in
+                while let number = copy {
+                    group.addTask(executorPreference: race.start.executor) {
+                        await race.run(number, number == 0 ? .none : .usual)
+                    }
+                    copy = await nextHedge(of: race, beside: first, &call)
+                }
+                group.cancelAll()
+            }
+        }
+        race.cancelFirst()
+    }
+
+    /// Waits until a hedge is due.
+    /// - Returns: The number of the hedge that begins; nil if the call's end is certain, or the task is cancelled.
+    private nonisolated(nonsending) func nextHedge(
+        of race: HedgeRace, beside first: Task<Void, Never>?, _ call: inout PolicyCall
+    ) async -> Int? {
+        let budget = race.start.terms.budget
+        while true {
+            call.reading = nil
+            let (step, waiter) = race.next(at: call.now)
+            switch step {
+            case .begin:
+                guard !Task.isCancelled, budget.withdraw(.usual, &call) else {
+                    if !Task.isCancelled { tell(.budgetExhausted, &call) }
+                    race.mayBeginNoMore()
+                    break
+                }
+                guard let hedge = race.began(at: call.now) else {
+                    budget.giveBack(.usual)
+                    break
+                }
+                tell(.hedged(hedge, after: race.start.began.duration(to: call.now)), &call)
+                return hedge
+            case .wait(let instant):
+                // The first copy is no child of the caller, and has its priority all the same.
+                let wake = await waiter.wait(until: instant, on: call.timeBase) { first?.raise(to: $0) }
+                if wake == .cancelled {
+                    // All copies are cancelled, too.
+                    race.mayBeginNoMore()
+                    return nil
+                }
+            case .end:
+                return nil
+            }
+        }
+    }
+
     private func tell(_ event: Event, _ call: inout PolicyCall) {
         call.emit(event, from: name, to: lazyObservers.known)
-    }
-}
-
-extension HedgeTerms {
-    /// Tells the budget how a copy ended.
-    fileprivate func report(_ verdict: Verdict, after withdrawal: Withdrawal, _ call: inout PolicyCall) {
-        switch verdict.kind {
-        case .success: budget.succeeded(after: withdrawal, &call)
-        case .cancelled, .rejected: break
-        case .transient, .throttled, .uncertain, .permanent:
-            budget.failed(after: withdrawal, mayPass: settings.verdicts.contains(verdict), &call)
-        }
     }
 }

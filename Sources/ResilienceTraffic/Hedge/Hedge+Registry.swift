@@ -37,9 +37,8 @@ extension Hedge: ConfigurablePolicy {
     /// - Returns: What stands in the way; nothing has changed then.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
         guard let settings = settings.allowed() else { return [] }
-        var terms = terms
-        terms.settings = settings
-        change(to: terms)
+        let terms = terms
+        change(to: HedgeTerms(settings: settings, budget: terms.budget, ownsBudget: terms.ownsBudget))
         return []
     }
 }

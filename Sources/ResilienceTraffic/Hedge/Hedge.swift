@@ -35,6 +35,8 @@ public final class Hedge: Policy, StatusReporting {
         var terms: HedgeTerms
         /// nil if the delay is no percentile.
         var latencies: LatencyWindow?
+        /// How many calls begin their first copies on other threads.
+        var callsElsewhere = 0
 
         init(_ terms: HedgeTerms) {
             self.terms = terms
@@ -101,8 +103,24 @@ public final class Hedge: Policy, StatusReporting {
 
     public var traits: PolicyTraits { PolicyTraits(maxCopies: settings.maxHedges + 1) }
 
-    /// The settings and the delay for a call that begins now.
-    func begin() -> (HedgeTerms, delay: Int64?) { state.withLock { ($0.terms, $0.delay) } }
+    /// A call begins.
+    /// - Parameter mayWait: Whether it may have a hedge after the delay.
+    /// - Returns: The settings; the delay in nanoseconds, nil if only a failure begins a hedge; and whether the first copy may
+    ///   begin on the caller's thread.
+    func begin(mayWait: Bool) -> (HedgeTerms, delay: Int64?, isHere: Bool) {
+        state.withLock { state in
+            guard mayWait, let delay = state.delay else { return (state.terms, nil, true) }
+            guard state.callsElsewhere == 0 else {
+                state.callsElsewhere -= 1
+                return (state.terms, delay, false)
+            }
+            return (state.terms, delay, delay > 0)
+        }
+    }
+
+    /// The first copy of a call kept its caller's thread beyond the delay, so the call could begin no hedge in time. If the
+    /// operation blocks its thread, that would be so each time.
+    func firstStepWasLate() { state.withLock { $0.callsElsewhere = 10_000 } }
 
     /// Takes note of how long the first copy of a call took, or, if it lost, of how long it took at least.
     func note(_ latency: Duration, isLost: Bool) {
@@ -180,8 +198,7 @@ extension Hedge.State {
     /// new one, each change of settings would allow as many hedges as at the start.
     fileprivate mutating func change(to terms: HedgeTerms) {
         let budget = self.terms.ownsBudget && terms.ownsBudget ? self.terms.budget : terms.budget
-        self.terms = terms
-        self.terms.budget = budget
+        self.terms = HedgeTerms(settings: terms.settings, budget: budget, ownsBudget: terms.ownsBudget)
         if case .percentile(let share, _, _) = terms.settings.delay.kind {
             latencies = latencies?.with(percentile: share) ?? LatencyWindow(percentile: share)
         } else {

@@ -1,12 +1,32 @@
 import Resilience
+import Synchronization
 
 /// The copies of one call, and the caller that waits for the first good end: the state machine for all of them, and what
-/// a copy passes to the caller.
-final class HedgeRace<R: Sendable>: Sendable {
+/// a copy passes to the caller. It does not know the type of their results.
+final class HedgeRace: CopyRace, Sendable {
+    /// What each copy begins with.
+    struct Start: Sendable {
+        let hedge: Hedge
+        let terms: HedgeTerms
+        /// The policies further in.
+        let inner: PipelineCore
+        let options: RunOptions
+        let attempt: Int
+        let deadline: MonotonicInstant
+        let isWatched: Bool
+        let account: AttemptAccount
+        let began: MonotonicInstant
+        let executor: (any TaskExecutor)?
+        /// Takes a copy through them.
+        let walk: HedgeCopy.Run
+        /// Takes leave of a result that comes when another copy has ended the call.
+        let lose: @Sendable (CopyResult, inout PolicyCall) -> Void
+    }
+
     /// How a copy ended.
     struct Ending: Sendable {
         let copy: Int
-        let result: Result<R, any Error>
+        let result: Result<CopyResult, any Error>
         let verdict: Verdict
         let waits: [PolicyWait]
         /// Whether it got past the policies further in, to the operation or to a policy that stands for it.
@@ -35,9 +55,17 @@ final class HedgeRace<R: Sendable>: Sendable {
         var waiter: PolicyWaiter?
     }
 
+    let start: Start
     private let state: Locked<State>
+    private let decided = Atomic(false)
+    private let first = RunningTask()
+    private let isFirstCancelled = Atomic(false)
+    private let hasFirstEnded = Atomic(false)
 
-    init(_ machine: HedgeStateMachine) { state = Locked(State(machine: machine)) }
+    init(_ machine: HedgeStateMachine, _ start: consuming Start) {
+        self.start = start
+        state = Locked(State(machine: machine))
+    }
 
     /// What the caller does now. If it waits, the waiter is resumed when a copy ends.
     func next(at now: MonotonicInstant) -> (HedgeStateMachine.Step, PolicyWaiter) {
@@ -56,15 +84,37 @@ final class HedgeRace<R: Sendable>: Sendable {
     func mayBeginNoMore() { state.withLock { $0.machine.mayBeginNoMore() } }
 
     /// Whether the call's end is certain.
-    var isDecided: Bool { state.withLock { $0.machine.isDecided } }
+    var isDecided: Bool { decided.load(ordering: .acquiring) }
+
+    /// Called in the first copy's task, before anything else, if it is not of the caller's group.
+    func firstBegins() {
+        first.begins()
+        if isFirstCancelled.load(ordering: .sequentiallyConsistent) { first.cancel() }
+    }
+
+    /// Called in the first copy's task, after everything else.
+    func firstEnds() { hasFirstEnded.store(true, ordering: .releasing) }
+
+    /// Whether nothing is left to do for the first copy's task. False if it is of the caller's group.
+    var firstHasEnded: Bool { hasFirstEnded.load(ordering: .acquiring) }
+
+    /// Cancels the first copy, even if it has not begun, unless it is of the caller's group. The caller keeps its task.
+    func cancelFirst() {
+        isFirstCancelled.store(true, ordering: .sequentiallyConsistent)
+        first.cancel()
+    }
+
+    /// How long the call has been running, in nanoseconds.
+    var age: Int64 { start.began.duration(to: start.inner.timeBase.now).saturatedNanoseconds }
 
     /// - Returns: Whether its end counts: not if the call's end was certain before.
-    func ended(_ ending: Ending, at now: MonotonicInstant) -> Bool {
+    private func ended(_ ending: Ending, at now: MonotonicInstant) -> Bool {
         let (counts, waiter, old) = state.withLock { state in
             let counts = !state.machine.isDecided
             // What is replaced is released outside of the lock, since its deinit may be user code.
             let old = state.kept
             if state.machine.ended(ending.verdict, hasRun: ending.hasRun, at: now) { state.kept = (ending, now) }
+            if state.machine.isDecided { decided.store(true, ordering: .releasing) }
             if ending.hasRun { state.hasRun = true }
             if counts, ending.copy == 0 { state.firstEnded = now }
             return (counts, state.waiter.take(), old)
@@ -74,12 +124,85 @@ final class HedgeRace<R: Sendable>: Sendable {
         return counts
     }
 
-    /// How the call ends. Called when all copies have ended.
-    var outcome: Outcome {
-        let state = state.withLock { $0 }
-        guard let (kept, time) = state.kept else { preconditionFailure("a race without an end") }
-        return Outcome(
-            kept: kept, time: time, firstEnded: state.firstEnded ?? time, firstLost: state.firstEnded == nil,
-            hasRun: state.hasRun)
+    /// How the call ends. Called once, when all copies have ended.
+    func takeOutcome() -> Outcome {
+        let outcome = state.withLock { state in
+            state.kept.take().map { kept, time in
+                Outcome(
+                    kept: kept, time: time, firstEnded: state.firstEnded ?? time, firstLost: state.firstEnded == nil,
+                    hasRun: state.hasRun)
+            }
+        }
+        guard let outcome else { preconditionFailure("a race without an end") }
+        return outcome
+    }
+}
+
+// MARK: Copies
+
+extension HedgeRace {
+    /// Runs a copy.
+    /// - Parameters:
+    ///   - copy: 0 for the first.
+    ///   - withdrawal: What was taken of the budget for it.
+    @inline(__always) func run(_ copy: Int, _ withdrawal: Withdrawal) async {
+        let budget = start.terms.budget
+        // The call holds a reference to the core, which this object keeps, that is not counted.
+        defer { withExtendedLifetime(self) {} }
+        var call = PolicyCall(start)
+        call.isWatched = start.isWatched
+        defer { call.endNotes() }
+        if copy > 0 { budget.begins(after: withdrawal, &call) }
+        var (verdict, hasRun) = (Verdict.success, false)
+        let result: Result<CopyResult, any Error>
+        do {
+            // All threads may have been busy since the copy was to begin.
+            if isDecided { throw CopyLost(policy: start.hedge.name) }
+            try Task.checkCancellation()
+            if call.isOver { throw DeadlinePassed() }
+            let (value, meaning) = try await start.walk(&call) {
+                guard !isDecided else { throw CopyLost(policy: start.hedge.name) }
+                hasRun = true
+                return HedgeCopy(number: copy, of: self)
+            }
+            (result, verdict) = (.success(value), meaning)
+        } catch {
+            verdict = call.settled ?? start.inner.classifier.verdict(for: error)
+            result = .failure(error)
+            // A policy that stands for the operation, and fails, has run in its place; a timeout has not.
+            if !verdict.saysNothing, !(error is any TimeLimitError) { hasRun = true }
+        }
+        if verdict.kind != .success, Task.isCancelled || isDecided { verdict = .cancelled }
+        call.reading = nil
+        let counts = ended(
+            Ending(copy: copy, result: result, verdict: verdict, waits: call.notes?.waits ?? [], hasRun: hasRun),
+            at: call.now)
+        if !counts, case .success(let value) = result { start.lose(value, &call) }
+        if !hasRun || counts && verdict.kind == .rejected {
+            // It never reached the other side.
+            if withdrawal != .none { budget.giveBack(withdrawal) }
+        } else if counts {
+            start.terms.report(verdict, after: withdrawal, &call)
+        }
+    }
+}
+
+extension PolicyCall {
+    /// Whoever makes it holds the race until it is over.
+    init(_ start: HedgeRace.Start) {
+        self.init(start.inner, start.options, attempt: start.attempt, deadline: start.deadline)
+        account = start.account
+    }
+}
+
+extension HedgeTerms {
+    /// Tells the budget how a copy ended.
+    fileprivate func report(_ verdict: Verdict, after withdrawal: Withdrawal, _ call: inout PolicyCall) {
+        switch verdict.kind {
+        case .success: budget.succeeded(after: withdrawal, &call)
+        case .cancelled, .rejected: break
+        case .transient, .throttled, .uncertain, .permanent:
+            budget.failed(after: withdrawal, mayPass: settings.verdicts.contains(verdict), &call)
+        }
     }
 }

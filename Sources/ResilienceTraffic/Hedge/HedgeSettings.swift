@@ -33,10 +33,16 @@ extension Hedge {
     }
 }
 
-/// What a ``Hedge`` goes by.
-struct HedgeTerms: Sendable {
-    var settings: Hedge.Settings
-    var budget: RetryBudget
+/// What a ``Hedge`` goes by. A class, so that each call takes one reference.
+final class HedgeTerms: Sendable {
+    let settings: Hedge.Settings
+    let budget: RetryBudget
     /// Whether the hedge has made the budget for itself.
-    var ownsBudget: Bool
+    let ownsBudget: Bool
+
+    init(settings: Hedge.Settings, budget: RetryBudget, ownsBudget: Bool) {
+        self.settings = settings
+        self.budget = budget
+        self.ownsBudget = ownsBudget
+    }
 }

@@ -674,6 +674,35 @@ private final class Service: Sendable {
         #expect(recorder.events.allSatisfy { $0.pipeline == "search" })
     }
 
+    @Test("a result that means failure says what it is, alone or in a tuple (P76)")
+    func failureDetail() throws {
+        for copies in 0...1 {
+            recorder.reset()
+            let pipeline = pipeline(hedge(maxHedges: copies))
+            _ = try clock.run { try await pipeline.runHedged(judging: { _ in .transient }) { Answer() } }
+            #expect(recorder.events.last?.failure?.status == 503)
+            recorder.reset()
+            _ = try clock.run { try await pipeline.runHedged(judging: { _ in .transient }) { (1, Answer()) } }
+            #expect(recorder.events.last?.failure?.status == 503)
+        }
+    }
+
+    @Test("every copy has the caller's task-local values")
+    func taskLocals() throws {
+        let seen = Locked<[String]>([])
+        let pipeline = pipeline(hedge(maxHedges: 2))
+        try clock.run {
+            try await Tag.$name.withValue("mine") {
+                try await pipeline.runHedged { attempt in
+                    seen.withLock { $0.append(Tag.name) }
+                    if attempt.hedge < 2 { try await clock.sleep(for: .seconds(9)) }
+                    seen.withLock { $0.append(Tag.name) }
+                }
+            }
+        }
+        #expect(seen.withLock { $0 } == Array(repeating: "mine", count: 4))
+    }
+
     @Test("the order of policies has its warnings")
     func warnings() {
         let hedge = hedge(maxHedges: 2)
@@ -739,6 +768,14 @@ private final class Service: Sendable {
         }
         #expect(service.stillRunning == 0 && room.inUse == 0 && room.queued == 0 && clock.sleepers.isEmpty)
     }
+}
+
+private struct Answer: FailureDescribing {
+    var failureDetail: FailureDetail { FailureDetail("Answer", status: 503) }
+}
+
+private enum Tag {
+    @TaskLocal static var name = ""
 }
 
 extension ManualClock {

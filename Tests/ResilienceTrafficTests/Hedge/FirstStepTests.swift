@@ -1,0 +1,155 @@
+import Dispatch
+import Resilience
+import ResilienceTesting
+import Testing
+
+@testable import ResilienceTraffic
+
+/// Hedged calls whose first copy begins on its caller's thread, and may keep it.
+@Suite(.timeLimit(.minutes(5))) struct FirstStepTests {
+    private let clock = ManualClock()
+
+    private func hedge(after delay: Duration = .milliseconds(100), maxHedges: Int = 1) -> Hedge {
+        Hedge(after: .constant(delay), maxHedges: maxHedges, budget: .tokens(capacity: 1000), timeBase: clock)
+    }
+
+    private func pipeline(_ hedge: Hedge, within limit: Duration = .seconds(60)) -> Pipeline {
+        Pipeline(timeBase: clock, isIdempotent: true) {
+            Timeout(limit: limit)
+            hedge
+        }
+    }
+
+    /// Ready before the calls begin, so that it runs before a copy that another thread begins.
+    private enum Step: Equatable {
+        case other
+        case copy(Int)
+    }
+
+    /// Runs a call beside a task that is ready before it.
+    /// - Parameter block: How long the first copy keeps its thread before it waits.
+    private func run(_ pipeline: Pipeline, block: Duration = .zero) throws -> (begun: [Step], took: Duration) {
+        let begun = Kept([Step]())
+        let start = clock.now
+        try clock.run { [clock] in
+            async let other: Void = begun.change { $0.append(.other) }
+            try await pipeline.runHedged { attempt in
+                begun.change { $0.append(.copy(attempt.hedge)) }
+                guard attempt.hedge == 0 else { return }
+                clock.advance(by: block)
+                try await clock.sleep(for: .seconds(9))
+            }
+            await other
+        }
+        #expect(clock.sleepers.isEmpty)
+        return (begun.value, start.duration(to: clock.now))
+    }
+
+    @Test("a first copy that keeps its thread beyond the delay delays its hedge once: the next calls begin elsewhere")
+    func blocking() throws {
+        let hedge = hedge()
+        let pipeline = pipeline(hedge)
+        var (begun, took) = try run(pipeline, block: .milliseconds(99))
+        #expect(begun == [.copy(0), .other, .copy(1)] && took == .milliseconds(100), "\(begun) \(took)")
+        (begun, took) = try run(pipeline, block: .milliseconds(150))
+        #expect(begun == [.copy(0), .other, .copy(1)] && took == .milliseconds(150), "\(begun) \(took)")
+        #expect(try run(pipeline).begun == [.other, .copy(0), .copy(1)])
+        for _ in 1..<10_000 { try clock.run { try await pipeline.runHedged {} } }
+        // Also one that ends without having waited is late.
+        #expect(try clock.run { try await pipeline.runHedged { clock.advance(by: .milliseconds(100)) } } == ())
+        (begun, took) = try run(pipeline)
+        #expect(begun == [.other, .copy(0), .copy(1)] && took == .milliseconds(100), "\(begun) \(took)")
+        hedge.reset()
+        #expect(try run(pipeline).begun.first == .copy(0))
+    }
+
+    @Test("a call from an actor, and one whose hedge begins at once, begin their first copies elsewhere")
+    func elsewhere() throws {
+        #expect(try run(pipeline(hedge(after: .zero))).begun == [.other, .copy(0), .copy(1)])
+        let begun = Kept([Step]())
+        try clock.run {
+            async let other: Void = begun.change { $0.append(.other) }
+            try await Caller().run(pipeline(hedge())) { begun.change { $0.append(.copy(0)) } }
+            await other
+        }
+        #expect(begun.value == [.other, .copy(0)])
+    }
+
+    private actor Caller {
+        func run(_ pipeline: Pipeline, _ operation: @escaping @Sendable () -> Void) async throws {
+            try await pipeline.runHedged { operation() }
+        }
+    }
+
+    /// Blocks a thread until the task is cancelled, and says that it does.
+    private final class Gate: Sendable {
+        private let semaphore = DispatchSemaphore(value: 0)
+        private let blocked = PolicyWaiter()
+
+        func blockUntilCancelled() async throws {
+            await withTaskCancellationHandler {
+                blocked.resume()
+                semaphore.wait()
+            } onCancel: {
+                semaphore.signal()
+            }
+            try Task.checkCancellation()
+        }
+
+        func isBlocked(on clock: ManualClock) async { _ = await blocked.wait(until: .distantFuture, on: clock) }
+    }
+
+    @Test("a caller that is cancelled, or out of time, cancels a first copy that blocks its thread")
+    func cancelled() async throws {
+        for isTimeout in [false, true] {
+            let (gate, clock) = (Gate(), clock)
+            let pipeline = pipeline(hedge(), within: .milliseconds(150))
+            let call = Task { try await pipeline.runHedged { try await gate.blockUntilCancelled() } }
+            await gate.isBlocked(on: clock)
+            if isTimeout { clock.advance(by: .milliseconds(150)) } else { call.cancel() }
+            switch await call.result {
+            case .success: Issue.record("it blocks until it is cancelled")
+            case .failure(let error): #expect(isTimeout ? error is TimedOut : error is CancellationError)
+            }
+            #expect(clock.sleepers.isEmpty)
+        }
+    }
+
+    @Test("whatever comes first, in any order, the call ends once and leaves nothing", arguments: UInt64(0)..<60)
+    func anyOrder(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let pipeline = pipeline(hedge(maxHedges: 2))
+        for _ in 0..<20 {
+            let times = (0..<3).map { _ in Duration.milliseconds(Int.random(in: 0...300, using: &random)) }
+            let block = Duration.milliseconds(Int.random(in: 0...220, using: &random))
+            let cancelAfter = Duration.milliseconds(Int.random(in: 1...600, using: &random))
+            let running = Kept(0)
+            try clock.run(seed: seed) { [clock] in
+                let call = Task {
+                    try await pipeline.runHedged { attempt in
+                        running.change { $0 += 1 }
+                        defer { running.change { $0 -= 1 } }
+                        if attempt.hedge == 0 { clock.advance(by: block) }
+                        try await clock.sleep(for: times[attempt.hedge])
+                    }
+                }
+                let canceller = Task {
+                    try await clock.sleep(for: cancelAfter)
+                    call.cancel()
+                }
+                if case .failure(let error) = await call.result { #expect(error is CancellationError) }
+                canceller.cancel()
+                #expect(running.value == 0)
+            }
+            #expect(clock.sleepers.isEmpty)
+        }
+    }
+}
+
+private final class Kept<Value: Sendable>: Sendable {
+    private let locked: Locked<Value>
+    init(_ value: Value) { locked = Locked(value) }
+
+    var value: Value { locked.withLock { $0 } }
+    func change(_ change: (inout Value) -> Void) { locked.withLock { change(&$0) } }
+}
