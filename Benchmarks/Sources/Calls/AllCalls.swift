@@ -58,10 +58,6 @@ extension Calls {
             Calls("adaptive throttle", through: Pipeline { AdaptiveThrottle() }),
             Calls("chaos, off", through: Pipeline { Chaos(injecting: [.fault(at: 0.5)]) }),
             Calls("hedge, not needed") { count in
-                let pipeline = Pipeline { Hedge() }
-                for number in 0..<count { _ = try await pipeline.runHedged { number } }
-            },
-            Calls("hedge, not needed, of calls that may be repeated") { count in
                 let pipeline = Pipeline(isIdempotent: true) { Hedge() }
                 for number in 0..<count { _ = try await pipeline.runHedged { number } }
             },

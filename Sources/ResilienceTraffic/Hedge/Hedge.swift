@@ -35,8 +35,7 @@ public final class Hedge: Policy, StatusReporting {
         var terms: HedgeTerms
         /// nil if the delay is no percentile.
         var latencies: LatencyWindow?
-        /// How many calls begin their first copies on other threads.
-        var callsElsewhere = 0
+        var firstSteps = FirstSteps()
 
         init(_ terms: HedgeTerms) {
             self.terms = terms
@@ -110,17 +109,12 @@ public final class Hedge: Policy, StatusReporting {
     func begin(mayWait: Bool) -> (HedgeTerms, delay: Int64?, isHere: Bool) {
         state.withLock { state in
             guard mayWait, let delay = state.delay else { return (state.terms, nil, true) }
-            guard state.callsElsewhere == 0 else {
-                state.callsElsewhere -= 1
-                return (state.terms, delay, false)
-            }
-            return (state.terms, delay, delay > 0)
+            return (state.terms, delay, delay > 0 && state.firstSteps.mayBeHere())
         }
     }
 
-    /// The first copy of a call kept its caller's thread beyond the delay, so the call could begin no hedge in time. If the
-    /// operation blocks its thread, that would be so each time.
-    func firstStepWasLate() { state.withLock { $0.callsElsewhere = 10_000 } }
+    /// The first copy of a call kept its caller's thread beyond the delay.
+    func firstStepWasLate() { state.withLock { $0.firstSteps.wasLate() } }
 
     /// Takes note of how long the first copy of a call took, or, if it lost, of how long it took at least.
     func note(_ latency: Duration, isLost: Bool) {
