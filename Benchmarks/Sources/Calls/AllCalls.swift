@@ -164,6 +164,16 @@ extension Calls {
                     for number in 0..<count { _ = try await pipeline.run { number } }
                 }
             },
+            Calls("README: two timeouts and four policies, while a deadline travels") { count in
+                let pipeline = Pipeline {
+                    Timeout(limit: .seconds(30))
+                    four()
+                    Timeout(limit: .seconds(5))
+                }
+                try await CallDeadline(after: .seconds(500)).run {
+                    for number in 0..<count { _ = try await pipeline.run { number } }
+                }
+            },
         ]
     }
 

@@ -8,6 +8,8 @@
     let isMetered: Bool
     /// Whether the operation ends by itself at the deadline that it is given, and nothing else needs a task to be ended.
     @usableFromInline let isEndedByClient: Bool
+    /// Whether a call's deadline needs no task: that of a timeout ends the call.
+    private let sharesDeadline: Bool
     @usableFromInline package let observers: PolicyObservers
     @usableFromInline let outermost: PipelineSegment
     private let extras: Extras?
@@ -57,6 +59,7 @@
         outermost = PipelineSegment(elements[...])
         isEndedByClient =
             isInsideOfClientEnded || outermost.isInnermost && elements.contains { $0.policy is any ClientEndedPolicy }
+        sharesDeadline = bypass == nil && outermost.endsAtLimits
         let halves = HedgedHalves(name, timeBase, classifier, repetition, self.observers, elements)
         extras = Extras(meters, halves, bypass)
     }
@@ -71,6 +74,7 @@
         isMetered = core.isMetered
         outermost = core.outermost
         isEndedByClient = core.isEndedByClient
+        sharesDeadline = core.sharesDeadline
         extras = core.extras.flatMap { extras in
             Extras(extras.meters, extras.halves.map { HedgedHalves($0, classifier: classifier) }, extras.bypass)
         }
@@ -240,6 +244,7 @@
         _ call: inout PolicyCall, _ hasBegun: () -> Bool,
         _ inside: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
+        if sharesDeadline { return try await sharingDeadline(&call, hasBegun, inside) }
         let (options, attempt, began, deadline) = (call.options, call.attempt, call.now, call.deadline)
         let notes = call.sharedNotes
         var settled: Verdict?
@@ -265,6 +270,23 @@
         } catch {
             call.settled = settled
             throw error
+        }
+    }
+
+    private nonisolated(nonsending) func sharingDeadline(
+        _ call: inout PolicyCall, _ hasBegun: () -> Bool,
+        _ inside: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
+    ) async throws -> Verdict {
+        let (began, deadline) = (call.now, call.deadline)
+        call.sharedLimit = SharedLimit(expiry: deadline)
+        do {
+            return try await CallDeadline.narrowing(to: deadline, on: timeBase) { try await inside(&call) }
+        } catch {
+            call.reading = nil
+            guard call.isCancelled, call.sharedLimit?.machine == .expired else { throw error }
+            call.settled = nil
+            guard hasBegun() else { throw DeadlinePassed() }
+            throw timedOut(&call, since: began, deadline, error)
         }
     }
 }

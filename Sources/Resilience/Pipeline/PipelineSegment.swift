@@ -21,15 +21,12 @@
         }
     }
 
-    /// A timeout that can leave it to the next one inside of it to end what runs. That one has a task.
+    /// A timeout that can leave it to the next one inside of it to end what runs. The innermost one has a task.
     private final class Sharing: Sendable {
         let timeout: any SharingTimeLimit
 
         init?(_ around: (any AroundPolicy)?, _ inside: PipelineSegment) {
-            guard let timeout = around as? any SharingTimeLimit, inside.around is any SharingTimeLimit,
-                !inside.sharesTimeLimit,
-                inside.nodes.allSatisfy({ $0._withUnsafeGuaranteedRef { $0.element.policy is any DeadlineBound } })
-            else { return nil }
+            guard let timeout = around as? any SharingTimeLimit, inside.endsAtLimits else { return nil }
             self.timeout = timeout
         }
     }
@@ -39,6 +36,12 @@
     var inner: PipelineSegment? { rest?.segment }
     /// Whether the around policy is a timeout that has no task of its own.
     var sharesTimeLimit: Bool { rest?.sharing != nil }
+
+    /// Whether all that runs here ends at the limit of a timeout around it that has no task of its own.
+    var endsAtLimits: Bool {
+        around is any SharingTimeLimit
+            && nodes.allSatisfy { $0._withUnsafeGuaranteedRef { $0.element.policy is any DeadlineBound } }
+    }
 
     init(_ elements: ArraySlice<Pipeline.Element>) {
         var policies: [Unmanaged<Node>] = []
@@ -151,6 +154,8 @@
         _ call: inout PolicyCall, _ limit: SharedLimit, of timeout: any SharingTimeLimit,
         _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
+        // This one is always late.
+        if let outer = call.sharedLimit, outer.expiry < limit.expiry { return try await descend(&call, innermost) }
         var inside = PolicyCall(
             call.core, call.options, attempt: call.attempt, deadline: min(call.deadline, limit.expiry))
         inside.sharedLimit = limit
@@ -168,6 +173,7 @@
             }
         } catch {
             (call.reading, inside.reading) = (nil, nil)
+            if inside.sharedLimit?.machine == .cancelled { call.noteCancelled() }
             if inside.isCancelled, inside.sharedLimit?.machine == .expired { throw timeout.timedOut(error, &call) }
             // A policy further in may have ended the call as if it had been cancelled.
             if error is CancellationError, inside.settled?.kind == .cancelled { call.settled = inside.settled }

@@ -102,6 +102,9 @@
         }
     }
 
+    /// The caller was cancelled before the limit of a timeout inside of the shared one, which is earlier.
+    mutating func noteCancelled() { _ = sharedLimit?.machine.callerCancelled() }
+
     /// Whether the deadline of the caller has come. Timeouts do not change it.
     var hasNoTimeLeft: Bool {
         mutating get {

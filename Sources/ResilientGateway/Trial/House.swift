@@ -15,9 +15,9 @@
         let gateways: [String]
         fileprivate let client: HTTPClient
 
-        /// Requests per second of 16 clients that ask without a pause for half a second.
-        func turn(at gateway: String) async throws -> Double {
-            let start = ContinuousClock.now
+        /// 16 clients ask without a pause for half a second.
+        func turn(at gateway: String) async throws -> Turn {
+            let (start, processor) = (ContinuousClock.now, clock())
             let end = start + .milliseconds(500)
             let requests = try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<16 {
@@ -32,7 +32,10 @@
                 }
                 return try await group.reduce(0, +)
             }
-            return Double(requests) / (start.duration(to: .now) / .seconds(1))
+            return Turn(
+                perSecond: Double(requests) / (start.duration(to: .now) / .seconds(1)),
+                // POSIX counts in microseconds.
+                microseconds: Double(clock() - processor) / Double(requests))
         }
 
         private func ask(_ gateway: String) async throws {
@@ -40,6 +43,13 @@
             let body = try await response.body.collect(upTo: 4096)
             guard body.readableBytes == 9 else { throw Failed(status: "\(response.status)") }
         }
+    }
+
+    struct Turn {
+        /// Requests.
+        let perSecond: Double
+        /// Of processor time for a request: of the clients, the gateway and the service together, the system's too.
+        let microseconds: Double
     }
 
     struct Failed: Error { let status: String }

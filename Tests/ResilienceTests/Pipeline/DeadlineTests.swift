@@ -103,7 +103,7 @@ import Testing
             }
             let options = RunOptions(deadline: clock.now + .milliseconds(limit == nil ? 1_500 : 60_000))
             let task = Task { [operation] in try await pipeline.run(options: options) { try await operation(1) } }
-            await clock.waitForSleepers(limit == nil ? 2 : 3)
+            await clock.waitForSleepers(2)
             // As after a stop of the process: everything that was due comes at once, and late.
             clock.jump(by: .seconds(5))
             let error = await #expect(throws: TimedOut.self) { try await task.value }

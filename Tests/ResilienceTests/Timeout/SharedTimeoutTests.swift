@@ -21,6 +21,13 @@ extension PipelineCore {
         ) async throws -> Verdict { try await inside(call.deadline) }
     }
 
+    /// So does this one, for a deadline.
+    private struct Unknown: Policy {
+        let name = "unknown"
+        func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .proceed }
+        func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit { .pass }
+    }
+
     /// The number of the call that the task belongs to.
     @TaskLocal private static var number = 0
 
@@ -70,6 +77,7 @@ extension PipelineCore {
 
     /// The settings of one pipeline.
     private struct Plan: Sendable {
+        var hasOuter = true
         var outer = Duration.zero
         var inner = Duration.zero
         var byAttempt = false
@@ -110,6 +118,7 @@ extension PipelineCore {
         _ random: inout SeededGenerator, calls: Int, _ time: (Int, inout SeededGenerator) -> Duration
     ) -> Plan {
         var plan = Plan()
+        plan.hasOuter = Int.random(in: 0..<4, using: &random) > 0
         plan.outer = time(20, &random)
         plan.inner = time(12, &random)
         plan.byAttempt = Int.random(in: 0..<4, using: &random) == 0
@@ -127,7 +136,7 @@ extension PipelineCore {
                         Script.End.allCases.randomElement(using: &random)!
                     ))
             }
-            if Int.random(in: 0..<4, using: &random) == 0 { script.deadline = time(25, &random) }
+            if !plan.hasOuter || Int.random(in: 0..<3, using: &random) == 0 { script.deadline = time(25, &random) }
             script.travels = Bool.random(using: &random)
             if Int.random(in: 0..<3, using: &random) == 0 { script.cancelledAfter = time(25, &random) }
             script.isIdempotent = Bool.random(using: &random) ? true : nil
@@ -162,9 +171,10 @@ extension PipelineCore {
                     "again", maxRetries: 1, backoff: .constant(.milliseconds(2)),
                     throttledBackoff: .constant(.milliseconds(2)))
             }
+            if apart { Unknown() }
             Probe(name: "outside", journal: journal)
-            Timeout("outer", limit: plan.outer)
-            if apart { Apart() }
+            if plan.hasOuter { Timeout("outer", limit: plan.outer) }
+            if apart, plan.hasOuter { Apart() }
             Probe(name: "between", journal: journal)
             if plan.policies.contains(0) {
                 Retry(
@@ -182,7 +192,7 @@ extension PipelineCore {
                 Timeout("inner", limit: plan.inner)
             }
         }
-        #expect(pipeline.core.sharesTimeLimits == !apart)
+        #expect(pipeline.core.sharesTimeLimits == (plan.hasOuter && !apart))
         let nested = Pipeline("nested", timeBase: clock) { Timeout("nested", limit: .milliseconds(5)) }
         try clock.run {
             await withTaskGroup(of: Void.self) { group in
@@ -299,10 +309,9 @@ extension PipelineCore {
             !shares {
                 one; Apart(); two
             })
-        // The middle one shares the innermost one's task, so the outermost one has its own.
         let three = Pipeline {
             one; Retry(); two; Retry(); Timeout("three", limit: .seconds(1))
         }
-        #expect(three.core.outermost.sharesTimeLimit == false && three.core.sharesTimeLimits)
+        #expect(three.core.outermost.sharesTimeLimit && three.core.outermost.inner?.sharesTimeLimit == true)
     }
 }
