@@ -30,7 +30,7 @@
             #expect(responses[0].headers[text: "ratelimit-policy"] == #""requests";q=20;w=2"#)
         }
 
-        @Test("the README's two lines")
+        @Test("the two lines of the table of integrations")
         func readme() async throws {
             let router = Router()
             router.add(middleware: CallFailureMiddleware())

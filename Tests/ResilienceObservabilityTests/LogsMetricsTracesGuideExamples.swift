@@ -79,7 +79,7 @@
             #expect(tracer.finishedSpans.count == 2)
         }
 
-        @Test("the README's lines for swift-log and swift-distributed-tracing") func readme() async throws {
+        @Test("the lines of Integrations.md for swift-log and swift-distributed-tracing") func readme() async throws {
             let (handler, tracer) = (InMemoryLogHandler(), InMemoryTracer())
             var logger = Logger(label: "app") { _ in handler }
             logger.logLevel = .trace

@@ -43,7 +43,7 @@
                     """)
             #expect(
                 Table(report: report()).conclusion == """
-                    As the app did it: 12.35 requests a mutation, 100 of 1,000 lost.
+                    By hand: 12.35 requests a mutation, 100 of 1,000 lost.
                     Through the toolkit: 1.04 requests a mutation, 0 of 1,000 lost.
                     """)
         }
@@ -58,6 +58,7 @@
             #expect(svg.contains(##"y="112.5" width="190.9" height="27.5" fill="#2563eb"/>"##))
             #expect(svg.contains(##"y="30.0" width="190.9" height="82.5" fill="#ea580c"/>"##))
             #expect(svg.contains(##"y="251.0" width="190.9" height="55.0" fill="#2563eb"/>"##))
+            #expect(svg.contains(##"<path d="M44 112.5H760" stroke="#1f2937" stroke-dasharray="4 3"/>"##))
             #expect(svg.contains("12,345 requests, 900 delivered, 100 lost"))
             #expect(svg.contains("1,039 requests, 1,000 delivered, 0 lost"))
             report.naive.perSecond = []

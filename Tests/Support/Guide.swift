@@ -12,13 +12,11 @@ package struct Guide: Sendable, CustomStringConvertible {
     /// Its file's, without the extension.
     package let name: String
     package let text: String
-    private let folder: URL
 
     package var description: String { name }
 
     private init(_ file: URL) throws {
         name = file.deletingPathExtension().lastPathComponent
-        folder = file.deletingLastPathComponent()
         text = try String(contentsOf: file, encoding: .utf8)
     }
 
@@ -58,7 +56,7 @@ package struct Guide: Sendable, CustomStringConvertible {
     /// Those of its lines of code that are in no test of its module, wherever lines break.
     package func codeWithoutTest(of module: String) throws -> [String] { try Self.withoutTest(code, of: module) }
 
-    /// A row of README.md's table of libraries.
+    /// A row of the table of libraries in Docs/Integrations.md.
     package struct Adoption: Sendable, CustomStringConvertible {
         /// The library's name.
         package let description: String
@@ -71,11 +69,11 @@ package struct Guide: Sendable, CustomStringConvertible {
         package func codeWithoutTest() throws -> [String] { try Guide.withoutTest(code, of: module) }
     }
 
-    /// The rows of README.md's table of libraries. A row without a module has that of the row before it.
+    /// The rows of the table of libraries. A row without a module has that of the row before it.
     package static func adoptions() throws -> [Adoption] {
-        let readme = try Guide(repository.appending(path: "README.md"))
+        let page = try Guide(repository.appending(path: "Docs/Integrations.md"))
         let heading = "\n| library | trait, product | lines |\n|---|---|---|\n"
-        let table = readme.text.components(separatedBy: heading).last ?? ""
+        let table = page.text.components(separatedBy: heading).last ?? ""
         var rows: [Adoption] = []
         for row in table.components(separatedBy: "\n").prefix(while: { $0.hasPrefix("|") }) {
             // The first and the last are empty: they are outside of the row's outer bars.
@@ -102,19 +100,6 @@ package struct Guide: Sendable, CustomStringConvertible {
     }
 
     private static func withoutSpaces(_ text: String) -> String { text.filter { !$0.isWhitespace && $0 != "," } }
-
-    /// Those of its links to files that lead to none. An image of the documentation catalog is linked to by its name
-    /// alone, and has a light and a dark version.
-    package var deadLinks: [String] {
-        text.matches(of: /\]\(([^)#: ]+)\)/).map { String($0.1) }.filter { link in
-            let versions = ["\(link).svg", "\(link)~dark.svg"]
-            return !hasFile(link) && !versions.allSatisfy { hasFile("Resources/\($0)") }
-        }
-    }
-
-    private func hasFile(_ path: String) -> Bool {
-        FileManager.default.fileExists(atPath: folder.appending(path: path).path)
-    }
 
     private static let tests = files("swift", in: "Tests")
 

@@ -26,7 +26,10 @@
         }
 
         var svg: String {
-            let runs = [("As the app did it", report.naive), ("Through the toolkit", report.toolkit)]
+            let runs = [
+                ("By hand, each request retried 3 times, each mutation 5 times", report.naive),
+                ("Through the toolkit", report.toolkit),
+            ]
             let most = runs.flatMap(\.1.perSecond).map(\.total).max() ?? 0
             let seconds = runs.map(\.1.perSecond.count).max() ?? 0
             let panels = runs.enumerated().map { index, run in
@@ -73,11 +76,14 @@
                 "<text x=\"\(number(Double(Self.left) + Double($0) * step))\" y=\"\(base + 16)\" "
                     + "font-size=\"11\">\($0) s</text>"
             }
+            let limit = number(Double(base) - height(report.rate))
             return """
                 <text x="0" y="\(top + 18)"><tspan font-weight="600">\(name)</tspan>: \(figures)</text>
                 <text x="\(Self.left - 6)" y="\(top + 40)" font-size="11" text-anchor="end">\(most)/s</text>
                 <path d="M\(Self.left) \(top + 30)H\(Self.width)M\(Self.left) \(base)H\(Self.width)" stroke="\(line)"/>
                 \((bars + ticks).joined(separator: "\n"))
+                <text x="\(Self.left - 6)" y="\(limit)" font-size="11" text-anchor="end">\(report.rate)/s</text>
+                <path d="M\(Self.left) \(limit)H\(Self.width)" stroke="\(text)" stroke-dasharray="4 3"/>
                 """
         }
 
@@ -87,6 +93,8 @@
             <text x="\(Self.left + 17)" y="\(top)">requests admitted in each second</text>
             <rect x="\(Self.left + 250)" y="\(top - 10)" width="11" height="11" fill="\(throttled)"/>
             <text x="\(Self.left + 267)" y="\(top)">answered 429</text>
+            <path d="M\(Self.left + 380) \(top - 4)h24" stroke="\(text)" stroke-dasharray="4 3"/>
+            <text x="\(Self.left + 411)" y="\(top)">the server's limit</text>
             """
         }
 

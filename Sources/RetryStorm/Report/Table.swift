@@ -24,7 +24,7 @@
         /// One sentence per run.
         var conclusion: String {
             let scale = report.timeScale == 1 ? "" : " Its waits were multiplied by \(report.timeScale)."
-            return "As the app did it: \(figures(of: report.naive)).\(scale)\n"
+            return "By hand: \(figures(of: report.naive)).\(scale)\n"
                 + "Through the toolkit: \(figures(of: report.toolkit))."
         }
 

@@ -42,10 +42,18 @@
             }
         }
 
+        private static func dashboard() throws -> [String] {
+            let data = try Data(contentsOf: repository.appending(path: "Docs/Grafana/resilience.json"))
+            return expressions(in: try JSONSerialization.jsonObject(with: data))
+        }
+
+        private static func alerts() throws -> [String] {
+            try text("Docs/Prometheus/alerts.yml").matches(of: /expr: (.+)/).map { String($0.1) }
+        }
+
         @Test("the dashboard is JSON, and every metric in it is one that Prometheus has")
         func dashboard() throws {
-            let data = try Data(contentsOf: repository.appending(path: "Docs/Grafana/resilience.json"))
-            let expressions = Self.expressions(in: try JSONSerialization.jsonObject(with: data))
+            let expressions = try Self.dashboard()
             #expect(expressions.count > 10)
             let used = Set(expressions.flatMap { Self.names(in: $0) })
             #expect(used.subtracting(Self.exported.keys) == [])
@@ -53,10 +61,9 @@
             #expect(missing == [], "the dashboard does not show them")
         }
 
-        @Test("the dashboard groups and filters by labels that the metric has")
+        @Test("the dashboard and the alerts group and filter by labels that the metric has")
         func labels() throws {
-            let data = try Data(contentsOf: repository.appending(path: "Docs/Grafana/resilience.json"))
-            for expression in Self.expressions(in: try JSONSerialization.jsonObject(with: data)) {
+            for expression in try Self.dashboard() + Self.alerts() {
                 let allowed = Self.names(in: expression).compactMap { Self.exported[$0] }.map {
                     Set($0.labels + ["le"])
                 }
@@ -104,7 +111,7 @@
         }
 
         @Test(
-            "every query of the dashboard finds what it asks for, label for label, in the text of the shipped route (P77)"
+            "every query of the dashboard and the alerts finds its labels in the text of the shipped route (P77)"
         )
         func scraped() throws {
             let now = EveryGauge.now
@@ -126,15 +133,17 @@
                     counter.receive(PolicyEvent(policy: "call", pipeline: "pay", time: now, detail: event))
                 }
             }
-            counter.receive(
-                PolicyEvent(policy: "b", pipeline: "pay", time: now, detail: CircuitBreaker.Event.recovered))
+            let opening = CircuitBreaker.Event.opened(3, of: 3, for: .seconds(1))
+            let reopening = CircuitBreaker.Event.reopened(for: .seconds(1))
+            for event in [opening, reopening, .recovered] {
+                counter.receive(PolicyEvent(policy: "b", pipeline: "pay", time: now, detail: event))
+            }
             let report = HealthReport(
                 name: "s", status: .up, totals: HealthTotals(), components: EveryGauge.components)
             let samples = try ExpositionParser(report.prometheusText(counts: counter.counts)).samples
-            let data = try Data(contentsOf: repository.appending(path: "Docs/Grafana/resilience.json"))
-            let expressions = Self.expressions(in: try JSONSerialization.jsonObject(with: data))
-            #expect(expressions.count > 40)
-            for expression in expressions {
+            let (dashboard, alerts) = (try Self.dashboard(), try Self.alerts())
+            #expect(dashboard.count > 40 && alerts.count > 8)
+            for expression in dashboard + alerts {
                 for selector in Self.selectors(in: expression) {
                     let found = samples.filter { sample in
                         sample.name == selector.metric && selector.groups.allSatisfy { sample.labels[$0] != nil }
