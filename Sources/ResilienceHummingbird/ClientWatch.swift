@@ -5,7 +5,7 @@
 
     /// A context that knows the connection of its request: then a client that goes away ends its request.
     ///
-    /// ``CallFailureMiddleware`` and ``ResilienceMiddleware`` cancel what runs for such a request when its client has closed the
+    /// ``CallFailureMiddleware`` and ``ResilienceMiddleware`` cancel the task of such a request when its client has closed the
     /// connection. ``AddressRequestContext`` is such a context. Your own becomes one by keeping the `channel` of its source:
     ///
     /// ```swift
@@ -24,13 +24,16 @@
         var connection: any Channel { get }
     }
 
-    /// Cancels the work for a request when its client has gone.
+    /// Cancels the task of a request when its client has gone.
+    ///
+    /// That is the task that the server runs the request in, so middleware further out is cancelled with it, as the whole of a
+    /// request is in other servers. A task of its own for what is further in would wake threads twice per request.
     enum ClientWatch {
         /// Whether a middleware further out watches the client already.
         @TaskLocal private static var isOn = false
 
-        /// Runs the work for a request. If its context knows the connection, the work is cancelled when the client goes.
-        @concurrent static func run<R: Sendable>(
+        /// Runs the work for a request. If its context knows the connection, the task is cancelled when the client goes.
+        @concurrent static func run<R>(
             for context: some RequestContext, _ work: @concurrent () async throws -> R
         ) async throws -> R {
             try await run(on: isOn ? nil : connection(of: context), work)
@@ -41,46 +44,73 @@
             (context as? any ConnectionRequestContext)?.connection
         }
 
-        /// Runs work in a task of its own, which is cancelled when the client at the other end of a connection goes. Without
-        /// a connection, it just runs.
-        @concurrent static func run<R: Sendable>(
+        /// Runs work in a task that is cancelled when the client at the other end of a connection goes. Without a connection,
+        /// it just runs.
+        @concurrent static func run<R>(
             on connection: (any Channel)?, _ work: @concurrent () async throws -> R
         ) async throws -> R {
             guard let connection else { return try await work() }
-            return try await withoutActuallyEscaping(work) { work in
-                let lent = Lent(work: work)
-                // The task takes the value along.
-                let task = $isOn.withValue(true) { Task { try await lent.work() } }
-                let departure = Departure { task.cancel() }
-                defer { departure.cannotCome() }
-                ConnectionWatch.tell(departure, of: connection)
-                return try await withTaskCancellationHandler {
-                    try await task.value
-                } onCancel: {
-                    task.cancel()
-                }
+            let departure = Departure()
+            departure.task.begins()
+            ConnectionWatch.tell(departure, of: connection)
+            do {
+                let result = try await $isOn.withValue(true) { try await work() }
+                await departure.cannotCome()
+                return result
+            } catch {
+                await departure.cannotCome()
+                throw error
             }
         }
     }
 
-    /// Unchecked because the work may use what its caller does. Safe: the caller does nothing until the one task that runs the
-    /// work has ended.
-    private struct Lent<R>: @unchecked Sendable {
-        let work: @concurrent () async throws -> R
-    }
-
-    /// What happens when the client of a request goes before the request has ended.
+    /// The client of a request goes before the request has ended: its task is cancelled.
     private final class Departure: Sendable {
-        /// nil once it has happened, or no longer can.
-        private let action: Locked<(@Sendable () -> Void)?>
+        private enum Stage {
+            case possible
+            /// The task is being cancelled, and must not end before that. The waiter is what it waits with, if it does.
+            case cancelling(waiter: CheckedContinuation<Void, Never>?)
+            case over
+        }
 
-        init(_ action: @escaping @Sendable () -> Void) { self.action = Locked(action) }
+        let task = RunningTask()
+        private let stage = Locked(Stage.possible)
 
-        var canCome: Bool { action.withLock { $0 != nil } }
+        var canCome: Bool { stage.withLock { if case .possible = $0 { true } else { false } } }
 
-        func cannotCome() { action.withLock { $0 = nil } }
+        /// The request has ended. Its task goes on, and may end.
+        func cannotCome() async {
+            let isOver = stage.withLock { stage in
+                if case .cancelling = stage { return false }
+                stage = .over
+                return true
+            }
+            if isOver { return }
+            await withCheckedContinuation { waiter in
+                let isOver = stage.withLock { stage in
+                    guard case .cancelling = stage else { return true }
+                    stage = .cancelling(waiter: waiter)
+                    return false
+                }
+                if isOver { waiter.resume() }
+            }
+        }
 
-        func came() { action.withLock { $0.take() }?() }
+        func came() {
+            let isFirst = stage.withLock { stage in
+                guard case .possible = stage else { return false }
+                stage = .cancelling(waiter: nil)
+                return true
+            }
+            guard isFirst else { return }
+            task.cancel()
+            let waiter = stage.withLock { stage in
+                guard case .cancelling(let waiter) = stage else { return nil as CheckedContinuation<Void, Never>? }
+                stage = .over
+                return waiter
+            }
+            waiter?.resume()
+        }
     }
 
     /// Whether the client at the other end of one connection has gone, and who wants to know.

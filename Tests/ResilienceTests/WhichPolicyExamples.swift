@@ -65,7 +65,7 @@ import Testing
                 let bulkhead = try PolicySettings.checked { Bulkhead(limit: file.limit) }
                 return bulkhead
             }
-            #expect((try? bulkhead.get().limit) == (limit > 0 ? limit : nil))
+            #expect((try? bulkhead.get().settings.limit) == (limit > 0 ? limit : nil))
         }
     }
 }
