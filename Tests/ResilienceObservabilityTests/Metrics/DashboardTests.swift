@@ -133,6 +133,8 @@
                     counter.receive(PolicyEvent(policy: "call", pipeline: "pay", time: now, detail: event))
                 }
             }
+            let rejection = Pipeline.Event.failed(.rejected, took: .zero, attempts: 0)
+            counter.receive(PolicyEvent(policy: "call", pipeline: "pay", time: now, detail: rejection))
             let opening = CircuitBreaker.Event.opened(3, of: 3, for: .seconds(1))
             let reopening = CircuitBreaker.Event.reopened(for: .seconds(1))
             for event in [opening, reopening, .recovered] {
