@@ -121,7 +121,7 @@ public struct Backoff: SettingsGroup {
     ///   - retry: Which retry, from 0.
     ///   - previous: The delay before the previous retry; nil at the first. Only decorrelated jitter and custom delays
     ///     use it.
-    ///   - generator: The source of chance: asked for one number with jitter, for none without.
+    ///   - generator: The random source: gives one number with jitter, none without.
     /// - Returns: The delay, from zero to the cap.
     @inlinable public func delay(
         beforeRetry retry: Int, previous: Duration? = nil, using generator: inout some RandomNumberGenerator

@@ -36,8 +36,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// A budget of tokens: each retry costs some, and successes bring them back.
     ///
-    /// The success of a first attempt brings back 1 token, the success of a retry what that retry cost. The defaults
-    /// are those of the AWS SDKs' standard retry mode.
+    /// The success of a first attempt restores 1 token; the success of a retry restores its cost. The defaults are
+    /// those of the AWS SDKs' standard retry mode.
     /// - Parameters:
     ///   - capacity: The tokens at the start, and the most there can be; 0 or more.
     ///   - cost: The tokens for a retry after any failure but a 429; 1 or more.
@@ -54,7 +54,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// It measures time, so a ``Retry`` that uses it has the same time base.
     /// - Parameters:
     ///   - share: Retries per call, 0…1000, exact to a millionth.
-    ///   - reserve: Retries per second that are allowed however few calls there are; 0…1 000 000.
+    ///   - reserve: Retries per second that are always allowed; 0…1 000 000.
     ///   - window: How far back calls and retries count, in steps of a tenth of it; 1 ms to 1 hour.
     ///   - timeBase: The time base; it must be that of the pipelines.
     public static func ratio(
@@ -72,11 +72,11 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
             timeBase: timeBase)
     }
 
-    /// A budget of tokens that failures cost: retries are allowed only while more than half of the tokens are left, as
-    /// in gRPC.
+    /// A token budget that failures spend: retries are allowed only while more than half of the tokens are left, as in
+    /// gRPC.
     ///
-    /// Each failure of a kind that is retried costs one token, whether it is retried or not. A retry itself costs
-    /// nothing. So failures of other calls that share the budget can stop the retries of a call.
+    /// Each failure of a retryable kind costs one token, even if it is not retried. Retries cost nothing. So failures
+    /// of other calls that share the budget can stop a call's retries.
     /// - Parameters:
     ///   - maxTokens: The tokens at the start, and the most there can be; 1…1000.
     ///   - ratio: The tokens that a success brings back, 0.001…1000, rounded to thousandths.

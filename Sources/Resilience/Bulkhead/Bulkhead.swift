@@ -12,10 +12,10 @@
 public final class Bulkhead: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
-    /// The observers that are told what this bulkhead does, in whichever pipeline it is.
+    /// The observers of this bulkhead's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     package let lazyObservers: LazyObservers
-    /// The settings that the bulkhead was made with, or has taken over since. Limits that were set by hand are in the status.
+    /// The original settings, or the latest ones applied. Limits set by hand are in the status.
     public var settings: Settings { ask { $0.made } }
 
     struct State {
@@ -86,13 +86,13 @@ public final class Bulkhead: Policy, StatusReporting {
     ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
     ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`.
     ///     The prediction is (calls ahead of it) × service time ÷ `limit` (Little's law). The service time is how long
-    ///     a call keeps its permit: a moving average over calls that had to wait for theirs, with weight 1/8 for the
-    ///     newest (RFC 6298), which counts as no more than 16 times the average, or 16 s if it is the first; forgotten
-    ///     as soon as a permit is free. No call is rejected by prediction without a measurement, nor if it would be the
-    ///     first in the queue. If false, service times are not measured, and `retryAfter` and `estimatedWait` are nil.
+    ///     a call keeps its permit: a moving average over calls that had to wait. The newest has weight 1/8 (RFC 6298),
+    ///     and counts as at most 16 times the average, or 16 s if it is the first. The average is dropped as soon as a
+    ///     permit is free. Without a measurement no call is rejected by prediction, nor is the first in the queue. If
+    ///     false, service times are not measured, and `retryAfter` and `estimatedWait` are nil.
     ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
-    ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    ///   - timeBase: The time base for waits and service times; it must be the pipeline's.
+    ///   - observers: The observers of this bulkhead's events; nil for none at first.
     public convenience init(
         _ name: String = "bulkhead", limit: Int, queue: Int = 0, order: Order = .firstInFirstOut,
         maxWait: Duration? = nil, predictsWait: Bool = true, shedding: LoadShedding? = nil,
@@ -107,8 +107,8 @@ public final class Bulkhead: Policy, StatusReporting {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
-    ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    ///   - timeBase: The time base for waits and service times; it must be the pipeline's.
+    ///   - observers: The observers of this bulkhead's events; nil for none at first.
     public convenience init(
         _ name: String = "bulkhead", settings: Settings, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
@@ -136,7 +136,7 @@ public final class Bulkhead: Policy, StatusReporting {
     }
 
     /// What the bulkhead does to calls. It can't nest in itself: a call that holds a permit would wait for another one,
-    /// for ever if its own is the last.
+    /// for ever if it holds the last.
     public var traits: PolicyTraits {
         let waits = maxWait > .zero && ask { $0.machine.queueLimit } > 0
         return PolicyTraits(waits: waits, holdsPermits: true, canNestInItself: false)
@@ -398,8 +398,8 @@ public final class Bulkhead: Policy, StatusReporting {
     /// The number of calls in the queue now.
     package var queued: Int { ask { $0.machine.queued } }
 
-    /// Whether no call is inside, and so none waits, and the limits are those that the bulkhead was made with: evicting it
-    /// would lose nothing.
+    /// Whether evicting the bulkhead would lose nothing: no call is inside or waiting, and the limits are the original
+    /// ones.
     public var isAtRest: Bool { ask { $0.machine.inUse == 0 && hasLimitsAsMade($0) } }
 
     public var description: String {

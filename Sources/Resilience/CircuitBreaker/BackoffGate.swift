@@ -4,11 +4,10 @@
 /// each time (30, 60, 120, 240, 300 s by default). Failures counted before a trip still count after it: the first
 /// failure after the gate has opened shuts it again, and a success resets the count.
 ///
-/// Concurrent calls that fail together count as one event, if the rule counts consecutive failures. After a counted
-/// failure, and until a counted success, the ends of calls that were let in before that failure do not count, neither
-/// failures nor successes. So three in a row are three failures in sequence. But if at least as many of these concurrent
-/// calls succeed as fail, such as one that succeeds after the one that failed, the next counted failure is the first of a
-/// new row. With any other rule, every end counts.
+/// If the rule counts consecutive failures, concurrent calls that fail together count as one. After a counted failure,
+/// and until a counted success, calls that were already in flight at that failure are ignored, whether they fail or
+/// succeed. So three in a row are three failures in sequence. But if at least as many of these concurrent calls succeed
+/// as fail, the next counted failure starts a new row. With any other rule, every end counts.
 ///
 /// Put policies that make calls wait, such as a throttle or a bulkhead with a queue, outside of a gate: all calls that
 /// the gate let in before a failure count as one volley, even if they are sent later.

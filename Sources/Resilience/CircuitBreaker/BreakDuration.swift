@@ -83,7 +83,7 @@ public struct GrowingBreak: BreakDuration, Hashable {
     }
 }
 
-/// A break as long as the failure that opened the circuit asks for, if it asks for more than zero.
+/// A break as long as the wait that the failure asks for, if that is above zero.
 public struct RetryAfterBreak: BreakDuration {
     /// The break if the other side names no wait.
     var otherwise: BreakSettings
@@ -102,7 +102,7 @@ public struct RetryAfterBreak: BreakDuration {
     public var description: String { "for as long as asked, up to \(cap.text), else \(otherwise)" }
 }
 
-/// Another break ± a share of it, so that clients do not all come back at once.
+/// Another break ± a share of its length, so that clients do not all return at once.
 public struct JitteredBreak: BreakDuration {
     /// The break that chance changes.
     var plain: BreakSettings

@@ -6,8 +6,8 @@ public struct CircuitTransition: Sendable, Hashable, Codable {
     public let from: CircuitState
     /// The state after.
     public let to: CircuitState
-    /// When the state changed, on the breaker's time base. A break that is over ended at its own time, even if that is
-    /// noticed later.
+    /// When the state changed, on the breaker's time base. The end of a break has its own time, even if it is noticed
+    /// later.
     public let time: MonotonicInstant
 
     /// Creates a transition.

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Stops calling an endpoint that keeps failing, and finds out when it is well again.
+/// Stops calling an endpoint that keeps failing, and finds out when it has recovered.
 ///
 /// ```swift
 /// let breaker = CircuitBreaker(
@@ -12,14 +12,14 @@ import Synchronization
 /// ``CircuitStateMachine`` decides what open and recovery mean. Both can be your own types.
 ///
 /// By default, transient and uncertain failures count as failures; successes and permanent failures (a 404) show that
-/// the endpoint is well; 429s, cancelled calls and rejected calls count neither way. Outside a retry, a call counts
+/// the endpoint is healthy; 429s, cancelled calls and rejected calls count neither way. Outside a retry, a call counts
 /// once, after all its attempts; inside, every attempt counts.
 ///
 /// See <doc:CircuitBreakerGuide>.
 public final class CircuitBreaker: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { ownCore.timeBase }
-    /// The observers that are told what this breaker does, in whichever pipeline it is.
+    /// The observers of this breaker's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
     private var knownObservers: PolicyObservers? { lazyObservers.known }
@@ -86,9 +86,9 @@ public final class CircuitBreaker: Policy, StatusReporting {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - machine: Decides what open and recovery mean.
-    ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
-    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this breaker does; nil for none at first.
+    ///   - healthCheck: Finds out whether the endpoint has recovered, in place of a caller's call; nil for none.
+    ///   - timeBase: The time base of its measurements; it must be the pipeline's.
+    ///   - observers: The observers of this breaker's events; nil for none at first.
     public init(
         _ name: String = "breaker", circuit machine: some CircuitStateMachine, healthCheck: CircuitHealthCheck? = nil,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
@@ -108,9 +108,9 @@ public final class CircuitBreaker: Policy, StatusReporting {
     ///   - name: The name in events and errors.
     ///   - rule: Decides when to open; by default at the 5th failure in a row.
     ///   - openFor: How long it stays open; by default 60 s.
-    ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
-    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this breaker does; nil for none at first.
+    ///   - healthCheck: Finds out whether the endpoint has recovered, in place of a caller's call; nil for none.
+    ///   - timeBase: The time base of its measurements; it must be the pipeline's.
+    ///   - observers: The observers of this breaker's events; nil for none at first.
     public convenience init(
         _ name: String = "breaker", tripping rule: some TripRule = .standard,
         openFor: some BreakDuration = .standard, healthCheck: CircuitHealthCheck? = nil,
@@ -123,7 +123,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
 
     /// Runs an operation guarded by this breaker alone: a pipeline of one.
     ///
-    /// It does the same as the `run` that every policy has, at half the cost, since it need not look up the time base.
+    /// Does the same as the `run` of every policy at half the cost, since it need not look up the time base.
     /// - Parameters:
     ///   - options: What the caller says about this call: its deadline and so on.
     ///   - judge: Returns what a result means, such as a response with status 503. By default each result is a success.
@@ -381,7 +381,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
         }
     }
 
-    /// The state that a call would find now: that of ``status``. An isolated circuit is open.
+    /// The present state, as in ``status``. An isolated circuit is open.
     public var state: CircuitState { status.state }
 
     /// Whether evicting the breaker would lose nothing but counted successes.

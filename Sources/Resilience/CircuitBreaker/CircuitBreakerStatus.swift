@@ -4,12 +4,12 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     public let state: CircuitState
     /// The failures that count: those of the rule, or, while half-open, those of the probes of this round.
     public let failureCount: Int
-    /// The number of failures that opens the circuit; nil if its rule is not as simple as that.
+    /// The number of failures that opens the circuit; nil if no single number does.
     public let failureLimit: Int?
     /// The calls that count, including failures: those of the rule, or, while half-open, the probes of this round. nil
     /// if the rule does not count calls.
     public let callCount: Int?
-    /// How much longer the break lasts; nil if the circuit is not open, or isolated.
+    /// How much longer the break lasts; nil if the circuit is isolated or not open.
     public let timeRemaining: Duration?
     /// Whether a call would be let through.
     public internal(set) var isAllowed: Bool
@@ -20,8 +20,8 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     public internal(set) var mode: CircuitBreaker.Mode
     /// When the circuit entered its state, on the breaker's time base; nil if it was made or restored in it.
     public internal(set) var since: MonotonicInstant?
-    /// When the circuit was last closed, on the breaker's time base: the beginning of an outage, however many probes
-    /// and further breaks followed. nil while it is closed, and if it was not closed when it was made or restored.
+    /// When the circuit was last closed, on the breaker's time base: the beginning of an outage, across all its probes
+    /// and breaks. nil while it is closed, and if it was not closed when it was made or restored.
     public internal(set) var lastClosed: MonotonicInstant?
 
     /// Creates a status.
@@ -60,9 +60,9 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
 
     public static var kind: String { "circuitBreaker" }
 
-    /// Returns how well it is: down while it rejects all calls. A circuit that has been half-open, or open, for a minute,
-    /// and would let its first probe in, has no traffic: nothing is held up, and only a call can tell more. So has one that
-    /// was restored half-open and has had no call since.
+    /// Returns the circuit's condition: down while it rejects all calls. It has no traffic if it has been open or
+    /// half-open for a minute and would let its first probe in, or if it was restored half-open and has had no call
+    /// since. Then no call is held up, and only a call can tell more.
     /// - Parameter now: The present time on the breaker's time base.
     public func condition(at now: MonotonicInstant) -> PolicyCondition {
         switch mode {

@@ -7,9 +7,9 @@
 ///                       └─rule trips── a growing share ────ramp over────┘
 /// ```
 ///
-/// While half-open, a ``ProbeRule`` decides by the ends of a round of probes. A probe holds a lease: if it has not
-/// ended when the lease ends, its place goes to another call. A probe that was cancelled, or whose end says nothing
-/// about the endpoint, frees its place and decides nothing.
+/// While half-open, a ``ProbeRule`` decides from a round of probes. A probe holds a lease: if it outlasts the lease,
+/// its place goes to another call. A probe that was cancelled, or whose end says nothing about the endpoint, frees its
+/// place and decides nothing.
 ///
 /// With a `ramp`, enough good probes do not close the circuit at once. First it lets in a growing share of the calls,
 /// evenly spread, `max(1/10, t/ramp)` of them at time t, and closes when the ramp is over. During the ramp the rule
@@ -111,10 +111,10 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     ///   - rule: Decides when to open; by default at the 5th failure in a row.
     ///   - openFor: How long the circuit stays open; by default 60 s.
     ///   - probes: How many probes are let through at the same time; 1 to the number of probes in a round.
-    ///   - closing: Decides by a round of probes whether the circuit closes or opens again.
+    ///   - closing: Decides from a round of probes whether the circuit closes or opens again.
     ///   - probeLease: After this time, the place of a probe that has not ended goes to another call; above 0.
     ///   - excess: What happens to calls beyond the probes.
-    ///   - ramp: How long, after good probes, only a growing share of the calls is let in; 0 or more, 0 lets in all at
+    ///   - ramp: How long after good probes only a growing share of the calls is let in; 0 or more, 0 lets in all at
     ///     once.
     public init(
         tripping rule: some TripRule = .standard,
@@ -403,7 +403,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public var longestBreak: Duration? { terms.openFor.longest }
 
-    /// What it must still know after a restart. A ramp is stored as half-open: the recovery then begins anew, with a
+    /// The state that must survive a restart. A ramp is stored as half-open: the recovery then begins anew, with a
     /// probe.
     /// - Parameter now: The current time.
     /// - Returns: Its memory; never nil.

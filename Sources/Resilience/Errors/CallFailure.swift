@@ -87,13 +87,12 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         }
     }
 
-    /// A text for people, as far as the error has one.
+    /// A message for people, if the error has one.
     public var description: String { error is CancellationError ? "Cancelled." : "\(error)" }
 }
 
 extension CallFailure {
-    /// Runs a call, and throws an error of your own type in place of whatever it throws: for a function that
-    /// `throws(MyError)`.
+    /// Runs a call, and replaces any error with one of your own type: for a function that `throws(MyError)`.
     ///
     /// - Parameters:
     ///   - makeError: Returns the error to throw.

@@ -20,8 +20,8 @@ public struct CancelledWhileWaiting: PolicyError {
 
     public var underlying: (any Error)? { lastError }
 
-    /// What ``CallFailure/reachedService`` says of ``lastError``; true if the last attempt returned a result, which is
-    /// an answer.
+    /// ``CallFailure/reachedService`` of ``lastError``; true if the last attempt returned a result, since that is an
+    /// answer.
     public var reachedService: Bool? { lastError.map { CallFailure($0).reachedService } ?? true }
 
     public var retryAfter: Duration? { lastVerdict.retryAfter ?? lastError.flatMap { CallFailure($0).retryAfter } }

@@ -1,6 +1,6 @@
 public import Synchronization
 
-/// The observers of a policy or a pipeline. Observers can be added and removed at any time, also while an event is
+/// The observers of a policy or a pipeline. Observers can be added and removed at any time, even while an event is
 /// sent.
 ///
 /// Without observers, an event costs one atomic load.
@@ -111,7 +111,7 @@ public final class PolicyObservers: Sendable {
         add(ClosureObserver(body: body))
     }
 
-    /// Sends an event to all observers that there are now.
+    /// Sends an event to all present observers.
     /// - Parameter event: The event.
     public func send(_ event: PolicyEvent) {
         let severity = event.detail.severity

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A deadline that travels with the task: set where work comes in, it reaches every call through a pipeline below, in
-/// child tasks too, without being passed by hand.
+/// A deadline that travels with the task. Set it where work arrives: it reaches every call through a pipeline below, in
+/// child tasks as well.
 ///
 /// ```swift
 /// try await CallDeadline(after: .seconds(2)).run {
@@ -11,10 +11,10 @@ import Synchronization
 /// }
 /// ```
 ///
-/// For each call it is as ``RunOptions/deadline`` is; the earlier of the two counts. A ``Timeout`` around a call makes
-/// it earlier for the pipelines that its operation runs. `run` itself cancels nothing: the pipelines do.
+/// It acts on each call like ``RunOptions/deadline``; the earlier of the two counts. A ``Timeout`` around a call makes
+/// it earlier for the pipelines inside the operation. `run` itself cancels nothing: the pipelines do.
 ///
-/// The operation of a `SingleFlight`, and so the load of a `CallCache`, has none: it belongs to several calls.
+/// The operation of a `SingleFlight`, and so the load of a `CallCache`, has none, because it serves several calls.
 ///
 /// Where no deadline travels, a call pays for one load of a flag.
 public struct CallDeadline: Sendable {
@@ -48,7 +48,7 @@ public struct CallDeadline: Sendable {
     /// The deadline that travels with this task; nil if there is none.
     public static var current: CallDeadline? { isInUse ? travelling : nil }
 
-    /// Runs work whose calls must have ended by the deadline, or by one that travels already if that is earlier.
+    /// Runs work whose calls must have ended by the deadline, or by an earlier one that already travels.
     /// - Parameter body: The work. It runs in the caller's isolation.
     /// - Returns: What the work returned.
     /// - Throws: What the work threw. A call of a pipeline throws ``DeadlinePassed`` if the deadline has passed before

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What the request that a task answers said of itself: set where it comes in, it reaches every call through a pipeline
-/// below, in child tasks too, without being passed by hand.
+/// The priority and the attempt of the request that a task answers. Set it where the request arrives: it reaches every
+/// call through a pipeline below, in child tasks as well.
 ///
 /// ```swift
 /// try await CallOrigin(priority: .low, attempt: 2).run {
@@ -14,11 +14,11 @@ import Synchronization
 /// - A request that is itself a retry is not retried any further: its caller does that. A ``Retry`` below gives up with
 ///   ``RetriesExhausted/Reason/callerRetries`` unless one of its rules says ``Retry/Decision/retry``. Otherwise three
 ///   layers with three retries each would make 64 calls of one.
-/// - If a retry below has tried again in vain, the caller should not: ``shouldCallerRetry``.
+/// - If a retry below has failed, the caller should not retry: ``shouldCallerRetry``.
 ///
-/// Make one value for each request: it remembers what was tried for it. The operation of a `SingleFlight` has the priority and the
-/// attempt of the call that began it, and all its callers learn that it was tried again in vain. A `CallCache` that
-/// refreshes a value in the background does so for no request.
+/// Make one value for each request: it remembers the request's retries. The operation of a `SingleFlight` has the
+/// priority and the attempt of the call that began it; all its callers learn of failed retries. A `CallCache` refreshes
+/// values in the background without an origin.
 ///
 /// Source: B. Beyer and others, *Site Reliability Engineering*, 2016, chapters 21 and 22: criticality, retries in one
 /// layer, three attempts for a request, "overloaded; don't retry".
@@ -61,7 +61,7 @@ public struct CallOrigin: Sendable {
 
     /// Whether the caller should try again if the request fails now. nil if it may be worth it; false if
     ///
-    /// - a ``Retry`` below has tried again and failed, or had no budget for that, at whatever point of the request,
+    /// - a ``Retry`` below has tried again and failed, or had no budget for that, at any point of the request,
     /// - or the request has been tried ``mostAttempts`` times.
     public var shouldCallerRetry: Bool? { attempt >= Self.mostAttempts || hasRetried ? false : nil }
 

@@ -189,9 +189,9 @@ extension Pipeline {
         /// The call failed with this verdict: it threw, or returned a result that means failure. The rest is as for
         /// ``succeeded(took:attempts:waits:)``.
         case failed(Verdict, took: Duration, attempts: Int, waits: [PolicyWait] = [])
-        /// The call was rejected before its first attempt: by a policy of the pipeline, or since its deadline passed. A
-        /// call whose operation ends with the verdict ``Verdict/rejected``, as one does that a policy of another
-        /// pipeline rejects inside of it, has ``failed(_:took:attempts:waits:)``. The rest is as for
+        /// The call was rejected before its first attempt: by a policy of the pipeline, or because its deadline had
+        /// passed. If the operation ran and ended with ``Verdict/rejected``, for example by a policy of a pipeline
+        /// inside it, the event is ``failed(_:took:attempts:waits:)``. The rest is as for
         /// ``succeeded(took:attempts:waits:)``.
         case rejected(took: Duration, attempts: Int, waits: [PolicyWait] = [])
         /// The call did not succeed, and its task was cancelled or its verdict is ``Verdict/cancelled``. The rest is as

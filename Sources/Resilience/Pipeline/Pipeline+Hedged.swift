@@ -1,11 +1,12 @@
 extension Pipeline {
-    /// Runs the operation through the policies, and lets the pipeline's `Hedge` run copies of it at the same time.
+    /// Runs the operation through the policies, and lets the pipeline's `Hedge` run copies of it concurrently.
     ///
-    /// So the operation is `@Sendable`, and runs away from the caller's actor. A pipeline without a hedge runs it once for
-    /// each attempt. Of several hedges in a pipeline, only the outermost makes copies.
+    /// So the operation is `@Sendable`, and runs outside the caller's actor. A pipeline without a hedge runs it once
+    /// for each attempt. Of several hedges in a pipeline, only the outermost makes copies.
     ///
-    /// A hedge makes copies only of a call that may be repeated: of a pipeline or with options that say `isIdempotent: true`.
-    /// Of any other call it makes one only after a failure that had no effect, and none with `isIdempotent: false`.
+    /// A hedge makes copies only of calls that may be repeated: with `isIdempotent: true` on the pipeline or in the
+    /// options. For other calls, it makes one only after a failure that had no effect; with `isIdempotent: false`,
+    /// none.
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policies about this call, such as a deadline.
@@ -14,8 +15,8 @@ extension Pipeline {
     ///   - operation: The operation. It is cancelled if another copy is faster, and waited for.
     /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
     /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
-    ///   <doc:ErrorsGuide>. If no copy succeeded, the error tells most: what the other side asked for comes before any
-    ///   other failure, a failure before a rejection, and the later of two.
+    ///   <doc:ErrorsGuide>. If no copy succeeded, it is the most informative error: what the other side asked for comes
+    ///   before any other failure, a failure before a rejection, and the later of two.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable () async throws -> R

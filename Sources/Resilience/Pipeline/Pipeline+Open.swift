@@ -12,26 +12,26 @@ extension Pipeline {
     /// }
     /// ```
     ///
-    /// Until then all is as with `run`: a result that means failure, or an error, ends
-    /// the attempt, and the policies may try again. If no attempt succeeds, the last result is returned, or the last
-    /// error is thrown, and there is no permit: the call has ended.
+    /// Until then it works like `run`: a result that means failure, or an error, ends the attempt, and the policies may
+    /// try again. If no attempt succeeds, the last result is returned, or the last error is thrown, and there is no
+    /// permit: the call has ended.
     ///
-    /// A success ends nothing. The call keeps its place in a ``Bulkhead``, and a ``CircuitBreaker`` and the observers
-    /// learn how it ended when the permit is completed, or dropped. Nothing is repeated any more then.
+    /// A success does not end the call. The call keeps its place in a ``Bulkhead``. When the permit is completed or
+    /// dropped, a ``CircuitBreaker`` and the observers learn how the call ended. Nothing is repeated any more.
     ///
-    /// The operation ends by itself at the deadline that it is given: the call's own, or an earlier one of a
-    /// ``ClientTimeout``. An error that it throws at the call's deadline or later becomes ``TimedOut``. So a call with a
-    /// deadline costs no child task. A ``Timeout`` in the pipeline cancels the operation; once there is a result, it no
-    /// longer can. The permit's ``PipelinePermit/deadline`` is the one that the operation was given.
+    /// The operation ends by itself at its deadline: the call's own, or an earlier one of a ``ClientTimeout``. An error
+    /// at the call's deadline or later becomes ``TimedOut``. So a call with a deadline costs no child task. A
+    /// ``Timeout`` in the pipeline cancels the operation, but no longer once there is a result. The permit's
+    /// ``PipelinePermit/deadline`` is the operation's.
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policies about this call, such as a deadline.
     ///   - judge: Returns what a result means. It is called once for each attempt that returns. By default each result
     ///     is a success.
-    ///   - judgeError: Returns what an error means that the operation or an around policy threw, if this call knows it
-    ///     better than the pipeline's classifier; nil, as by default, if not. It is not asked about a ``Rejection``.
+    ///   - judgeError: Returns the verdict of an error that the operation or an around policy threw; nil, the
+    ///     default, leaves it to the pipeline's classifier. It is not asked about a ``Rejection``.
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
-    ///   - hold: Receives the successful result and the permit, and returns the result as the caller is to have it.
+    ///   - hold: Receives the successful result and the permit, and returns the result for the caller.
     /// - Returns: What `hold` returned; or what the operation returned in its last attempt, if that means failure.
     /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
     ///   <doc:ErrorsGuide>.
@@ -46,9 +46,9 @@ extension Pipeline {
             holding: hold)
     }
 
-    /// Opens a call for a caller that knows more of an error than the error itself does, such as the host.
-    /// - Parameter describe: Returns what the operation failed with; nil for what the error says. It is asked only if
-    ///   somebody observes the call.
+    /// Opens a call for a caller that can add to an error's description, such as the host.
+    /// - Parameter describe: Returns the failure of the operation; nil for the error's own description. It is asked
+    ///   only if the call has an observer.
     package nonisolated(nonsending) func open<R>(
         options: RunOptions, judging judge: (R) -> Verdict, judgingErrors judgeError: (any Error) -> Verdict?,
         describing describe: (any Error) -> FailureDetail?,
@@ -68,9 +68,9 @@ extension Pipeline {
 extension PipelineCore {
     /// Drives a call through the policies, and keeps it inside of them after a success.
     /// - Parameters:
-    ///   - whole: The core of the pipeline that these policies are the outermost of: their permit is one of that pipeline.
+    ///   - whole: The core of the pipeline whose outermost policies these are; the permit is that pipeline's.
     ///   - judgeError: As for ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
-    ///   - describe: Returns what the operation failed with; nil for what the error says.
+    ///   - describe: Returns the failure of the operation; nil for the error's own description.
     ///   - attempt: Runs an attempt, and says what its result means.
     ///   - hold: Receives the successful result and the permit.
     nonisolated(nonsending) func open<R>(

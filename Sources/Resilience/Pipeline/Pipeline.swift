@@ -12,7 +12,7 @@
 /// let page = try await pipeline.run { try await client.activities() }
 /// ```
 ///
-/// A pipeline is a plain value: store it, pass it on, nest it in another, whose list its policies join. The operation
+/// A pipeline is a plain value: store it, pass it on, or nest it in another, which then has its policies. The operation
 /// runs in the caller's isolation: it may touch the caller's actor, capture a local `var`, and return something that is
 /// not `Sendable`.
 ///
@@ -27,14 +27,13 @@ public struct Pipeline: Sendable {
     ///
     /// - Parameters:
     ///   - name: The pipeline's name in events. "pipeline" by default.
-    ///   - timeBase: The clock that the pipeline reads and sleeps by. By default that of its policies, or
-    ///     ``TimeBase/system`` if none of them has one.
+    ///   - timeBase: The pipeline's clock. By default the time base of its policies, or ``TimeBase/system`` if none
+    ///     of them has one.
     ///   - classifier: Decides what an error means, for all policies of the pipeline.
-    ///   - isIdempotent: Whether its calls may be repeated, as ``RunOptions/isIdempotent`` says for one call. Say true for a
-    ///     pipeline of calls that only read, or that can be done twice without harm. nil, the default, repeats only what is
-    ///     known to have had no effect.
-    ///   - observers: The observers that are told what the policies do to calls of this pipeline, and how the calls
-    ///     end.
+    ///   - isIdempotent: Whether its calls may be repeated: see ``RunOptions/isIdempotent``. Pass true if its calls
+    ///     only read, or can be done twice without harm. With nil, the default, only calls known to have had no effect
+    ///     are repeated.
+    ///   - observers: The observers of the events of its policies and calls.
     ///   - elements: The policies, outermost first. A pipeline in this list contributes its policies.
     public init(
         _ name: String = "pipeline", timeBase: (any TimeBase)? = nil, classifier: Classifier = .standard,
@@ -83,7 +82,7 @@ public struct Pipeline: Sendable {
     /// The pipeline's name.
     public var name: String { core.name ?? "" }
 
-    /// Whether its calls may be repeated; nil if only what is known to have had no effect is.
+    /// Whether its calls may be repeated; with nil, only calls known to have had no effect are.
     public var isIdempotent: Bool? { core.repetition.isIdempotent }
 
     /// The policies of the pipeline, outermost first.
@@ -99,13 +98,13 @@ public struct Pipeline: Sendable {
     /// - Parameter type: The type, or a protocol: `(any StatusReporting).self`.
     public func policies<P>(of type: P.Type) -> [P] { elements.compactMap { $0.policy as? P } }
 
-    /// The observers that are told what the policies do to calls of this pipeline, and how the calls end.
+    /// The observers of the events of this pipeline's policies and calls.
     public var observers: PolicyObservers { core.observers }
 
     /// The time base of the pipeline and of its policies.
     public var timeBase: any TimeBase { core.timeBase }
 
-    /// Returns what an error means by the pipeline's classifier, such as an error that `run` threw.
+    /// Returns the pipeline's verdict for an error, such as one that `run` threw.
     ///
     /// It does not know whether a task was cancelled: a `CancellationError` is classified like any other error.
     /// - Parameter error: The error.
@@ -113,8 +112,8 @@ public struct Pipeline: Sendable {
 
     /// Runs the operation through the policies, as often as they say.
     ///
-    /// If attempts run out, or a further attempt is rejected, after a result that means failure, that result is returned, so
-    /// that the caller still sees it.
+    /// If attempts run out, or a further attempt is rejected, a last result that means failure is returned, so that the
+    /// caller still sees it.
     ///
     /// - Parameters:
     ///   - options: What the caller tells the policies about this call, such as a deadline.

@@ -10,10 +10,9 @@
 /// Report once how the work ended; the report consumes the permit. A permit that is dropped without a report counts as
 /// cancelled.
 ///
-/// The work is one attempt. So a ``Retry`` counts for nothing but its budget, and a policy that runs its inside in a task
-/// of its own, such as ``Timeout``, does not guard it: end the work yourself, at ``deadline`` at the latest. To try
-/// several times until the work has begun well, take the permit from
-/// ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
+/// The work is one attempt. So a ``Retry`` only uses its budget, and an around policy such as ``Timeout`` does not
+/// guard the work: end it yourself, at ``deadline`` at the latest. To retry until the work has begun, take the permit
+/// from ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
 public struct PipelinePermit: ~Copyable, Sendable {
     private let core: PipelineCore
     private let options: RunOptions
@@ -22,8 +21,8 @@ public struct PipelinePermit: ~Copyable, Sendable {
     private let attempt: Int
     private let account: AttemptAccount
     private let notes: CallNotes?
-    /// The instant at which the work must have ended, as the caller, the deadline that travels with the task, and
-    /// client timeouts say; ``MonotonicInstant/distantFuture`` if none of them does.
+    /// The instant at which the work must have ended, set by the caller, a travelling deadline or client timeouts;
+    /// ``MonotonicInstant/distantFuture`` if there is none.
     public let deadline: MonotonicInstant
     private var outcome = PolicyOutcome(.cancelled)
     private var failure: FailureDetail?
@@ -53,13 +52,13 @@ public struct PipelinePermit: ~Copyable, Sendable {
     /// - Parameters:
     ///   - verdict: What the end of the work means.
     ///   - error: The error that the work ended with. nil, the default, if there is none.
-    ///   - failure: What the observers are told that the work failed with. nil, the default, for what the error says.
+    ///   - failure: The failure that observers are told. nil, the default, for the error's own description.
     public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil, failure: FailureDetail? = nil) {
         outcome = PolicyOutcome(verdict, error: error)
         self.failure = failure
     }
 
-    /// Reports that the work ended with an error, which means what the pipeline's classifier says.
+    /// Reports that the work ended with an error, whose verdict comes from the pipeline's classifier.
     /// - Parameter error: The error.
     public consuming func complete(throwing error: any Error) {
         outcome = PolicyOutcome(core.classifier.verdict(for: error), error: error)

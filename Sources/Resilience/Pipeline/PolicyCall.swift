@@ -72,10 +72,10 @@
 
     @usableFromInline func readClock() -> MonotonicInstant { withCore { $0.timeBase.now } }
 
-    /// The call's priority: its own, or that of the request which the task answers (``CallOrigin``), and else normal.
+    /// The call's priority: its own, else that of the request (``CallOrigin``), else normal.
     public var priority: CallPriority { options.effectivePriority ?? .normal }
 
-    /// Whether repeating the call does no harm: what its ``RunOptions/isIdempotent`` says, and else its pipeline.
+    /// Whether repeating the call does no harm, as its ``RunOptions/isIdempotent`` says, else its pipeline.
     public var isIdempotent: Bool? { repetition.isIdempotent }
 
     /// What is known of repeating the call. That its request has effects is no word against that of a pipeline whose calls
@@ -118,7 +118,7 @@
         Unmanaged.passUnretained(core)._withUnsafeGuaranteedRef(body)
     }
 
-    /// Returns whether anyone is told of an event: the policy's own observers, or the pipeline's.
+    /// Returns whether an event has an observer: the policy's own, or the pipeline's.
     /// - Parameters:
     ///   - observers: The policy's own observers. nil, the default, if it has none.
     ///   - severity: The severity of the event. By default the highest: whether there is any observer.
@@ -187,15 +187,15 @@
     package var failure: FailureDetail? { notes?.failure }
 }
 
-/// What an operation may know about the attempt in which it runs.
+/// The attempt in which an operation runs.
 @frozen public struct CallAttempt: Sendable, Hashable {
     /// The number of the attempt, from 1, as the innermost retry counts.
     public let number: Int
     /// The instant at which the attempt must have ended; ``MonotonicInstant/distantFuture`` if neither a timeout nor
     /// the caller sets one.
     public let deadline: MonotonicInstant
-    /// The number of the `Hedge` copy, from 1; 0 for the attempt's first copy, and where nothing makes copies. Copies can
-    /// go to different servers by it, for example.
+    /// The number of the `Hedge` copy, from 1; 0 for the attempt's first copy, and without a hedge. Use it, for
+    /// example, to send copies to different servers.
     public let hedge: Int
 
     /// Creates an attempt, for example to test an operation.

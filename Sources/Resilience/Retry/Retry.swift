@@ -24,7 +24,7 @@
 ///
 /// It never repeats a call that may have had its effect, unless you say that this does no harm: with
 /// `isIdempotent: true` on the ``Pipeline`` or in the call's ``RunOptions``, ``Verdict/uncertain`` failures are retried
-/// like transient ones. An error that nobody knows is uncertain. With `isIdempotent: false` nothing is retried once an
+/// like transient ones. An unknown error is uncertain. With `isIdempotent: false` nothing is retried once an
 /// attempt has run, even if a rule says so. Attempts before ``RunOptions/firstAttempt``
 /// count towards `maxRetries` and towards the growth of the backoff; with nested retries, they count for each of them.
 ///
@@ -68,8 +68,8 @@ public struct Retry: Policy, StatusReporting {
     ///     limit. It costs a reading of the clock.
     ///   - backoff: The wait after any failure but a 429.
     ///   - throttledBackoff: The wait after the other side asked for fewer calls (a 429).
-    ///   - verdicts: Which failures are retried; neither success nor cancelled. With ``VerdictSet/uncertain`` among them,
-    ///     calls are repeated even if they may have had their effect, unless they are known to have one.
+    ///   - verdicts: Which failures are retried; neither success nor cancelled. With ``VerdictSet/uncertain`` among
+    ///     them, calls are repeated even if they may have had their effect, unless they must not be done twice.
     ///   - retryAfterCeiling: The longest wait that the other side or a rejecting policy may name; 0 or more. If it
     ///     names a longer one, the call is given up at once.
     ///   - budget: Limits the retries of many calls together; nil for no limit.

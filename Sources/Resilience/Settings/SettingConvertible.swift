@@ -1,34 +1,34 @@
 /// A type that a setting may have.
 public protocol SettingConvertible: Sendable, Equatable {
-    /// What a file must have.
+    /// The type that a file must have.
     static var settingType: SettingType { get }
 
-    /// Reads a value that is given.
+    /// Reads a value.
     /// - Parameters:
     ///   - value: The value.
-    ///   - check: Is told why it can't be read.
+    ///   - check: Receives the reason if it can't be read.
     /// - Returns: nil if it can't be read.
     static func read(_ value: SettingValue, _ check: inout SettingCheck) -> Self?
 
     /// The value for a file; nil for none.
-    /// - Throws: `EncodingError` for what is code.
+    /// - Throws: `EncodingError` for values that are code.
     func written() throws -> SettingValue?
 
-    /// Tells a check what is wrong.
+    /// Notes what is wrong with the value.
     /// - Parameters:
-    ///   - range: What the value may be.
-    ///   - check: Is told what is wrong.
+    ///   - range: The allowed values.
+    ///   - check: Receives what is wrong.
     mutating func check(_ range: SettingRange, _ check: inout SettingCheck)
 }
 
-/// What was found wrong with settings, and where it looks now.
+/// The problems that were found in settings, and the place of the check.
 public struct SettingCheck: Sendable {
-    /// What the settings are of.
+    /// What the settings configure.
     public internal(set) var subject: String
     /// Where the settings stand, in a file; nil in source code.
     let isInFile: Bool
     var path: [String]
-    /// What was found wrong.
+    /// The problems that were found.
     public internal(set) var problems: [InvalidSetting] = []
 
     init(_ subject: String, at path: [String]?) {
@@ -37,7 +37,7 @@ public struct SettingCheck: Sendable {
         isInFile = path != nil
     }
 
-    /// Notes that the setting that is looked at is invalid.
+    /// Notes that the present setting is invalid.
     /// - Parameters:
     ///   - value: The invalid value.
     ///   - requirement: What it must be, such as "must be at least 1".

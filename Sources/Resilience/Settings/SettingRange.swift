@@ -1,4 +1,4 @@
-/// What a setting's value may be. A number must be finite, too; a duration need not.
+/// The allowed values of a setting. A number must also be finite; a duration need not.
 public enum SettingRange: Sendable, Hashable {
     /// Anything.
     case any
@@ -10,9 +10,9 @@ public enum SettingRange: Sendable, Hashable {
     case within(Double, Double)
     /// Above the first, and at most the second.
     case aboveUpTo(Double, Double)
-    /// Without its ends.
+    /// Between the two, exclusive.
     case between(Double, Double)
-    /// Of verdicts: neither success nor cancelled.
+    /// Verdicts other than success and cancelled.
     case failures
 }
 
@@ -30,7 +30,7 @@ public indirect enum SettingType: Sendable {
     case text
     /// One of these names.
     case choice([String])
-    /// Settings that stand together.
+    /// A group of settings.
     case group(any SettingsGroup.Type)
     /// A list of such values.
     case list(SettingType)

@@ -22,7 +22,7 @@
 public final class Throttle: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
-    /// The observers that are told what this throttle does, in whichever pipeline it is.
+    /// The observers of this throttle's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
 
@@ -67,7 +67,7 @@ public final class Throttle: Policy, StatusReporting {
     let base: any TimeBase
     /// As it was made: all but the limit never changes.
     let terms: Settings
-    /// The settings that the throttle was made with, or has taken over since. A rate that was set by hand is in the status.
+    /// The original settings, or the latest ones applied. A rate set by hand is in the status.
     public var settings: Settings {
         var settings = terms
         settings.limit = state.withLock { $0.made }
@@ -93,10 +93,10 @@ public final class Throttle: Policy, StatusReporting {
     ///     letter. Further ones follow at intervals that double, up to four times the first: after 5, 15, 35 and 55
     ///     minutes. None during holds by hand or for a quota, and none in a fleet.
     ///   - ramp: How long after a hold calls are let in slowly; 0 or more, 0 for all at once. A rate grows from zero to the
-    ///     full rate, in proportion to the time. A window, and no limit, let two calls go at first, and two more for each
-    ///     call that ends.
-    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    ///     full rate, in proportion to the time. A window, or a throttle without a limit, lets two calls go at first,
+    ///     and two more for each call that ends.
+    ///   - timeBase: The time base of its measurements; it must be the pipeline's.
+    ///   - observers: The observers of this throttle's events; nil for none at first.
     public convenience init(
         _ name: String = "throttle", limit: ThrottleLimit, maxWait: Duration = .zero, queue: Int = 10_000,
         holdOnThrottled: Bool = false,
@@ -114,8 +114,8 @@ public final class Throttle: Policy, StatusReporting {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
-    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    ///   - timeBase: The time base of its measurements; it must be the pipeline's.
+    ///   - observers: The observers of this throttle's events; nil for none at first.
     public convenience init(
         _ name: String = "throttle", settings: Settings, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
@@ -282,8 +282,8 @@ public final class Throttle: Policy, StatusReporting {
         changeByHand { state, now in state.machine.hold(until: now + duration, counts: false) }
     }
 
-    /// Ends a hold early: the first waiting call, or else the next call, is the probe, and all others follow if it goes
-    /// well. For somebody who knows that the other side takes calls again.
+    /// Ends a hold early: the first waiting call, or else the next call, is the probe, and all others follow if it
+    /// succeeds. For an operator who knows that the other side takes calls again.
     /// - Returns: false if nothing has changed, since no hold kept calls out.
     @discardableResult
     public func endHold() -> Bool {
@@ -320,12 +320,12 @@ public final class Throttle: Policy, StatusReporting {
 
     /// Removes all state: nothing is used, the gate is open, and no hold is remembered. A rate that was set stays.
     ///
-    /// Waiting calls go on, as far as there is room. A 429 of a call that was let in before holds no calls. A limit that
-    /// several processes keep together is forgotten by all of them, but for the permits that others have at hand.
+    /// Waiting calls go on if there is room. A 429 of a call that was let in before holds no calls. A limit that
+    /// several processes share is reset for all of them, except for permits that others have at hand.
     public func reset() { changeByHand { state, now in state.machine.reset(at: now) } }
 
-    /// Whether evicting the throttle would lose nothing: no call waits, the limit is the one it was made with, and a
-    /// new throttle would let through the same calls.
+    /// Whether evicting the throttle would lose nothing: no call waits, the limit is the original one, and a new
+    /// throttle would let through the same calls.
     public var isAtRest: Bool { isAtRest(at: base.now) }
 
     func isAtRest(at now: MonotonicInstant) -> Bool {

@@ -28,7 +28,7 @@ public struct ThrottleExceeded: Rejection, Hashable, FailureDescribing {
         lhs.policy == rhs.policy && lhs.retryAfter == rhs.retryAfter
     }
 
-    /// Hashes the name, but not the wait, since that shrinks.
+    /// Hashes the name, but not the wait, because it shrinks.
     /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) { hasher.combine(policy) }
 

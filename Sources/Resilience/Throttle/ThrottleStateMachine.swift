@@ -208,7 +208,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     func asksAgain(_ ticket: UInt64, told answer: Answer) -> MonotonicInstant {
         guard let head, head.ticket != ticket else { return answer.instant }
         if let absent, absent.ticket == head.ticket { return absent.since + Self.absence }
-        // Of the calls that wait for the gate, none asks again before it is the second, which is woken.
+        // Calls waiting for the gate sleep until they are second in line.
         let turn = gate == .open && answer.instant > latest ? answer.instant : .distantFuture
         return second.map { $0.ticket == ticket ? min($0.until, turn) : turn } ?? turn
     }

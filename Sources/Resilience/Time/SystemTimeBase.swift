@@ -19,7 +19,7 @@
 ///
 /// It is also a `Clock`, so code that takes an `any Clock<Duration>` can use the same clock as the policies.
 public final class SystemTimeBase: TimeBase, Clock {
-    /// The time base of all policies and pipelines that are not given another one; the same as `.system`.
+    /// The default time base of all policies and pipelines; the same as `.system`.
     public static let shared = SystemTimeBase()
 
     private struct State {

@@ -17,7 +17,7 @@ public protocol TimeBase: AnyObject, Sendable {
     /// - Returns: A receipt for ``cancel(_:)``.
     func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm
 
-    /// Cancels an alarm. Does nothing if it has fired already: policies cancel such alarms, too.
+    /// Cancels an alarm. Does nothing if it has fired already: policies may cancel such alarms.
     /// - Parameter alarm: The receipt from ``schedule(at:_:)``.
     func cancel(_ alarm: TimeBaseAlarm)
 

@@ -13,8 +13,8 @@ import Synchronization
 /// ```
 ///
 /// Prefer ``Timeout`` for everything that reacts to cancellation. Here the operation may outlive its call, so it is
-/// `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. For the same reason this is no policy
-/// of a pipeline: put it around an operation, as above, or around a whole pipeline.
+/// `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. For the same reason this is not a
+/// policy of a pipeline: put it around an operation, as above, or around a whole pipeline.
 ///
 /// An abandoned operation keeps its connection, its permit of an inner bulkhead and its share of the load until it
 /// really ends, and a retry starts another one. So watch ``abandoned``, and limit such operations with a ``Bulkhead``
@@ -28,7 +28,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     public let name: String
     /// How long a call may take.
     public let limit: Duration
-    /// The observers that are told of calls that timed out and of operations that ended late.
+    /// The observers of calls that timed out and of operations that ended late.
     public let observers: PolicyObservers
     let timeBase: any TimeBase
     private let stillRunning = Atomic(0)
@@ -38,7 +38,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     ///   - name: The name in events and errors.
     ///   - limit: How long a call may take; above 0.
     ///   - timeBase: The time base that the limit is measured on.
-    ///   - observers: The observers that are told of calls that timed out and of operations that ended late; nil for none at first.
+    ///   - observers: The observers of calls that timed out and of operations that ended late; nil for none at first.
     public init(
         _ name: String = "timeout", limit: Duration, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil

@@ -11,12 +11,12 @@
 /// }
 /// ```
 ///
-/// It makes the call's deadline earlier and, if the operation then throws at the deadline or later, names the error
-/// ``TimedOut``. It cancels nothing, so it costs some 40 ns, where a ``Timeout`` costs a child task. If the
-/// operation does not end by itself, nothing ends it: use ``Timeout`` there.
+/// It makes the call's deadline earlier. If the operation throws at the deadline or later, the error becomes
+/// ``TimedOut``. It cancels nothing, so it costs some 40 ns, where a ``Timeout`` costs a child task. If the operation
+/// does not end by itself, nothing ends it: use ``Timeout`` there.
 ///
-/// What comes further in waits no longer than the deadline. A result that comes late is returned, and a late error that
-/// asks for fewer calls (a 429) is thrown as it is.
+/// Inner policies wait no longer than the deadline. A late result is returned, and a late error that asks for fewer
+/// calls (a 429) is thrown as it is.
 public struct ClientTimeout: Policy {
     public let name: String
     /// How long a call may take.

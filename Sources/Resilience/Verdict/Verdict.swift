@@ -11,8 +11,8 @@
 /// }
 /// ```
 ///
-/// A verdict says two things. Its ``kind-swift.property`` tells how the other side is, and ``shouldRetry`` whether the
-/// other side itself asks for the attempt to be repeated, or not to be.
+/// A verdict has two parts. Its ``kind-swift.property`` tells how the other side is, and ``shouldRetry`` whether the
+/// other side asks for the attempt to be repeated, or not to be.
 ///
 /// An error of your own can name its verdict: conform it to ``VerdictConvertible``.
 @frozen public struct Verdict: Sendable, Hashable, CustomStringConvertible {
@@ -30,11 +30,11 @@
         case rejected
         /// The caller no longer wants the result. Neither a success nor a failure.
         case cancelled
-        /// The attempt failed in a way that may pass, and may have had its effect all the same: doing it again could do
+        /// The attempt failed in a way that may pass, and may have had its effect all the same: repeating it could do
         /// it twice.
         ///
         /// A breaker counts it as a failure, like ``transient``. It is repeated only if the call may be repeated: see
-        /// ``RunOptions/isIdempotent``. An error that nobody knows is uncertain.
+        /// ``RunOptions/isIdempotent``. An unknown error is uncertain.
         case uncertain
 
         public var description: String {
@@ -50,7 +50,7 @@
         }
     }
 
-    /// What happened: ask this, not `==`, since two verdicts of one kind differ if they name different waits.
+    /// What happened. Compare this, not verdicts: two of one kind differ if they name different waits.
     public let kind: Kind
     /// Whether the other side asks for the attempt to be repeated: a ``Retry`` obeys, whatever the kind, unless one of
     /// its rules, its limits or ``RunOptions/isIdempotent`` say otherwise. nil, as usual, leaves it to the kind.

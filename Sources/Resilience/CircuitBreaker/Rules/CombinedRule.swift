@@ -23,7 +23,7 @@ public struct CombinedRule: PackagedRule {
 
     /// Failing if any rule says so, whatever the quorum; else healthy if any rule says so.
     ///
-    /// Each rule counts its own failures: the failure that meets the last rule may be none for the others.
+    /// Each rule counts its own failures: the failure that meets the last rule need not count for the others.
     /// - Parameter end: How the call ended, and when.
     /// - Returns: What the end says about the endpoint.
     public func evidence(of end: CallEnd) -> TripEvidence {
@@ -104,7 +104,7 @@ public struct CombinedRule: PackagedRule {
 
     public var needs: TripRuleNeeds { rules.reduce(into: []) { $0.formUnion($1.needs) } }
 
-    /// The memories of the rules, each after its length.
+    /// The rules' memories, each preceded by its length.
     /// - Parameter now: The current time.
     /// - Returns: All these memories in one.
     public func memory(at now: MonotonicInstant) -> [Int] {

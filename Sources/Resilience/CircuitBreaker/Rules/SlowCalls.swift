@@ -1,7 +1,7 @@
 /// Opens when too many of the latest calls were slow, which means that they took longer than a limit.
 ///
 /// A call in flight is slow as soon as the limit has passed. So the circuit opens even if no call ever returns, and
-/// even if a timeout further out cancels slow calls.
+/// even if an outer timeout cancels slow calls.
 public struct SlowCalls: PackagedRule, Hashable {
     /// How many slow calls are too many.
     public internal(set) var limit: FailuresInWindow.Limit
@@ -65,7 +65,7 @@ public struct SlowCalls: PackagedRule, Hashable {
 
     public mutating func forgetCalls() { underWay = CallsUnderWay(slowness) }
 
-    /// Calls in flight are known only by eighths of the limit, so only a rule with the same limit can take them over.
+    /// Calls in flight are tracked in eighths of the limit, so only a rule with the same limit can take them over.
     /// - Parameter other: The rule that is replaced.
     /// - Returns: Whether the other rule is of this type and has the same limit.
     public mutating func takeCalls(from other: any TripRule) -> Bool {
@@ -98,7 +98,7 @@ extension SlowCalls {
     ///   - limit: How many slow calls are too many.
     ///   - slowness: How long a call may take; above 0. A call in flight is noticed up to 1/8 of this time later, when
     ///     another call begins or ends.
-    ///   - window: The calls that are looked back on.
+    ///   - window: The calls that count.
     ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
     ///     than the window holds.
     public init(
@@ -189,7 +189,7 @@ extension TripRule where Self == SlowCalls {
     /// - Parameters:
     ///   - ratio: The share; above 0, at most 1.
     ///   - slowness: How long a call may take; above 0.
-    ///   - window: The calls that are looked back on.
+    ///   - window: The calls that count.
     ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
     ///     than the window holds.
     public static func slowCalls(
