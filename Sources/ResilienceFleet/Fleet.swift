@@ -56,7 +56,7 @@ public final class Fleet: Sendable {
         var links = 0
     }
 
-    /// What a fleet tells its observers.
+    /// An event of a fleet.
     public enum Event: PolicyEventDetail, Equatable {
         /// The engine can't be asked: the limits go on by themselves.
         case away(reason: String)

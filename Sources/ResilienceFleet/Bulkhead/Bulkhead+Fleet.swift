@@ -21,7 +21,7 @@ extension Bulkhead {
     ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
     ///   - predictsWait: Whether to reject a call at once if it would probably wait too long.
     ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
-    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    ///   - observers: The observers of this bulkhead's events; nil for none at first.
     public convenience init(
         _ name: String = "bulkhead", limit: Int, in fleet: Fleet, whenAway fallback: FleetFallback = .localShare,
         queue: Int = 0, order: Order = .firstInFirstOut, maxWait: Duration? = nil, predictsWait: Bool = true,

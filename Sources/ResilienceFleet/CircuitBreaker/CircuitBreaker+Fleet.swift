@@ -22,7 +22,7 @@ extension CircuitBreaker {
     ///   - shared: Decides when to open in all processes.
     ///   - openFor: How long the circuit stays open, here and in the fleet; by default 60 s.
     ///   - closing: Decides by a round of probes whether the circuit closes or opens again.
-    ///   - observers: The observers that are told what this breaker does; nil for none at first.
+    ///   - observers: The observers of this breaker's events; nil for none at first.
     public convenience init(
         _ name: String = "breaker", in fleet: Fleet, tripping rule: some TripRule = .standard,
         sharing shared: FleetTripRule = FleetTripRule(), openFor: some BreakDuration = .standard,

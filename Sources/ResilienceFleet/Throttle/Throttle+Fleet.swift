@@ -31,7 +31,7 @@ extension Throttle {
     ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`.
     ///   - maxHold: The longest hold; 0 or more.
     ///   - ramp: How long after a hold a rate grows from zero to the full rate; 0 or more. Windows have no ramp.
-    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    ///   - observers: The observers of this throttle's events; nil for none at first.
     public convenience init(
         _ name: String = "throttle", limit: ThrottleLimit, and others: [ThrottleLimit] = [], in fleet: Fleet,
         whenAway fallback: FleetFallback = .localShare,

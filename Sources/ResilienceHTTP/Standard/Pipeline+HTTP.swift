@@ -55,7 +55,7 @@ extension Pipeline {
     ///     clients that end by themselves at their attempt's deadline, as `URLSession` and async-http-client do with the
     ///     modules of this package.
     ///   - classifier: Decides what an error means.
-    ///   - observers: The observers that are told what the policies do; nil for none at first.
+    ///   - observers: The observers of the policies' events; nil for none at first.
     ///   - timeBase: The clock of the pipeline and of its policies.
     /// - Returns: The pipeline, with policies of its own.
     public static func http(

@@ -30,7 +30,7 @@ extension Pipeline {
     ///   - queue: How many requests may wait; 0 or more. 256 by default.
     ///   - maxWait: How long a request may wait; 0 or more. 1 second by default.
     ///   - classifier: Decides what an error means.
-    ///   - observers: The observers that are told what the policies do; nil for none at first.
+    ///   - observers: The observers of the policies' events; nil for none at first.
     ///   - timeBase: The clock of the pipeline and of its policies.
     /// - Returns: The pipeline, with policies of its own.
     public static func server(

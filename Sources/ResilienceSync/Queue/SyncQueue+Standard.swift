@@ -24,7 +24,7 @@ extension Pipeline {
     ///   - name: The name of the pipeline, and of its circuit breaker. "sync" by default.
     ///   - limit: How long a request may take; above 0. 30 seconds by default.
     ///   - classifier: Decides what an error means.
-    ///   - observers: The observers that are told what the policies do; nil for none at first.
+    ///   - observers: The observers of the policies' events; nil for none at first.
     ///   - timeBase: The clock of the pipeline, of its policies and of the queue.
     /// - Returns: The pipeline, with policies of its own.
     public static func sync(

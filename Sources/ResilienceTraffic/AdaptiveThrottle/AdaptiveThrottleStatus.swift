@@ -20,7 +20,7 @@ public struct AdaptiveThrottleStatus: PolicyStatusDetail {
         self.rejection = rejection
     }
 
-    /// Whether a call would rather be let through than rejected: ``rejection`` is at most 0.5.
+    /// Whether a call is more likely to be let through than rejected: ``rejection`` is at most 0.5.
     public var isAllowed: Bool { rejection <= 0.5 }
 
     public static var kind: String { "adaptiveThrottle" }

@@ -1,7 +1,7 @@
 public import Resilience
 import Synchronization
 
-/// Makes calls fail, wait or end early on purpose, to see what the policies around it and the code behind them make of it.
+/// Makes calls fail, wait or end early on purpose, to test the policies around it and the code behind them.
 ///
 /// ```swift
 /// let chaos = Chaos(
@@ -18,17 +18,16 @@ import Synchronization
 /// chaos.turnOn(for: .seconds(900))
 /// ```
 ///
-/// It is off until ``turnOn(for:)``, and turns itself off when the time is over. While it is off it costs a call next to
-/// nothing.
+/// It is off until ``turnOn(for:)``, and turns itself off when the time is over. While off, it costs almost nothing.
 ///
-/// It stands innermost: what it injects stands for the operation. The policies around it classify, count and repeat an
-/// injected failure as they would the operation's own.
+/// Put it innermost: an injected failure stands for the operation's. The policies around it classify, count and repeat
+/// an injected failure like the operation's own.
 ///
 /// See <doc:ChaosGuide>.
 public final class Chaos: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
-    /// The observers that are told what this policy does, in whichever pipeline it is.
+    /// The observers of this policy's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
 
@@ -95,21 +94,21 @@ public final class Chaos: Policy, StatusReporting {
 
     /// Creates a chaos policy that is off.
     ///
-    /// While it is on, the calls in scope get the steps of the script, one after another. When the script is over,
-    /// chance chooses among `injections`: at most one for each call, by their rates.
+    /// While it is on, the calls in scope get the steps of the script in order. When the script is over, one of
+    /// `injections` is chosen at random, by their rates: at most one for each call.
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - injections: What is done to calls, and to which share of them. The rates add up to 1 or less.
-    ///   - script: What the first calls get, whatever rates are given here; nil for a call that is left alone. Empty by
-    ///     default. It begins anew each time the policy is turned on. See ``play(_:)``.
+    ///   - injections: The injections, and the share of calls for each. The rates add up to 1 or less.
+    ///   - script: The injections of the first calls, whatever rates are given here; nil for a call that is left
+    ///     alone. Empty by default. It begins anew each time the policy is turned on. See ``play(_:)``.
     ///   - scope: The calls that may be touched. All by default.
     ///   - limit: How many calls are touched at most each time the policy is turned on; 0 or more. nil, the default,
     ///     is no limit.
     ///   - maxDelayed: How many calls may be in an injected delay at the same time; 0 or more. Others are left alone.
     ///     nil, the default, is no limit.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
-    ///   - timeBase: The time base of delays and of the switch; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this policy does; nil for none at first.
+    ///   - timeBase: The time base of delays and of the switch; it must be the pipeline's.
+    ///   - observers: The observers of this policy's events; nil for none at first.
     public init(
         _ name: String = "chaos", injecting injections: [ChaosInjection] = [], script: [ChaosInjection?] = [],
         scope: ChaosScope = .all, limit: Int? = nil, maxDelayed: Int? = nil, generator: SplitMix64 = .shared,
@@ -141,8 +140,8 @@ public final class Chaos: Policy, StatusReporting {
         return state.withLock { $0.machine.isOn(at: now) }
     }
 
-    /// Turns the policy on for a time, after which it turns itself off. If it is on, only its end changes. Otherwise the
-    /// script and the limit begin anew.
+    /// Turns the policy on for a time, after which it turns itself off. If it is already on, only its end changes.
+    /// Otherwise the script and the limit begin anew.
     /// - Parameter duration: For how long; at most ``longestTime``, to which a longer one is cut. Zero or less turns the
     ///   policy off.
     public func turnOn(for duration: Duration) {
@@ -160,9 +159,10 @@ public final class Chaos: Policy, StatusReporting {
         change(at: now) { $0.turnOff(at: now) ? .turnedOff(.turnedOff) : nil }
     }
 
-    /// Begins a script: the next calls in scope get its steps, one after another, while the policy is on. It takes the
-    /// place of the script before it.
-    /// - Parameter script: What the calls get, whatever rates are given here; nil for a call that is left alone.
+    /// Begins a script: the next calls in scope get its steps in order, while the policy is on. It replaces the earlier
+    /// script.
+    /// - Parameter script: The injections of the calls, whatever rates are given here; nil for a call that is left
+    ///   alone.
     public func play(_ script: [ChaosInjection?]) {
         guard SettingChecks.mayChange else { return }
         // The old script is released outside of the lock: it has user code.
@@ -181,7 +181,7 @@ public final class Chaos: Policy, StatusReporting {
         if left > .zero { turnOn(for: left) }
     }
 
-    /// Turns the policy off, and forgets its counts. A configuration turns it on again only if it names another time.
+    /// Turns the policy off, and resets its counts. A configuration turns it on again only if it names another time.
     public func reset() {
         let now = base.now
         change(at: now) { machine in
@@ -398,7 +398,7 @@ public final class Chaos: Policy, StatusReporting {
         turnOn(for: other.configuredUntil.map { base.now.duration(to: $0) } ?? .zero)
     }
 
-    /// The settings; whether the policy is on, ``isOn`` tells.
+    /// The settings, without ``isOn``.
     public var description: String {
         let parts = state.withLock { $0.parts }
         let all = parts.injections.map(\.description) + (parts.script.isEmpty ? [] : ["a script"])

@@ -16,7 +16,7 @@ public struct ChaosStatus: PolicyStatusDetail {
     public let behaviors: Int
     /// How many calls have ended as if they had been cancelled.
     public let cancellations: Int
-    /// How many calls were to be delayed, and were not, since enough others were.
+    /// How many calls were to be delayed but were not, because enough others were.
     public let leftOut: Int
     /// How many calls are in an injected delay now.
     public let delayed: Int
@@ -51,10 +51,10 @@ public struct ChaosStatus: PolicyStatusDetail {
         self.scriptLeft = scriptLeft
     }
 
-    /// How many calls were touched, in whichever way.
+    /// How many calls were touched, by any injection.
     public var touched: Int { faults + lostAnswers + delays + behaviors + cancellations }
 
-    /// Always true: the policy rejects no call. What it injects stands for the operation.
+    /// Always true: the policy rejects no call. An injected failure stands for the operation's.
     public var isAllowed: Bool { true }
 
     public static var kind: String { "chaos" }

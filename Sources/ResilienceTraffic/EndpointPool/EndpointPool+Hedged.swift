@@ -44,10 +44,11 @@ private struct Judged<R: Sendable>: Sendable {
 }
 
 extension Pipeline {
-    /// Runs the operation as ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``, each copy on an endpoint that the pool chooses: one that no
-    /// copy of this call has tried, as long as there is another one, and else rather one without a copy in flight.
+    /// Runs the operation as ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``, each copy on an
+    /// endpoint that the pool chooses: one that no copy of this call has tried, if there is one, and else preferably
+    /// one without a copy in flight.
     ///
-    /// A copy that has lost says nothing of its endpoint.
+    /// A losing copy does not count for or against its endpoint.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
@@ -67,8 +68,8 @@ extension Pipeline {
         }
     }
 
-    /// Runs the operation as ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it which attempt
-    /// and which copy it is, too.
+    /// Runs the operation as ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and passes it the attempt
+    /// and the copy.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.

@@ -1,8 +1,8 @@
 public import Resilience
 
 extension PipelineBuilder {
-    /// Returns a list of one policy that lets every call through, and tells the status of a pool: so the pool is among
-    /// the pipeline's ``/Resilience/Pipeline/statuses``, gauges and health. The pool chooses endpoints only in
+    /// Returns a list of one policy that lets every call through, and reports the status of a pool: so the pool is
+    /// among the pipeline's ``/Resilience/Pipeline/statuses``, gauges and health. The pool chooses endpoints only in
     /// ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` and its siblings.
     /// - Parameter pool: A pool of endpoints.
     public static func buildExpression<Endpoint>(_ pool: EndpointPool<Endpoint>) -> [Pipeline.Element] {

@@ -130,12 +130,12 @@ extension PipelineCore {
 }
 
 extension Pipeline {
-    /// Runs the operation through the policies, each attempt on an endpoint that the pool chooses: one that this call has
-    /// not tried, as long as there is another one.
+    /// Runs the operation through the policies, each attempt on an endpoint that the pool chooses: one that this call
+    /// has not tried, if there is one.
     ///
-    /// If the operation throws a ``/Resilience/Rejection``, as a breaker or a bulkhead of the endpoint does, nothing has reached that
-    /// endpoint. The attempt then goes on to another endpoint at once, to ten of them at most: one that the call has not
-    /// tried, if there is one. It ends with the last rejection.
+    /// If the operation throws a ``/Resilience/Rejection``, as a breaker or a bulkhead of the endpoint does, nothing
+    /// has reached that endpoint. Then the attempt goes on to another endpoint at once, ten at most, if possible one
+    /// that the call has not tried. It ends with the last rejection.
     ///
     /// - Parameters:
     ///   - pool: The endpoints. They need not have the pipeline's time base, but then the pool reads its own for each call.
@@ -154,8 +154,8 @@ extension Pipeline {
         try await core.run(over: pool, options, judging: judge) { endpoint, _ in try await operation(endpoint) }
     }
 
-    /// Runs the operation as ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it the number and
-    /// the deadline of each attempt, too.
+    /// Runs the operation as ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and passes it the number and the
+    /// deadline of each attempt.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// An ``EndpointPool`` has no endpoint for the call, which did not run: its list is empty, or all of its endpoints are ejected.
+/// An ``EndpointPool`` has no endpoint for the call, which did not run: its list is empty, or all are ejected.
 public struct NoEndpoint: Rejection, Hashable {
     /// The pool's name.
     public let policy: String

@@ -21,10 +21,10 @@ public struct TriedEndpoints: Sendable, Hashable {
     /// Those that have rejected the present attempt, to which it does not come back.
     var rejected: [Int] = []
 
-    /// Creates a list of a call that has tried none.
+    /// Creates the list of a call that has tried none.
     public init() {}
 
-    /// The number of endpoints that the call has tried, since it tried all of them the last time.
+    /// The number of endpoints that the call has tried since it last tried all of them.
     public var count: Int { first == 0 ? 0 : others.count + 1 }
 
     var isEmpty: Bool { first == 0 }
