@@ -11,7 +11,7 @@
     // An app shows an error's `localizedDescription`, which is its `errorDescription`.
 
     extension LocalizedError where Self: PolicyError {
-        /// The description, also of an error of your own.
+        /// The description, even of an error of your own.
         public var errorDescription: String? { description }
     }
 

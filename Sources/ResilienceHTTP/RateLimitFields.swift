@@ -1,37 +1,37 @@
 public import Resilience
 
-/// The fields in which servers say how much of a limit is left, and how long to wait.
+/// The response fields with the rest of a server's limits, and the wait that it asks for.
 ///
 /// ```swift
 /// let fields = RateLimitFields { response.headers[$0] }
 /// for quota in fields.quotas { pipeline.note(quota) }
 /// ```
 ///
-/// A field that can't be read counts as missing: nothing is guessed. Numbers too large for their type are cut to its
-/// end. See ``RateLimitDialect`` for the forms.
+/// An unreadable field counts as missing: nothing is guessed. Numbers too large for their type become its maximum. See
+/// ``RateLimitDialect`` for the forms.
 public struct RateLimitFields {
-    /// The limits that the fields tell of; empty if none.
+    /// The limits in the fields; empty if none.
     public let quotas: [ServerQuota]
     /// How long the server asks to wait: gRPC's pushback, a field in milliseconds such as `Retry-After-Ms`, or else
     /// `Retry-After`. nil if it does not ask.
     public let retryAfter: Duration?
-    /// What the server says of repeating the request: `x-should-retry`, `stripe-should-retry`, `x-envoy-overloaded`, or gRPC's pushback. nil
-    /// if it says nothing.
+    /// Whether the server wants the request repeated: `x-should-retry`, `stripe-should-retry`, `x-envoy-overloaded`, or
+    /// gRPC's pushback. nil if it says nothing.
     public let shouldRetry: Bool?
 
     /// Reads the fields of a response.
     /// - Parameters:
     ///   - dialect: How the server writes down its limits.
     ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
-    ///   - header: Returns the value of a response field, whatever the case of its name in the response; called with
-    ///     lower-case names.
+    ///   - header: Returns the value of a response field, with any case in the response; called with lower-case
+    ///     names.
     public init(dialect: RateLimitDialect = .automatic, now: Int64? = nil, header: (String) -> String?) {
         var reader = RateLimitReader(dialect: dialect, givenNow: now, date: header("date"))
         quotas = reader.quotas(header)
         (retryAfter, shouldRetry) = reader.asked(header)
     }
 
-    /// The longest wait of the limits of which nothing is left; nil if there is none.
+    /// The longest wait of the exhausted limits; nil if there is none.
     public var quotaWait: Duration? { quotas.compactMap(\.wait).max() }
 }
 

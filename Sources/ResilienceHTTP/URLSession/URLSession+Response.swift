@@ -20,8 +20,8 @@
         /// Swift 6.3.1). Their cancellation handler waits for the session's queue while it holds the task's lock, and
         /// the queue waits for that lock to resume the task. Here the cancellation comes from a queue of its own.
         ///
-        /// The deadline counts for all of the answer. `URLRequest.timeoutInterval` only limits each silence of the
-        /// server: a body that comes slowly never exceeds it.
+        /// The deadline covers the whole answer. `URLRequest.timeoutInterval` only limits each silence of the server: a
+        /// slow body never exceeds it.
         ///
         /// - Parameters:
         ///   - request: The request.

@@ -17,8 +17,7 @@ public enum EndpointChoice: String, SettingChoice {
 /// How the weight of an endpoint grows when it is new in an ``EndpointPool``, or returns after an ejection.
 ///
 /// Its weight begins with a share of its full weight, and grows linearly: `max(from, time ÷ over)`. Source: Envoy's
-/// slow start
-/// mode, with an aggression of 1.
+/// slow start mode, with an aggression of 1.
 public struct SlowStart: SettingsGroup {
     /// How long it takes until the endpoint has all of its weight.
     public var over: Duration
