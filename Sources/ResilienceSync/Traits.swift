@@ -2,7 +2,7 @@
 // everything else is right.
 
 #if !SQLite
-    // Another store, so that it can be given to a queue.
+    // Another store, so that a queue can be given one.
     @available(*, unavailable, message: "Add the trait \"SQLite\" to swift-resilience in your Package.swift.")
     public typealias SQLiteStore = MemoryStore
 

@@ -1,7 +1,7 @@
 import Resilience
 
 /// Tells which entities of a fetched page must not be applied, because the model may hold edits that the other side has
-/// not seen yet.
+/// not seen.
 public struct SyncPull: Sendable {
     /// Whether the page was fetched by a bootstrap: it and the pages that follow replace everything that the model
     /// holds, except what is unsent.
@@ -36,10 +36,10 @@ public struct SyncPull: Sendable {
 
     /// Returns the entities that have pending mutations, or had some since the page was requested.
     ///
-    /// Don't apply what the page says about them, and don't remove them if the page lacks them: the page does not know
+    /// Don't apply the page's values for them, and don't remove them if the page lacks them: the page does not contain
     /// the user's edits. The next pass fetches it again.
     ///
-    /// For a page of a bootstrap, ask about the entities that the model holds, too.
+    /// For a page of a bootstrap, also ask about the entities that the model holds.
     ///
     /// - Parameter entities: The ids of the entities to ask about.
     /// - Returns: Those that have, or had, pending mutations.

@@ -15,15 +15,16 @@ extension SyncQueue {
     /// Makes dead mutations pending again, at their old place, as if they had never failed, and triggers the queue.
     /// Their idempotency keys stay.
     ///
-    /// Of many, it changes 1 000 in one transaction of the store, and tells each as ``SyncEvent/revived(_:)``. Others go on in
-    /// between, so what they overtake then is passed over, too; what dies meanwhile stays dead. After an error, or if the task is
-    /// cancelled between two transactions, what was changed stays so: call it again for the rest.
+    /// It changes up to 1 000 mutations per transaction of the store, and sends a ``SyncEvent/revived(_:)`` for each
+    /// transaction. Other work goes on in between: mutations that it overtakes are skipped, and mutations that die
+    /// meanwhile stay dead. After an error, or if the task is cancelled between two transactions, earlier changes stay:
+    /// call it again for the rest.
     ///
     /// - Parameters:
     ///   - positions: The ``StoredMutation/position`` of each; nil, the default, for all.
-    ///   - evenOvertaken: Whether to revive also those that are ``StoredMutation/isOvertaken``: a later mutation of the
-    ///     entity was delivered, or may have been, because it is in flight or its answer was lost. By default they are
-    ///     passed over.
+    ///   - evenOvertaken: Whether to revive even mutations that are ``StoredMutation/isOvertaken``: a later mutation
+    ///     of the entity was delivered, or may have been, because it is in flight or its answer was lost. By default
+    ///     they are skipped.
     /// - Returns: The number revived.
     /// - Throws: What the store throws; `CancellationError`.
     @discardableResult
@@ -35,7 +36,7 @@ extension SyncQueue {
 
     /// Removes dead mutations. A lane that they blocked continues.
     ///
-    /// Of many, it removes 1 000 in one transaction of the store, as ``retryDead(_:evenOvertaken:)`` does.
+    /// It removes up to 1 000 mutations per transaction of the store, as ``retryDead(_:evenOvertaken:)`` does.
     ///
     /// - Parameter positions: The ``StoredMutation/position`` of each; nil, the default, for all.
     /// - Returns: The number removed.

@@ -9,16 +9,16 @@ public import Resilience
 /// The pauses that a 429, or a policy of the pipeline, asks for.
 extension SyncQueue {
     /// The end of the pause, before which nothing is sent; nil if there is no pause. A pause from before a restart is
-    /// known once a flush has begun. A pause for a quota of which nothing is left counts, too (``note(_:)``).
+    /// known once a flush has begun. A pause for an exhausted quota (``note(_:)``) also counts.
     public var pausedUntil: MonotonicInstant? {
         let now = now
         return state.withLock { $0.machine.pausedUntil(at: now) }
     }
 
-    /// Pauses the queue by hand. Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end of
-    /// this time, over restarts, too. What is in flight ends, and what is being claimed just now is sent.
+    /// Pauses the queue by hand. Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end
+    /// of this time, even after a restart. Requests in flight end, and mutations being claimed at this moment are sent.
     ///
-    /// A queue that sends in another process, or from the same `SQLiteStore`, learns of it at its next claim, and any other
+    /// A queue that sends in another process, or from the same `SQLiteStore`, learns of it at its next claim, any other
     /// queue at its next flush.
     ///
     /// - Parameter length: How long; nil, the default, until ``resume(keepingGrowth:)``. Nothing is paused for zero or
@@ -37,12 +37,13 @@ extension SyncQueue {
         trigger()
     }
 
-    /// Ends a pause before its time, and the waits of what failed: resets the pipeline's circuit breakers, and triggers
-    /// the queue.
+    /// Ends a pause before its time, and the waits of failed mutations: resets the pipeline's circuit breakers, and
+    /// triggers the queue.
     ///
-    /// One request is sent at once, however slow the rate that was found, and the rate and all quotas are forgotten.
+    /// One request is sent at once, however slow the present rate, and the rate and all quotas are reset.
     ///
-    /// - Parameter keepingGrowth: Whether rate and quotas are kept, and the next pause, and the breakers' next break, are as
+    /// - Parameter keepingGrowth: Whether rate and quotas are kept, and the next pause, and the breakers' next break,
+    ///   are as
     ///   long as without this call. False by default.
     /// - Throws: What the store throws.
     public func resume(keepingGrowth: Bool = false) async throws {
@@ -127,9 +128,9 @@ extension SyncQueue {
         try await uncancelled { try await self.store.set(name, to: text) }
     }
 
-    /// Follows what others do with the store: flushes whenever another may have added mutations, and obeys pauses that
-    /// another queue stores, and ends, at once. Returns when its task is cancelled or the queue is stopped; at once if
-    /// the store can't tell.
+    /// Follows other users of the store: flushes whenever another may have added mutations, and at once obeys pauses
+    /// that another queue stores or ends. Returns when its task is cancelled or the queue is stopped; at once if the
+    /// store can't report changes.
     ///
     /// `SyncService` does this while it runs.
     public func followStore() async {

@@ -6,7 +6,7 @@ public import Resilience
     public import Foundation
 #endif
 
-/// A durable queue of mutations, sent through a pipeline: in order within each entity, several entities at once.
+/// A durable queue of mutations, sent through a pipeline: in order within each entity, different entities concurrently.
 ///
 /// ```swift
 /// let store = try SQLiteStore(path: path)
@@ -23,15 +23,15 @@ public import Resilience
 ///
 /// - A mutation leaves the store once it is acknowledged, which is when its handler has returned. After a crash before
 ///   that it is sent again, with the same idempotency key.
-/// - Mutations of one entity are sent in order. If one fails, only the later ones of its entity wait, and it is tried
+/// - Mutations of one entity are sent in order. If one fails, only later ones of its entity wait, and it is tried
 ///   again after ``SyncQueueConfiguration/failedBackoff``.
-/// - 429s, open circuits, being offline and cancellations never count against a mutation. Other failures count as far
-///   as other mutations get through meanwhile (``FailureCounting``). The fifth that counts, or a permanent failure,
-///   makes the mutation dead.
+/// - 429s, open circuits, being offline and cancellations never count against a mutation. Other failures count only
+///   while other mutations get through (``FailureCounting``). The fifth counted failure, or a permanent failure, makes
+///   the mutation dead.
 /// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart, and its end starts a flush by
 ///   itself, which begins with one request. From then on the queue sends at the rate that it finds the server to allow.
-/// - If the server says what is left of its limit, pass that to ``note(_:)``, and there need be no 429 at all.
-/// - However many triggers come at once, one flush runs, and it looks again before it ends.
+/// - If the server reports the rest of its limit, pass that to ``note(_:)``: this can avoid 429s altogether.
+/// - Concurrent triggers share one flush, which looks again before it ends.
 public final class SyncQueue: Sendable {
     struct State {
         var machine: SyncStateMachine
@@ -121,7 +121,7 @@ public final class SyncQueue: Sendable {
     public let name: String
     /// The pipeline that guards every request.
     public let pipeline: Pipeline
-    /// The observers that are told what the queue does, with ``SyncEvent``.
+    /// The observers of the queue's ``SyncEvent``.
     public let observers: PolicyObservers
     /// The settings of the queue.
     public let configuration: SyncQueueConfiguration
@@ -143,8 +143,8 @@ public final class SyncQueue: Sendable {
     ///   - store: Keeps the mutations.
     ///   - pipeline: Guards every request. Its time base is the queue's.
     ///   - configuration: The settings of the queue.
-    ///   - observers: Told what the queue does; nil for none at first.
-    ///   - wallClock: Returns the date, for what is stored over restarts, and for ages; by default the system's.
+    ///   - observers: The observers of the queue; nil for none at first.
+    ///   - wallClock: Returns the date, for stored values and ages; by default the system's.
     ///   - handlers: Send the mutations, by kind.
     public init(
         _ name: String = "sync", store: some MutationStore, pipeline: Pipeline,
@@ -195,8 +195,8 @@ public final class SyncQueue: Sendable {
     ///   - store: Keeps the mutations.
     ///   - pipeline: Guards every request. Its time base is the queue's.
     ///   - configuration: The settings of the queue.
-    ///   - observers: Told what the queue does; nil for none at first.
-    ///   - wallClock: Returns the date, for what is stored over restarts, and for ages; by default the system's.
+    ///   - observers: The observers of the queue; nil for none at first.
+    ///   - wallClock: Returns the date, for stored values and ages; by default the system's.
     ///   - send: Sends one mutation, of any kind. It returns when the other side has acknowledged it, and throws
     ///     otherwise.
     public convenience init(
@@ -247,10 +247,10 @@ public final class SyncQueue: Sendable {
 
     // MARK: Filling
 
-    /// Stores a mutation, which is durable when this returns. It does not send it: ``trigger()`` or ``flush()`` does.
+    /// Stores a mutation, which is durable when this returns. ``trigger()`` or ``flush()`` sends it.
     ///
     /// - Parameter mutation: The mutation to store.
-    /// - Returns: What became of it.
+    /// - Returns: Its result.
     /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``,
     ///   ``SyncQueueError/full(count:bytes:)``, or the store's error.
     @discardableResult
@@ -263,11 +263,11 @@ public final class SyncQueue: Sendable {
     /// Stores mutations, which are durable when this returns. They may be coalesced with mutations that are pending: see
     /// ``Coalescing``.
     ///
-    /// One whose id is in the queue already does not stop the others: it is passed over, listed in
-    /// ``AppendResult/duplicates``, and told as ``SyncEvent/duplicate(id:)``. If this throws, none is stored.
+    /// A duplicate id does not stop the others: it is skipped, listed in ``AppendResult/duplicates``, and sent as
+    /// ``SyncEvent/duplicate(id:)``. If this throws, none is stored.
     ///
     /// - Parameter mutations: The mutations to store.
-    /// - Returns: What became of each.
+    /// - Returns: The result of each.
     /// - Throws: ``SyncQueueError/invalid(id:reason:)``, ``SyncQueueError/full(count:bytes:)``, or the store's error.
     @discardableResult
     public func enqueue(_ mutations: [Mutation]) async throws -> AppendResult {
@@ -318,10 +318,10 @@ public final class SyncQueue: Sendable {
     /// Call it whenever there may be something to send: after a write, when the network is back, when the app opens.
     public func trigger() { _ = begin() }
 
-    /// Sends what is pending, once through the queue.
+    /// Sends the pending mutations, once through the queue.
     ///
-    /// If a flush is in progress, this joins it, and it looks again for what is new. Mutations that failed a short
-    /// while ago are not sent before their time; use ``resume(keepingGrowth:)`` for that. Cancelling the caller cancels
+    /// If a flush is in progress, this joins it, and that flush looks again for new mutations. Mutations that failed
+    /// recently are not sent before their time; use ``resume(keepingGrowth:)`` for that. Cancelling the caller cancels
     /// the flush that it began. If it joined one, only its own wait ends. Nothing is lost.
     ///
     /// - Returns: What the flush did, and how it ended.
@@ -355,16 +355,15 @@ public final class SyncQueue: Sendable {
         }
     }
 
-    /// Flushes until nothing is pending. It waits while the queue waits for the end of pauses and for dates, and tries again
-    /// what failed.
+    /// Flushes until nothing is pending. It waits for the ends of pauses and for dates, and retries failures.
     ///
     /// It may never return, if one mutation always fails: see ``FailureCounting``. It returns early, with
     /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached, and with
-    /// ``FlushReport/End/paused(until:)`` if the queue is paused by hand without an end. Cancelling the caller cancels the
-    /// flush that it begins with, as with ``flush()``; later it ends only the wait, and what the queue does by itself
+    /// ``FlushReport/End/paused(until:)`` if the queue is paused by hand without an end. Cancelling the caller cancels
+    /// the flush that it begins with, as with ``flush()``; later it ends only the wait, and the queue's own work
     /// continues.
     ///
-    /// - Returns: What the queue did meanwhile, in all flushes, whichever caller began them.
+    /// - Returns: What the queue did meanwhile, in all flushes of all callers.
     /// - Throws: The store's error; ``SyncQueueError/stopped``.
     @discardableResult
     public func drain() async throws -> FlushReport {

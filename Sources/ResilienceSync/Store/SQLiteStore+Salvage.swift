@@ -4,22 +4,22 @@
     import Resilience
 
     extension SQLiteStore {
-        /// What ``SQLiteStore/salvage(_:into:)`` could read of a damaged file.
+        /// The result of ``SQLiteStore/salvage(_:into:)``.
         public struct Salvaged: Sendable, Hashable {
             /// The pending mutations that are in the new file.
             public var pending: Int
             /// The dead mutations that are in the new file.
             public var dead: Int
-            /// The mutations that the damaged file counted and that could not be read; nil if its counts can't be read
-            /// either.
+            /// The mutations that the damaged file counted but could not be read; nil if its counts are unreadable as
+            /// well.
             public var missing: Int?
         }
 
-        /// Copies what can be read of a damaged file into a new one, and leaves the damaged one as it is.
+        /// Copies the readable contents of a damaged file into a new one, and leaves the damaged one unchanged.
         ///
-        /// Mutations keep their order, failures and states, and pauses are kept. A payload that was overwritten with other
-        /// bytes is copied as it is: nothing tells that it is wrong. Stop every queue on the damaged file before, or what
-        /// they deliver meanwhile is delivered again.
+        /// Mutations keep their order, failures and states, and pauses are kept. A payload that was overwritten with
+        /// other bytes is copied, because nothing shows that it is wrong. First stop every queue on the damaged file:
+        /// mutations that they deliver meanwhile would be delivered again.
         ///
         /// - Parameters:
         ///   - path: The damaged file, or the program's own database that holds a queue.

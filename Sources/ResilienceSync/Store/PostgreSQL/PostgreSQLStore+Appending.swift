@@ -8,28 +8,28 @@ import Resilience
 
 /// Appending, in a transaction of the store's or of the caller's.
 extension PostgreSQLStore {
-    /// The largest payload. A statement's values can have 1 GB in PostgreSQL, and so can what it returns.
+    /// The largest payload. In PostgreSQL, the values of a statement can have 1 GB, and so can its result.
     public static let mostPayloadBytes = 256 << 20
     /// How much goes into one statement.
     private static let chunk = (count: 2_000, bytes: 32 << 20)
 
-    /// Appends within a transaction of the caller's: rolled back with it, and durable once it is committed.
+    /// Appends within the caller's transaction: rolled back with it, and durable once it is committed.
     ///
-    /// ``SyncQueue/enqueue(_:in:telling:)`` checks the mutations, and uses the queue's rules. Until the transaction ends,
-    /// other appends to the same entities wait for it, and a shared queue does not send from their lanes.
+    /// ``SyncQueue/enqueue(_:in:telling:)`` checks the mutations, and uses the queue's rules. Until the transaction
+    /// ends, other appends to the same entities wait for it, and a shared queue does not send from their lanes.
     ///
-    /// Calls for one transaction at the same time wait for each other, and so do other statements of a session of
-    /// `PostgreSQLEngine`. With another engine, run no other statement of the transaction until this has returned: if it
-    /// throws, that statement would be undone, too.
+    /// Concurrent calls for one transaction wait for each other, and so do other statements of a session of
+    /// `PostgreSQLEngine`. With another engine, run no other statement of the transaction until this has returned: if
+    /// it throws, that statement would also be undone.
     ///
     /// - Parameters:
     ///   - mutations: The mutations to add.
     ///   - rules: The limits and the coalescing.
     ///   - date: Now, by the wall clock.
     ///   - session: A session of the store's database, within a transaction.
-    /// - Returns: What became of the mutations.
-    /// - Throws: What ``MutationStore/append(_:under:at:)`` throws. The transaction can continue then, and nothing of the
-    ///   mutations remains in it.
+    /// - Returns: The result of each mutation.
+    /// - Throws: As ``MutationStore/append(_:under:at:)``. Then the transaction can continue, without these
+    ///   mutations.
     public func append(
         _ mutations: [Mutation], under rules: AppendRules, at date: Date, joining session: any StatementSession
     ) async throws -> AppendResult {
@@ -233,7 +233,7 @@ extension PostgreSQLStore {
 }
 
 extension SyncQueue {
-    /// Stores mutations in a transaction of the caller's: together with the change that they describe, or not at all.
+    /// Stores mutations in the caller's transaction: together with the change that they describe, or not at all.
     ///
     /// ```swift
     /// try await engine.transaction { session in
@@ -249,12 +249,12 @@ extension SyncQueue {
     /// - Parameters:
     ///   - mutations: The mutations to store.
     ///   - session: A session of the database of the queue's ``PostgreSQLStore``, within a transaction.
-    ///   - telling: Whether the commit tells the queues that follow the store (`NOTIFY`); true by default. Transactions
-    ///     that do commit one after the other in the whole server: turn it off if there are hundreds per second, and let
-    ///     the queues find the mutations at the next time that they look.
-    /// - Returns: What became of the mutations.
-    /// - Throws: What ``enqueue(_:)-([Mutation])`` throws; ``SyncQueueError/unreadable(path:reason:)`` if the queue's store
-    ///   is not a ``PostgreSQLStore``. The transaction can continue then, without these mutations.
+    ///   - telling: Whether the commit notifies the queues that follow the store (`NOTIFY`); true by default.
+    ///     Transactions that do commit one at a time in the whole server: turn it off if there are hundreds per second,
+    ///     and let the queues find the mutations when they next look.
+    /// - Returns: The result of each mutation.
+    /// - Throws: As ``enqueue(_:)-([Mutation])``; ``SyncQueueError/unreadable(path:reason:)`` if the queue's store is
+    ///   not a ``PostgreSQLStore``. Then the transaction can continue, without these mutations.
     @discardableResult
     public func enqueue(
         _ mutations: [Mutation], in session: some StatementSession, telling: Bool = true

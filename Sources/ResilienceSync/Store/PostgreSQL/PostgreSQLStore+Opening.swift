@@ -2,8 +2,8 @@
 extension PostgreSQLStore {
     enum Access { case open, use }
 
-    /// Returns the statements that make a queue's tables and functions, in order, for a database whose programs may not
-    /// make any. Run them in one transaction.
+    /// Returns the statements that create a queue's tables and functions, in order, for a database whose programs may
+    /// not create any. Run them in one transaction.
     ///
     /// - Parameters:
     ///   - schema: The schema of the tables, `resilience` by default.

@@ -75,7 +75,7 @@ extension PostgreSQLStore {
     /// In seconds since 2001.
     private static let serverDate = "(extract(epoch FROM clock_timestamp()) - 978307200)::float8"
 
-    /// By the server's clock, as it was asked for when the store was opened, or a queue on it began to send or renewed its
+    /// By the server's clock, as read when the store was opened, or when a queue on it began to send or renewed its
     /// lease.
     public var now: Date? {
         let now = timeBase.now

@@ -14,21 +14,21 @@ package import Resilience
 /// let queue = SyncQueue("outbox", store: store, pipeline: pipeline, handlers: handlers)
 /// ```
 ///
-/// The store makes its tables in a schema of their own, under a lock: any number of workers may start
-/// at the same time. A schema and a queue's name keep tenants apart.
+/// The store creates its tables in a schema of their own, under a lock: any number of workers may start at the same
+/// time. A schema and a queue's name keep tenants apart.
 ///
-/// A queue that sends has a *lease*: the server gives its lanes to others if it does not hear of it for that long. All
-/// leases are measured by the server's clock. What a queue without a lease claims is rejected, and so are its failures;
-/// its acknowledgements count, because their effects have happened.
+/// A queue that sends has a *lease*: the server gives its lanes to others if it does not hear from it for that long.
+/// All leases are measured by the server's clock. Claims and failures of a queue without a lease are rejected; its
+/// acknowledgements count, because their effects have happened.
 ///
-/// With ``Sending/shared``, each queue needs a value of the store of its own. It takes free lanes with `SKIP LOCKED`, and
-/// gives a lane back when what it has sent of it is acknowledged. A lane is in the hands of at most one queue.
+/// With ``Sending/shared``, each queue needs a value of the store of its own. It takes free lanes with `SKIP LOCKED`,
+/// and gives a lane back when the mutations sent from it are acknowledged. At most one queue has a lane.
 public final class PostgreSQLStore: MutationStore {
     /// How many queues send.
     public enum Sending: Sendable, Hashable {
         /// One queue at a time; the others wait for it.
         case exclusive
-        /// Any number of queues, each other lanes.
+        /// Any number of queues, each for other lanes.
         case shared
     }
 
@@ -70,10 +70,10 @@ public final class PostgreSQLStore: MutationStore {
 
     var name: PostgreSQLNames { schema.name }
 
-    /// What errors call the store: the schema and the queue.
+    /// The store's name in errors: the schema and the queue.
     public var path: String { name.path }
 
-    /// Opens the queue's tables, or makes them.
+    /// Opens the queue's tables, or creates them.
     ///
     /// - Parameters:
     ///   - engine: Reaches the database.
@@ -86,12 +86,12 @@ public final class PostgreSQLStore: MutationStore {
     ///     day; 30 s by default. The store renews it three times as often.
     ///   - lanesAtOnce: With ``Sending/shared``, the most lanes to take at a time, 1 or more; 16 by default. For
     ///     handlers of batches, take the size of a batch.
-    ///   - pollInterval: How often ``changes()`` asks to look, even if nobody told of a change, from 0.1 s to a day; 10 s by
-    ///     default.
-    ///   - tellsOthers: Whether the store tells the others of what it appends, and of pauses (`NOTIFY`), at most ten times
-    ///     a second; true by default.
-    ///   - migrates: Whether it makes tables; true by default. If not, and they are missing, it throws: run the statements
-    ///     of ``migration(schema:queue:)`` yourself.
+    ///   - pollInterval: How often ``changes()`` asks to look, even without a notification, from 0.1 s to a day; 10 s
+    ///     by default.
+    ///   - tellsOthers: Whether the store notifies the others of appends and pauses (`NOTIFY`), at most ten times a
+    ///     second; true by default.
+    ///   - migrates: Whether it creates tables; true by default. If false, and they are missing, it throws: run the
+    ///     statements of ``migration(schema:queue:)`` yourself.
     /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
     ///   ``SyncQueueError/storeFailed(path:reason:)``.
     public convenience init(
