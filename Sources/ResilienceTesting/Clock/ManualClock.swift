@@ -75,8 +75,7 @@ public final class ManualClock: TimeBase, Clock {
     /// - Parameter target: The instant to move to; an earlier one moves no time.
     public func advance(to target: MonotonicInstant) { advance { _ in target } }
 
-    /// Moves time forward in one step, then fires the alarms that have fallen due. Each fires late, as after a process
-    /// was stopped, a machine slept, or every thread was blocked.
+    /// Moves time forward in one step, then fires the alarms that are due. Each fires late, as after a process
     ///
     /// - Parameter duration: How far to move; a negative one moves no time.
     public func jump(by duration: Duration) {
@@ -116,7 +115,7 @@ public final class ManualClock: TimeBase, Clock {
 
     // MARK: For ``run(seed:maxSteps:_:)``
 
-    /// Where the tasks that policies make run; nil outside of a run.
+    /// The executor of the tasks that policies make; nil outside of a run.
     public var taskExecutor: (any TaskExecutor)? { state.withLock { $0.executor } }
 
     func begin(_ executor: SteppedExecutor) {

@@ -35,10 +35,10 @@ public struct Explorer<Machine: ExplorableMachine> {
     /// power of `depth`. With one, each state is kept, and explored from once.
     ///
     /// - Parameters:
-    ///   - depth: The most inputs of one history. May be left out if the machine has an identity.
+    ///   - depth: The most inputs of one history. Optional if the machine has an identity.
     ///   - transitions: The most inputs to apply in all, no limit by default. If the limit is reached, a machine with
     ///     an identity was explored by its shortest histories; one without was explored depth first.
-    /// - Returns: What was explored.
+    /// - Returns: The extent of the exploration.
     /// - Throws: ``CounterExample`` if an input breaks an invariant.
     @discardableResult
     public func exploreAll(depth: Int = .max, transitions: Int = .max) throws -> Exploration {
@@ -59,7 +59,7 @@ public struct Explorer<Machine: ExplorableMachine> {
     ///   - walks: The number of histories.
     ///   - length: The most inputs of each.
     ///   - seed: Chooses the inputs; the same seed walks the same histories.
-    /// - Returns: What was explored.
+    /// - Returns: The extent of the exploration.
     /// - Throws: ``CounterExample`` if an input breaks an invariant.
     @discardableResult
     public func exploreRandomly(walks: Int, length: Int, seed: UInt64) throws -> Exploration {
@@ -227,14 +227,14 @@ public struct Explorer<Machine: ExplorableMachine> {
     }
 }
 
-/// What an exploration has covered.
+/// The extent of an exploration.
 public struct Exploration: Sendable, Hashable, CustomStringConvertible {
     /// The number of inputs applied.
     public let transitions: Int
     /// The number of different states met; nil if the machine does not say which are the same, or the walks were
     /// random.
     public let states: Int?
-    /// The length of the longest history, or the most that it may have had.
+    /// The length of the longest history, or its limit.
     public let depth: Int
     /// Whether every reachable state was met. Then the result holds for histories of any length.
     public let isComplete: Bool
@@ -250,7 +250,7 @@ public struct CounterExample<Input: Hashable & Sendable>: Error, CustomStringCon
     package let code: String
     /// The inputs, in order; the last one breaks the invariant.
     public let trace: [Input]
-    /// What the last input threw.
+    /// The error of the last input.
     public let violation: any Error
 
     package init(code: String, trace: [Input], violation: any Error) {
@@ -259,7 +259,7 @@ public struct CounterExample<Input: Hashable & Sendable>: Error, CustomStringCon
         self.violation = violation
     }
 
-    /// The code of a test that fails in the same way. It assumes that an input that is not an enum describes itself as
+    /// The code of a test that fails in the same way. It assumes that an input other than an enum describes itself as
     /// code.
     public var test: String {
         let lines = trace.map { "    try machine.apply(\(Self.text(of: $0)))" }

@@ -1,4 +1,4 @@
-/// An error that says that no order of a history's operations explains its answers.
+/// No order of a history's operations explains its answers.
 ///
 /// The description shows the operations as they ran, one column per thread, the longest order that fits, and where it
 /// ends.

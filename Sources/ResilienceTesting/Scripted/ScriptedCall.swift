@@ -1,6 +1,6 @@
 import Resilience
 
-/// A stand-in for a function that the code under test calls: plays results call by call, and remembers every call.
+/// A stand-in for a function that the code under test calls: plays results in order, and records every call.
 ///
 /// An `async` function calls the script itself, a synchronous one its ``call(_:)``; both with `try` unless `Failure` is
 /// `Never`.
@@ -229,7 +229,7 @@ extension ScriptedCall where Failure == any Error {
     }
 }
 
-/// An error that says that a ``ScriptedCall`` was called more often than it has results.
+/// A ``ScriptedCall`` was called more often than it has results.
 public struct ScriptEnded: Error, Equatable, CustomStringConvertible {
     /// The number of the call, from 1.
     public let call: Int
