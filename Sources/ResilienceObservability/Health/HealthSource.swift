@@ -3,8 +3,8 @@ public import Resilience
 /// Something whose health a ``HealthMonitor`` reports: a pipeline, a policy, a registry, a queue, a
 /// cache or a single flight.
 ///
-/// Name one only to say more than its name alone does. A pipeline, a policy, a registry or a queue in a monitor's list
-/// is optional, and a registry there has no name.
+/// Create one only to set more than the defaults. A pipeline, a policy, a registry or a queue in a monitor's list is
+/// optional, and a registry there has no name.
 ///
 /// ```swift
 /// let health = HealthMonitor("orders") {
@@ -35,13 +35,13 @@ public struct HealthSource: Sendable {
     /// Creates a source of a pipeline's policies.
     /// - Parameters:
     ///   - pipeline: The pipeline.
-    ///   - isRequired: Whether the service can't do its work without it. false by default.
+    ///   - isRequired: Whether the service can't work without it. false by default.
     public init(_ pipeline: Pipeline, isRequired: Bool = false) { self.init(isRequired) { Subject(pipeline) } }
 
     /// Creates a source of one policy, a cache or a single flight.
     /// - Parameters:
     ///   - policy: The policy.
-    ///   - isRequired: Whether the service can't do its work without it. false by default.
+    ///   - isRequired: Whether the service can't work without it. false by default.
     public init(_ policy: some StatusReporting, isRequired: Bool = false) { self.init(isRequired) { Subject(policy) } }
 
     private init(_ isRequired: Bool, _ subject: @escaping @Sendable () -> Subject) {
@@ -59,10 +59,10 @@ public struct HealthSource: Sendable {
 
     /// Creates a source of a queue.
     ///
-    /// The policies of the queue's pipeline are not a part of it: list the pipeline too.
+    /// The policies of the queue's pipeline are not a part of it: also list the pipeline.
     /// - Parameters:
     ///   - queue: The queue.
-    ///   - isRequired: Whether the service can't do its work without it. false by default.
+    ///   - isRequired: Whether the service can't work without it. false by default.
     public init(_ queue: some StoredStatusReporting, isRequired: Bool = false) {
         (group, isRegistry, stored) = (nil, false, (StatusProbe(queue), isRequired))
         subjects = { _ in }
@@ -72,8 +72,8 @@ public struct HealthSource: Sendable {
     /// Creates a source of a registry of pipelines. Each key is a component.
     /// - Parameters:
     ///   - registry: The registry.
-    ///   - name: The name of all of them together, such as "tenants". None by default.
-    ///   - isRequired: Returns whether the service can't do its work without a key. Returns false by default.
+    ///   - name: The name of the group, such as "tenants". None by default.
+    ///   - isRequired: Returns whether the service can't work without a key. Returns false by default.
     public init<Key>(
         _ registry: PolicyRegistry<Key, Pipeline>, name: String? = nil,
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
@@ -84,8 +84,8 @@ public struct HealthSource: Sendable {
     /// Creates a source of a registry of policies. Each key is a component.
     /// - Parameters:
     ///   - registry: The registry.
-    ///   - name: The name of all of them together, such as "endpoints". None by default.
-    ///   - isRequired: Returns whether the service can't do its work without a key. Returns false by default.
+    ///   - name: The name of the group, such as "endpoints". None by default.
+    ///   - isRequired: Returns whether the service can't work without a key. Returns false by default.
     public init<Key, Value: StatusReporting>(
         _ registry: PolicyRegistry<Key, Value>, name: String? = nil,
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }

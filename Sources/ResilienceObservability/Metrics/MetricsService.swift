@@ -2,7 +2,7 @@
     public import Resilience
     public import ServiceLifecycle
 
-    /// Reads the gauges of metrics again and again, as a service: see ``ResilienceMetrics/run(every:on:)``.
+    /// Reads the gauges of metrics at intervals, as a service: see ``ResilienceMetrics/run(every:on:)``.
     ///
     /// ```swift
     /// let group = ServiceGroup(
