@@ -58,7 +58,7 @@
     }
 
     extension ExchangeFailed: FailureDescribing {
-        /// That of ``underlying``, and the host.
+        /// The detail of ``underlying``, with the host.
         public var failureDetail: FailureDetail { FailureDetail(of: underlying).at(host) }
     }
 

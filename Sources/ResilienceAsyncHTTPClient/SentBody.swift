@@ -5,8 +5,8 @@
 
     /// The body of the request can be read only once, and an attempt has read it, so there is no further attempt.
     ///
-    /// It is thrown only if a rule of a retry of yours, or a policy of yours, repeats a request against the verdict that
-    /// its attempt was given. Otherwise the attempt's own response is returned, or its error is thrown.
+    /// It is thrown only if a rule of your own retry, or your own policy, repeats a request against its attempt's
+    /// verdict. Otherwise the attempt's own response is returned, or its error is thrown.
     public struct RequestBodyConsumed: PolicyError, VerdictConvertible {
         /// The error of the attempt that read the body; nil if it returned a response.
         public let underlying: (any Error)?
