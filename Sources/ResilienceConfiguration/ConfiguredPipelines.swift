@@ -25,12 +25,12 @@
     /// ```
     ///
     /// A change takes effect as a whole, or not at all: if one setting of a pipeline or a registry is invalid, all of
-    /// its old settings go on, and its observers are told of a ``ConfigurationEvent/rejected(_:)``, with the path, the
-    /// value and the range of all that is invalid. No configuration ends the process.
+    /// its old settings stay, and its observers receive a ``ConfigurationEvent/rejected(_:)``, with the path, the value
+    /// and the range of each invalid setting. No configuration ends the process.
     ///
-    /// Policies go on over a change, with their counts, permits and waiting calls, as far as they can take over the new
-    /// settings while they run: those of a breaker, the limit and the queue of a bulkhead, the rate and the burst of a
-    /// throttle. Otherwise the policy is replaced, and the event says so.
+    /// Policies keep their counts, permits and waiting calls over a change, if they can take over the new settings
+    /// while they run: those of a breaker, the limit and the queue of a bulkhead, the rate and the burst of a throttle.
+    /// Otherwise the policy is replaced, and the event says so.
     ///
     /// Ask for a pipeline for each call, as above: a pipeline that you keep does not follow the configuration.
     ///
@@ -43,7 +43,7 @@
     ///
     /// See <doc:ConfigurationSchema> for all names.
     public final class ConfiguredPipelinesOf<Settings: PipelineSettings>: Sendable {
-        /// Makes the pipeline of a name with the settings of a configuration, for what a configuration can't say: a
+        /// Makes the pipeline of a name with the settings of a configuration, for parts outside of a configuration: a
         /// classifier, a health check. An invalid setting in it is rejected like one of the configuration.
         public typealias Make = @Sendable (_ name: String, _ settings: Settings) -> Pipeline
 
@@ -66,19 +66,19 @@
         private let makePipeline: Make
         private let state = Locked(State())
 
-        /// The observers that are told of every change and of every one that is rejected.
+        /// The observers of all changes, including rejected ones.
         public let observers: PolicyObservers
 
-        /// Makes pipelines by the configuration as it is now.
+        /// Makes pipelines from the present configuration.
         ///
         /// - Parameters:
-        ///   - names: The names of the pipelines that must be there from the start. Others are made when they are first
-        ///     asked for.
+        ///   - names: The names of the pipelines that must exist from the start. Others are made when first
+        ///     requested.
         ///   - reader: The configuration. If it is scoped, the paths in errors begin there.
-        ///   - key: Where the settings stand: those of "catalog" at "resilience.pipelines.catalog" by default.
+        ///   - key: Where the settings are: those of "catalog" at "resilience.pipelines.catalog" by default.
         ///   - timeBase: The clock of the pipelines and of their policies.
-        ///   - observers: The observers that are told of changes, and of what the policies do unless you give `make`.
-        ///   - make: Makes a pipeline; nil for one with the policies of the configuration, and nothing else.
+        ///   - observers: The observers of changes, and of the policies' events unless you give `make`.
+        ///   - make: Makes a pipeline; nil for one with only the policies of the configuration.
         /// - Throws: `InvalidSettings`, with everything that is invalid in the pipelines of `names`.
         public convenience init(
             _ names: [String] = [], reader: ConfigReader, at key: ConfigKey = "resilience",
@@ -88,25 +88,25 @@
                 names, file: nil, reader: reader, at: key, timeBase: timeBase, observers: observers, make: make)
         }
 
-        /// Makes pipelines by a JSON file as it is now, and by the environment, whose variables win.
+        /// Makes pipelines from the present content of a JSON file, overridden by environment variables.
         ///
         /// ```swift
         /// let pipelines = try ConfiguredPipelines(
         ///     ["catalog"], file: "resilience.json", observers: observers)
         /// ```
         ///
-        /// This tells more than a reader can, which does not know what else a file has: the observers are told of names in the
-        /// file that nothing reads, now and after each change (``ConfigurationEvent/unknown(_:)``); and, once, of a file that
-        /// is gone or is no JSON any more (``ConfigurationEvent/unreadable(_:)``).
+        /// Unlike a reader, it knows all names in the file. The observers are told of unread names, now and after each
+        /// change (``ConfigurationEvent/unknown(_:)``); and, once, of a file that is gone or no longer valid JSON
+        /// (``ConfigurationEvent/unreadable(_:)``).
         /// - Parameters:
-        ///   - names: The names of the pipelines that must be there from the start. Others are made when they are first
-        ///     asked for.
+        ///   - names: The names of the pipelines that must exist from the start. Others are made when first
+        ///     requested.
         ///   - path: The path of the file, which may have 1 MiB.
         ///   - interval: How often ``run()`` looks at the file, above 0; 5 seconds by default.
-        ///   - key: Where the settings stand: those of "catalog" at "resilience.pipelines.catalog" by default.
+        ///   - key: Where the settings are: those of "catalog" at "resilience.pipelines.catalog" by default.
         ///   - timeBase: The clock of the pipelines and of their policies.
-        ///   - observers: The observers that are told of changes, and of what the policies do unless you give `make`.
-        ///   - make: Makes a pipeline; nil for one with the policies of the configuration, and nothing else.
+        ///   - observers: The observers of changes, and of the policies' events unless you give `make`.
+        ///   - make: Makes a pipeline; nil for one with only the policies of the configuration.
         /// - Throws: `InvalidSettings`, if the file can't be read, or with everything that is invalid in the pipelines of
         ///   `names`.
         public convenience init(
@@ -161,9 +161,8 @@
             tellUnknown()
         }
 
-        /// The pipeline of a name as it is now. It is made now if this is the first time that the name is asked for;
-        /// then, and only then, its settings may be invalid.
-        /// - Parameter name: The name, from your source code. A pipeline is kept for each name, so take a registry if
+        /// The present pipeline of a name. It is made now if the name is new; only then may its settings be invalid.
+        /// - Parameter name: The name, from your source code. A pipeline is kept for each name, so use a registry if
         ///   names come from outside.
         /// - Returns: The pipeline. A later one may have other settings.
         /// - Throws: `InvalidSettings`, if the name is new and has no settings, or some are invalid.
@@ -203,15 +202,14 @@
         /// }
         /// ```
         ///
-        /// The settings of all keys stand at "resilience.registries.endpoints.default". "overrideNames" there is a list
-        /// of names, and "overrides.<name>" has what differs for one key: "key", which is the name itself if it is left
-        /// out.
+        /// The settings of all keys are at "resilience.registries.endpoints.default". "overrideNames" there is a list
+        /// of names, and "overrides.<name>" has the differences for one key: "key", by default the name itself.
         /// - Parameters:
         ///   - name: The registry's name. The same name has the same registry; the parameters below are those of its
         ///     first call.
         ///   - capacity: How many keys are kept before some are evicted, 1 or more.
-        ///   - evictingAfter: How long a key must not have been used before it may be evicted although it is not at
-        ///     rest; 0 or more.
+        ///   - evictingAfter: How long a key must be unused before it may be evicted although it is not at rest; 0 or
+        ///     more.
         /// - Throws: `InvalidSettings`, with everything that is invalid.
         public func registry(
             _ name: String, capacity: Int = 10_000, evictingAfter: Duration = .seconds(600)
@@ -233,9 +231,9 @@
 
         /// Follows the configuration until the task is cancelled.
         ///
-        /// Whatever the configuration does, it goes on: if a provider fails, it is asked again after a wait, of 1 to 60
-        /// seconds, that grows. It does not end by itself when a service group of swift-service-lifecycle shuts down
-        /// gracefully: there use a `ConfigurationService`, which needs the trait `ServiceLifecycle`.
+        /// A failing provider is asked again after a growing wait of 1 to 60 seconds. This does not end by itself when
+        /// a service group of swift-service-lifecycle shuts down gracefully: there use a `ConfigurationService`, which
+        /// needs the trait `ServiceLifecycle`.
         public func run() async {
             // Detached: a deadline that travels with the caller's task is that of a request, and must not end this.
             let watching = Task.detached(executorPreference: timeBase.taskExecutor) { await self.watch() }
@@ -293,10 +291,10 @@
             if isNew, !unknown.isEmpty { send(.unknown(unknown), about: path.joined(separator: ".")) }
         }
 
-        /// Applies the configuration as it is now, if it has changed. ``run()`` does it at every change.
+        /// Applies the present configuration, if it has changed. ``run()`` does it at every change.
         ///
-        /// If another task is applying it, that task does so once more when it is done, and this returns at once. So a
-        /// volley of changes costs no more than two.
+        /// If another task is applying it, that task does so once more at the end, and this returns at once. So a
+        /// volley of changes costs at most two applications.
         public func reload() {
             guard state.withLock({ $0.turn.begin() }) else { return }
             repeat {

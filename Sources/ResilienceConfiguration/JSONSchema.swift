@@ -4,8 +4,8 @@
     extension SettingsGroup {
         /// Returns a JSON Schema (draft 2020-12) of a file of these settings: editors complete and check it with names, types,
         /// ranges and defaults. Rules about several settings are not in it: reading the file checks them.
-        /// - Parameter description: Returns what a setting of a group is for, by the names of both; nil for nothing. Nothing by
-        ///   default.
+        /// - Parameter description: Returns the purpose of a setting, by the names of the group and the setting; nil,
+        ///   the default, for none.
         /// - Returns: The schema, to be encoded as JSON.
         public static func jsonSchema(
             describing description: @escaping (_ group: String, _ setting: String) -> String? = { _, _ in nil }
@@ -17,7 +17,8 @@
     }
 
     extension ConfiguredPipelinesOf {
-        /// Returns a JSON Schema (draft 2020-12) of a file of pipelines and registries. Besides `resilience` anything may stand there.
+        /// Returns a JSON Schema (draft 2020-12) of a file of pipelines and registries. The file may contain anything
+        /// beside `resilience`.
         /// - Parameter description: See `SettingsGroup.jsonSchema(describing:)`.
         /// - Returns: The schema, to be encoded as JSON.
         public static func jsonSchema(

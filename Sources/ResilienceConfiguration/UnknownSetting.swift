@@ -5,13 +5,13 @@
     public struct UnknownSetting: Sendable, Hashable, CustomStringConvertible {
         /// Its path, such as "resilience.pipelines.catalog.retry.maxRetires".
         public let path: String
-        /// The name that it is most like; nil if it is like none.
+        /// The most similar name; nil if there is none.
         public let suggestion: String?
 
         /// Creates one.
         /// - Parameters:
         ///   - path: Its path.
-        ///   - suggestion: The name that it is most like.
+        ///   - suggestion: The most similar name.
         public init(path: String, suggestion: String? = nil) {
             self.path = path
             self.suggestion = suggestion
