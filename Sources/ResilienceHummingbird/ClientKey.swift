@@ -5,7 +5,7 @@
     import Resilience
     import ResilienceHTTP
 
-    /// Keys for the limits of clients that are known by nothing but their address.
+    /// Keys for the limits of clients that are known only by their address.
     public enum ClientKey {
         /// Returns the key of the client at the other end of a connection.
         ///
@@ -18,20 +18,21 @@
         /// `remoteAddress` is a property of your context: see Hummingbird's `RemoteAddressRequestContext`. Behind a proxy
         /// it is the proxy's address; use ``forwarded(_:proxies:)`` there.
         /// - Parameter address: The address of the other end.
-        /// - Returns: An IPv4 address; or the first 64 bits of an IPv6 address, which is what one client gets from its
+        /// - Returns: An IPv4 address; or the first 64 bits of an IPv6 address, which one client gets from its
         ///   network, such as "2001:db8:0:7::/64". nil if there is no such address.
         public static func address(_ address: SocketAddress?) -> String? { address?.ipAddress.map(network) }
 
-        /// Returns the key of the client of a request that came through proxies of your own, from `X-Forwarded-For`.
+        /// Returns the client's key of a request that came through your own proxies, from `X-Forwarded-For`.
         ///
-        /// Each proxy adds the address of its own client at the end of the field, after what that client itself may have
-        /// written into it. So only the last `proxies` addresses can be trusted, and the first of these is the client's.
+        /// Each proxy adds the address of its own client at the end of the field, after any text that this client may
+        /// have written. So only the last `proxies` addresses can be trusted, and the first of these is the client's.
         ///
         /// - Parameters:
         ///   - request: The request.
-        ///   - proxies: Through how many proxies of your own each request comes, 1 or more. 1 by default. If it is too high,
-        ///     clients can choose their keys; if it is too low, all clients of a proxy share one.
-        /// - Returns: A key as from ``address(_:)``. nil if the field has fewer addresses, or something else in that place.
+        ///   - proxies: The number of your own proxies that each request comes through, 1 or more. 1 by default. If
+        ///     it is too high, clients can choose their keys; if it is too low, all clients of a proxy share one.
+        /// - Returns: A key as from ``address(_:)``. nil if the field has too few addresses, or something else in
+        ///   that place.
         public static func forwarded(_ request: Request, proxies: Int = 1) -> String? {
             forwarded(request.headers[values: forwardedFor], proxies: proxies)
         }

@@ -3,10 +3,11 @@
     public import NIOCore
     import Resilience
 
-    /// A context that knows the connection of its request: then a client that goes away ends its request.
+    /// A context that knows the connection of its request: then a client that disconnects ends its request.
     ///
-    /// ``CallFailureMiddleware`` and ``ResilienceMiddleware`` cancel what runs for such a request when its client has closed the
-    /// connection. ``AddressRequestContext`` is such a context. Your own becomes one by keeping the `channel` of its source:
+    /// ``CallFailureMiddleware`` and ``ResilienceMiddleware`` cancel the work for such a request when its client has
+    /// closed the connection. ``AddressRequestContext`` is such a context. For your own, keep the `channel` of its
+    /// source:
     ///
     /// ```swift
     /// struct Context: ConnectionRequestContext {

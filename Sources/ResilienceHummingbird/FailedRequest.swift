@@ -5,8 +5,8 @@
     public import Resilience
     public import ResilienceHTTP
 
-    /// Returns the response to a failed request, given the one that it has by default: to change its status or its text,
-    /// or to leave out its body.
+    /// Returns the response to a failed request, given the default one: to change its status or its text, or to leave
+    /// out its body.
     ///
     /// ```swift
     /// ThrottleMiddleware(
@@ -20,21 +20,21 @@
     /// ```
     public typealias FailureResponseChange = @Sendable (CallFailure, FailureResponse) -> FailureResponse
 
-    /// A request that could not be served: thrown by the middleware of this module, and turned into its response by
-    /// Hummingbird.
+    /// A request that could not be served: this module's middleware throws it, and Hummingbird turns it into its
+    /// response.
     ///
-    /// It is an error so that the middleware further out sees it as such: metrics count it, traces record it, and CORS
-    /// adds its fields. Its description has the error's own text, for your log; the response does not.
+    /// It is an error so that outer middleware sees it as such: metrics count it, traces record it, and CORS adds its
+    /// fields. Its description has the error's own text, for your log; the response does not.
     public struct FailedRequest: HTTPResponseError, VerdictConvertible, CustomStringConvertible {
         /// Why the request could not be served.
         public let failure: CallFailure
-        /// What the client is answered.
+        /// The response to the client.
         public let answer: FailureResponse
 
         /// Creates the error.
         /// - Parameters:
         ///   - failure: Why the request could not be served.
-        ///   - answer: What the client is answered.
+        ///   - answer: The response to the client.
         public init(_ failure: CallFailure, answer: FailureResponse) {
             self.failure = failure
             self.answer = answer
@@ -42,12 +42,12 @@
 
         public var status: HTTPResponse.Status { answer.httpStatus }
 
-        /// What the failure means: so a pipeline further out does not count the rejection of one further in.
+        /// The verdict of the failure: so an outer pipeline does not count the rejection of an inner one.
         public var verdict: Verdict { Classifier.standard.verdict(for: failure.error) }
 
         public var description: String { "\(answer.status) \(answer.reason): \(failure)" }
 
-        /// Returns the response that says so.
+        /// Returns the response.
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.
