@@ -9,7 +9,7 @@ struct FleetCircuit: SharedCircuit {
     enum Order: Sendable, Equatable {
         /// The circuit decides for itself.
         case none
-        /// Open until then. If nobody says more until `givesUp`, the circuit decides for itself again.
+        /// Open until then. Without further news until `givesUp`, the circuit decides for itself again.
         case open(until: MonotonicInstant, givesUp: MonotonicInstant)
         /// This member probes. Its right ends then, if no call has come.
         case probe(until: MonotonicInstant)
@@ -213,7 +213,7 @@ struct FleetCircuit: SharedCircuit {
         if answer.epoch != endedByHand { endedByHand = nil }
         switch answer.state {
         case .closed:
-            // An engine that has lost what it knew ends no break.
+            // An engine that has lost its state ends no break.
             if answer.epoch <= orderEpoch, case .open = order { return }
             guard order != .none || isAlone && answer.epoch > orderEpoch else { return }
             (order, isAlone) = (.none, false)
@@ -230,7 +230,7 @@ struct FleetCircuit: SharedCircuit {
                 // The right to probe has ended without a call.
                 decideAlone(at: now)
             } else if isOver, case .open(let before, let givesUp) = order, before <= now {
-                // Another member probes, or nobody does. Without a call here the order lapses.
+                // Another member probes, or none does. Without a call here the order lapses.
                 if wantsProbe { order = .open(until: until, givesUp: max(givesUp, until + grace)) }
             } else {
                 wantsProbe = false

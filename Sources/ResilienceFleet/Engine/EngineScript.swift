@@ -1,10 +1,10 @@
-/// A script that an engine runs atomically, in Lua 5.1 as Redis and Valkey have it.
+/// A script that an engine runs atomically, in the Lua 5.1 of Redis and Valkey.
 ///
-/// It changes only what its keys name, answers with integers, and does a bounded amount of work.
+/// It changes only its keys, answers with integers, and does a bounded amount of work.
 public struct EngineScript: Sendable, Hashable {
-    /// What it is for, in errors.
+    /// The script's name in errors.
     public let name: String
-    /// The SHA-1 of the source, in lower-case hexadecimal digits: what `EVALSHA` takes.
+    /// The SHA-1 of the source, in lower-case hexadecimal digits, for `EVALSHA`.
     public let sha1: String
     /// The source.
     public let source: String

@@ -55,8 +55,8 @@ extension ManualClock: CustomStringConvertible {
     /// clock.advance(to: pauseEnds)
     /// ```
     ///
-    ///   - fits: Whether a sleeper that is due at the given instant matches. Called again for each sleeper after
-    ///     every change.
+    /// - Parameter fits: Whether a sleeper that is due at the given instant matches. Called again for each sleeper
+    ///   after every change.
     /// - Returns: The earliest instant that fits.
     /// - Throws: ``NoSuchSleeper`` if the task is cancelled first, as it is by a test's time limit.
     @discardableResult
