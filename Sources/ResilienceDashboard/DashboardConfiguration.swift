@@ -5,9 +5,9 @@
         /// false by default: then the page has no such buttons, and the service answers such a request with 403.
         ///
         /// Set it only where the page is behind your own authentication. A request must come from the page itself,
-        /// which protects a reader from other sites; who may read the page is up to you. That the page is reached only from
-        /// your network is not enough: for a browser in there, a site whose name is made to lead to the service's address
-        /// is the page itself (DNS rebinding). A login that the browser has only for the service's own name protects
+        /// which protects a reader from other sites; you decide who may read the page. Reachability from your network
+        /// alone is not enough: for a browser in there, a site whose name is made to lead to the service's address is
+        /// the page itself (DNS rebinding). A login that the browser has only for the service's own name protects
         /// against that, and so does a proxy that takes no other name.
         public var allowsActions: Bool
         /// How many pages may be open at the same time, at least 1. 16 by default. A further one is

@@ -19,17 +19,17 @@
         /// router.addResilienceDashboard(health, counting: counter)
         /// ```
         ///
-        /// The page shows the names of what the service calls, so add it to a group that only your own people reach.
-        /// Nothing of the dashboard can be reached that is not added.
+        /// The page shows the names of the services that yours calls, so add it to a group that only your own people
+        /// reach. The dashboard has no other routes.
         ///
         /// While no page is open, the dashboard only notes the changes of circuits, for their timelines, and reads the
         /// counter every 5 seconds. While one is, it reads the states twice a second, and after each change of a circuit.
         /// - Parameters:
-        ///   - monitor: What is shown.
+        ///   - monitor: The monitor to show.
         ///   - counter: Counts the events of the service's pipelines: the page shows how many calls per second each
         ///     pipeline has, and how many fail and are rejected. Pipelines of the same name are counted together, so
         ///     their rates are not shown. nil, the default, for no rates.
-        ///   - path: The page's path. Its stream of events is at `path/events`, and what it asks for by hand goes to
+        ///   - path: The page's path. Its stream of events is at `path/events`, and actions by hand go to
         ///     `path/actions`. "/resilience" by default.
         ///   - configuration: The settings of the dashboard. Nothing can be changed by hand by default.
         /// - Returns: The router, for more routes.
