@@ -14,9 +14,9 @@ extension Pipeline {
     ///   task that would end the wait may need one. In a task this throws ``BlockingInTask`` without running anything;
     ///   use `run` there. Nor should the main thread of an app be blocked.
     ///
-    /// No policy can end an operation that blocks. `Timeout` and a deadline end waits, and no attempt begins after them; but
-    /// an operation that runs beyond them is not ended, and what it returns counts. So give the operation's own timeout
-    /// what is left of the attempt: see ``runBlocking(options:judging:_:)-(_,_,(CallAttempt)->R)``, and
+    /// No policy can end an operation that blocks. `Timeout` and a deadline end waits, and no attempt begins after
+    /// them; but an operation that runs beyond them is not ended, and its result counts. So pass the remaining time of
+    /// the attempt to the operation's own timeout: see ``runBlocking(options:judging:_:)-(_,_,(CallAttempt)->R)``, and
     /// ``/Resilience/ClientTimeout``, which needs no task.
     /// - Parameters:
     ///   - options: What the caller says about this call: its deadline and so on.
@@ -31,7 +31,7 @@ extension Pipeline {
         try runBlocking(options: options, judging: judge, { _ in try operation() })
     }
 
-    /// Runs a synchronous operation that is told of its attempt.
+    /// Runs a synchronous operation that receives its attempt.
     ///
     /// ```swift
     /// let status = try pipeline.runBlocking(judging: { $0 < 500 ? .success : .transient }) { attempt in
