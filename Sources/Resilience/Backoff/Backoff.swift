@@ -157,7 +157,7 @@ public struct Backoff: SettingsGroup {
         case .proportional(let share):
             let delay = plainDelay(beforeRetry: retry, previous: previous)
             let spread = Int64(saturating: Double(delay) * share)
-            // The cap limits the range, not the result: else half of all clients would meet at the cap.
+            // The cap limits the range, not the result: otherwise half of all clients would meet at the cap.
             return Self.pick(
                 from: max(0, delay - spread), through: min(cap, delay.saturatingAdding(spread)), bits)
         }

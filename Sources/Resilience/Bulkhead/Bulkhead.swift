@@ -21,7 +21,7 @@ public final class Bulkhead: Policy, StatusReporting {
     struct State {
         /// Its `inUse` is right only inside ``ask(_:)``.
         var machine: BulkheadStateMachine
-        /// The settings that the bulkhead was made with, or has taken over since.
+        /// The original settings, or the latest ones applied.
         var made: Settings {
             get { terms.settings }
             set { terms = Terms(newValue) }
@@ -30,13 +30,13 @@ public final class Bulkhead: Policy, StatusReporting {
         /// The waiters of parked calls, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
         var toldShedding = false
-        /// The rejection of the last call, which was the last to change anything: of those like it, each is rejected with the same
+        /// The rejection of the last call, if nothing has changed since: similar calls are rejected with the same
         /// error.
         var rejection: (any Error)?
 
         init(_ machine: BulkheadStateMachine, _ terms: Terms) { (self.machine, self.terms) = (machine, terms) }
 
-        /// - Returns: Whether an overload has begun, or ended; nil for neither. Once.
+        /// - Returns: Whether an overload has begun, or ended; nil for neither. Reported once.
         mutating func sheddingChange() -> Event? {
             guard machine.isShedding != toldShedding else { return nil }
             toldShedding = machine.isShedding
@@ -53,7 +53,7 @@ public final class Bulkhead: Policy, StatusReporting {
     }
 
     private let base: any TimeBase
-    /// What the bulkhead was made with: all but the limits never changes.
+    /// The original settings: all but the limits never changes.
     private let terms: Terms
     private var order: Order { terms.settings.order }
     private var maxWait: Duration { terms.settings.maxWait ?? .infinite }
@@ -68,7 +68,7 @@ public final class Bulkhead: Policy, StatusReporting {
 
         private static let recent = Recent<Terms>()
 
-        /// These terms, or others that are alike.
+        /// These terms, or equal ones.
         var shared: Terms { Self.recent.shared(self) { $0.settings == $1.settings } }
     }
 
@@ -158,7 +158,7 @@ public final class Bulkhead: Policy, StatusReporting {
 
     /// Asks the machine while it knows all permits: the free ones are collected before, and laid out again afterwards
     /// if any are left. No call waits then, since a waiting call would have been given the permit.
-    /// - Parameter asRejected: Whether the call may be told the same as the one before it.
+    /// - Parameter asRejected: Whether the call may get the answer of the call before it.
     func ask<R: Sendable>(asRejected: Bool = false, _ body: (inout State) -> R) -> R {
         state.withLock { state in
             if !asRejected { state.rejection = nil }
@@ -170,7 +170,7 @@ public final class Bulkhead: Policy, StatusReporting {
         }
     }
 
-    /// For a call that waits already, or that found no free permit.
+    /// For a call that already waits, or that found no free permit.
     @inline(never) private func enterOrWait(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if case .queued(let ticket) = BulkheadSlot(slot) {
             askAgain(ticket, &call, &slot)
@@ -185,7 +185,7 @@ public final class Bulkhead: Policy, StatusReporting {
         let waitEnds = waitEnds(for: &call)
         let patience = patience(until: waitEnds, &call)
         let now = shedding == nil ? 0 : call.now.nanoseconds
-        // What such a call changes, another one like it does not change again.
+        // If such a call changed something, another one like it changes nothing more.
         let isLikeOthers = mayDisplace && shedding == nil && order != .byPriority
         var isFirst = false
         var waiter: PolicyWaiter?
@@ -320,8 +320,8 @@ public final class Bulkhead: Policy, StatusReporting {
         if old != new { tell(.limitChanged(from: old, to: new)) }
     }
 
-    /// Changes the limit, and tells nobody.
-    /// - Parameter limit: Is asked inside the lock: of two changes that are found out, the later one stays.
+    /// Changes the limit, without an event.
+    /// - Parameter limit: Called inside the lock: of two concurrent changes, the later one stays.
     package func setLimit(_ limit: () -> Int) -> (old: Int, new: Int) {
         let (old, new, next, change) = ask { state in
             let (old, new) = (state.machine.limit, limit())
@@ -363,7 +363,7 @@ public final class Bulkhead: Policy, StatusReporting {
         let now = call.now.nanoseconds
         let patience = patience(until: waitEnds(for: &call), &call)
         let priority = call.priority
-        // On a copy: the call does not take place.
+        // On a copy: the call is hypothetical.
         var machine = ask { $0.machine }
         let ahead = machine.estimatedWait(of: priority)
         return switch machine.arrive(priority: priority, patience: patience, at: now) {

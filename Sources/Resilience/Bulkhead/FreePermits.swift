@@ -2,8 +2,8 @@ import Synchronization
 
 /// The free permits. As long as no call waits, a call takes one and gives it back without a lock.
 ///
-/// To know more, a caller takes the lock and collects them all; until some are laid out again, every other call has to
-/// take the lock too.
+/// To know more, a caller takes the lock and collects them all; until some are laid out again, every other call must
+/// also take the lock.
 struct FreePermits: ~Copyable {
     private static let collected = -1
     private let count: Atomic<Int>

@@ -87,7 +87,7 @@ public struct BackoffGate: CircuitStateMachine {
 
     /// - Returns: nil if the end does not count.
     private mutating func count(_ end: CallEnd, ticket: UInt64) -> TripEvidence? {
-        // Reported here because the call has a ticket; but it says nothing to the rule.
+        // Recorded because the call has a ticket; but it tells the rule nothing.
         guard !end.verdict.saysNothing else { return nil }
         let evidence = rule.evidence(of: end)
         guard ticket >= firstTicket else {
@@ -97,7 +97,8 @@ public struct BackoffGate: CircuitStateMachine {
         }
         switch evidence {
         case .failing where countsInARow:
-            // The failure counted before is of that volley, too: with one success for it, there are as many as failures.
+            // The earlier failure also belongs to that volley: with one success against it, there are as many as
+            // failures.
             if lateSuccesses > 0 { rule.reset() }
             (hasFailed, lateSuccesses) = (true, 0)
             failures &+= 1

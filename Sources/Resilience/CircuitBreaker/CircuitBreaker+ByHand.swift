@@ -27,7 +27,7 @@ extension CircuitBreaker {
         }
     }
 
-    /// Sets the mode that the settings give, unless it is that of the settings before.
+    /// Sets the mode of the settings, unless it is that of the earlier settings.
     /// - Parameter tells: False for a breaker that is being made.
     func settle(_ mode: Mode, tells: Bool) { setMode(mode, tells: tells) { $0.settle(mode, at: $1) } }
 
@@ -93,7 +93,7 @@ extension CircuitBreaker {
     public func endBreak() -> Bool {
         let (isDone, state) = changeByHand { ($0.circuit.endBreak(at: $1).isDone, $0.circuit.state) }
         guard isDone else { return false }
-        // Also of a circuit that was half-open, whose state is the same.
+        // Also for a circuit that was already half-open, whose state is the same.
         resumeParked()
         plan()
         tell(.breakEndedByHand(state))

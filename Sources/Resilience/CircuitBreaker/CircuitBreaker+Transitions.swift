@@ -75,7 +75,7 @@ extension CircuitBreaker {
         let entry: UInt64
     }
 
-    /// The watchers of a breaker, and the transitions that they have not been told.
+    /// The watchers of a breaker, and their pending transitions.
     struct Watchers {
         typealias Watcher = @Sendable (CircuitTransition) -> Void
 
@@ -95,8 +95,8 @@ extension CircuitBreaker {
             if !all.isEmpty { news.append(transition) }
         }
 
-        /// Returns the pending transitions and who is to be told; nil if there are none, or if another thread is
-        /// telling them.
+        /// Returns the pending transitions and their watchers; nil if there are none, or if another thread is
+        /// delivering them.
         mutating func take() -> ([CircuitTransition], [Watcher])? {
             guard !isDelivering, !news.isEmpty else { return nil }
             isDelivering = true

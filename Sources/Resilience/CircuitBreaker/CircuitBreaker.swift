@@ -64,15 +64,15 @@ public final class CircuitBreaker: Policy, StatusReporting {
         }
     }
 
-    /// What a breaker that was neither open nor watched so far does without. Sendable, because it is read and changed under the
-    /// breaker's lock alone.
+    /// State that a breaker needs only once it was open or watched. Sendable, because it is read and changed only under
+    /// the breaker's lock.
     final class Extras: @unchecked Sendable {
         /// Calls that wait for the probes to end.
         var line = TicketLine<PolicyWaiter>()
         var watchers = Watchers()
         var plan = Plan()
         var check = Check()
-        /// The last rejection, made once for all callers that it holds for. Removed when anything changes.
+        /// The last rejection, shared by all callers that it holds for. Removed when anything changes.
         var rejection: StandingRejection?
     }
 
@@ -158,7 +158,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
     }
 
     @inline(never) private func tellAllowed(_ call: inout PolicyCall) {
-        // Not always closed: all calls of a breaker that is switched off go in.
+        // Not always closed: a breaker that is switched off lets all calls in.
         call.emit(Event.allowed(inner.withLock { $0.circuit.state }), from: name, to: knownObservers)
     }
 
@@ -307,13 +307,13 @@ public final class CircuitBreaker: Policy, StatusReporting {
     private enum News {
         case none
         case state
-        /// The state is the same, but it ends at another time.
+        /// The state is the same, but its end has moved.
         case time
     }
 
-    /// Changes the circuit, and tells those who watch it what has changed.
-    /// - Parameter afterTime: Whether changes that time alone has brought come first. They are told as if an alarm had
-    ///   fired in time.
+    /// Changes the circuit, and tells its watchers the changes.
+    /// - Parameter afterTime: Whether changes due by time come first. They are reported as if an alarm had fired in
+    ///   time.
     func change<R: Sendable>(at now: MonotonicInstant, afterTime: Bool = false, _ body: (inout State) -> R) -> R {
         let (result, ended, news) = inner.withLock { state -> (R, Event?, News) in
             state.circuit.take(freePass.takeTally())
@@ -351,7 +351,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
         call.emit(Event(transition, status), from: name, to: knownObservers)
     }
 
-    /// Tells what happened without a call.
+    /// Sends an event outside of calls.
     func tell(_ event: @autoclosure () -> Event) {
         lazyObservers.send(event(), from: name, at: ownCore.timeBase.now)
     }
@@ -364,10 +364,10 @@ public final class CircuitBreaker: Policy, StatusReporting {
 
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         let (now, deadline) = (call.now, call.deadline)
-        // On a copy: the call does not take place.
+        // On a copy: the call is hypothetical.
         return inner.withLock { state in
             var circuit = state.circuit
-            // Of those that began some may be slow by now. Successes alone decide nothing.
+            // Some of the calls that began may be slow by now. Successes alone decide nothing.
             let tally = freePass.presentTally
             if tally.began != nil { circuit.take(tally) }
             var patience = Circuit.Patience(deadline: deadline)

@@ -79,8 +79,8 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
         }
     }
 
-    /// Whether the circuit waits for its first probe, and nobody calls: the first call would be one. With a probe on its
-    /// way, no other is let in. A half-open circuit that has counted a probe, or is in its ramp, is recovering.
+    /// Whether the circuit waits for its first probe without traffic: the first call would be one. While a probe is in
+    /// flight, no other is let in. A half-open circuit that has counted a probe, or is in its ramp, is recovering.
     private func isIdle(at now: MonotonicInstant) -> Bool {
         guard isAllowed else { return false }
         let isHalfOpen = state == .halfOpen

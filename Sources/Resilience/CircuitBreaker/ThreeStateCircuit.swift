@@ -52,9 +52,9 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         case ramp(since: MonotonicInstant, credit: Int64)
     }
 
-    /// What never changes. A class, since it is the same for nearly all keys of a registry.
+    /// The constant part. A class, since it is the same for nearly all keys of a registry.
     private final class Terms: Sendable {
-        /// With nothing counted, unless it was given otherwise.
+        /// The rule with nothing counted, unless it came with counts.
         let rule: any TripRule
         let openFor: any BreakDuration
         let maxProbes: Int
@@ -81,7 +81,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
     }
 
-    /// What changes.
+    /// The changing part.
     private struct Course: Sendable {
         var rule: any TripRule
         var phase = Phase.closed
@@ -93,8 +93,8 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     private static let recent = Recent<Terms>()
 
     private let terms: Terms
-    /// Empty until anything changes: most circuits of a large registry are closed, and have counted nothing. An array of one,
-    /// since with it the machine would not fit into three words, and would be kept in a box.
+    /// Empty until anything changes: most circuits of a large registry are closed, and have counted nothing. An array
+    /// of one: with the value itself, the machine would exceed three words, and be boxed.
     private var course: [Course] = []
 
     var rule: any TripRule { course.isEmpty ? terms.rule : course[0].rule }
@@ -128,7 +128,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         terms = Self.recent.shared(Terms(rule, openFor, settings)) { $0.isLike($1) }
     }
 
-    /// Changes what changes, in place.
+    /// Changes the changing part, in place.
     @inline(__always) private mutating func change<R>(_ body: (inout Course) -> R) -> R {
         if course.isEmpty { course = [Course(rule: terms.rule)] }
         return body(&course[0])
@@ -188,7 +188,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
             let elapsed = start.duration(to: now).saturatedNanoseconds
             let more = credit.saturatingAdding(max(ramp / 10, elapsed))
             go(to: .ramp(since: start, credit: more < ramp ? more : more - ramp))
-            // The share grows, and the next call may get the turn: no call is told to wait for the end of a long ramp.
+            // The share grows, and the next call may enter: no call is told to wait for the end of a long ramp.
             let rest = min(.nanoseconds(ramp - elapsed), ProbeWait.longest)
             return more < ramp ? .reject(retryAfter: rest) : admitWatched(at: now, using: generator)
         }
@@ -204,9 +204,9 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
     }
 
-    /// When a round has probably got its next result.
+    /// When a round will probably get its next result.
     private func decision(of round: Round, at now: MonotonicInstant) -> MonotonicInstant {
-        // The oldest is the first.
+        // The first is the oldest.
         round.probes.first.map { probeWait.end(ofProbeBegunAt: $0.began, leaseEnds: $0.leaseEnds, at: now) }
             ?? now + probeWait.expected
     }
@@ -329,7 +329,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public mutating func forgetCalls() {
         change { $0.rule.forgetCalls() }
-        // The ends of probes will not be reported either: they must not keep their places until their leases end.
+        // Nor will the ends of probes be reported: they must not keep their places until their leases end.
         guard case .halfOpen(var round) = phase else { return }
         round.probes = []
         go(to: .halfOpen(round))

@@ -46,7 +46,7 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Creates the description of a result that means failure; nil if neither it, nor a part of it if it is a tuple, is
+    /// Creates the description of a result that means failure; nil if neither it nor, for a tuple, one of its parts is
     /// ``FailureDescribing``.
     package init?(ofResult result: Any) {
         let result = (result as? any HeldResult)?.held ?? result
@@ -76,7 +76,7 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
         return "\(value)"
     }
 
-    /// The same with this host, unless it has one.
+    /// This detail with a host, unless it has one.
     package func at(_ host: String?) -> FailureDetail {
         self.host == nil ? FailureDetail(type, code: code, status: status, host: host, policy: policy) : self
     }
@@ -109,7 +109,7 @@ public protocol FailureDescribing {
     var failureDetail: FailureDetail { get }
 }
 
-/// Holds a result, so that the code that passes it on needs not know its type.
+/// Holds a result, so that code that passes it on need not know its type.
 protocol HeldResult {
     var held: Any { get }
 }
@@ -127,7 +127,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// Whether the scalar neither controls a terminal, nor ends a line, nor changes the direction of what follows.
+    /// Whether the scalar neither controls a terminal, nor ends a line, nor changes the direction of the text.
     package var isHarmless: Bool {
         switch value {
         case 0..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: false

@@ -28,7 +28,7 @@ public final class EventCounter: MeteringObserver {
     public func receive(_ event: PolicyEvent) { count(event.detail, event.policy, event.pipeline) }
 
     private func count(_ detail: some PolicyEventDetail, _ policy: String, _ pipeline: String?) {
-        // Asked for before the lock is taken: they are user code.
+        // Before the lock is taken: they are user code.
         let key = EventCounts.Key(pipeline: pipeline, policy: policy, kind: detail.kind)
         let measure = detail.measure
         state.withLock { $0.add(key, measure) }
@@ -112,17 +112,17 @@ public struct EventCounts: Sendable, Hashable {
         let policy: String
     }
 
-    /// A policy has only a few kinds of events, unless it makes them of data.
+    /// A policy has only a few kinds of events, unless it makes them from data.
     private static let kindLimit = 100
 
     let limit: Int
-    /// How many kinds are counted of each combination: a pipeline that has succeeded has room for its failures.
+    /// How many kinds of each combination are counted: a pipeline that has succeeded has room for its failures.
     private var kinds: [Names: Int] = [:]
     /// The number of events of each key; for a sync queue, of the mutations that they are about.
     public private(set) var byKey: [Key: Int] = [:]
     /// The number of events without a key of their own, since the limit of combinations was reached.
     public private(set) var others = 0
-    /// Those keys of ``byKey`` whose events are the ends of calls and attempts.
+    /// The keys of ``byKey`` whose events are the ends of calls and attempts.
     package private(set) var measured: Set<Key> = []
     /// The durations of calls by outcome, in seconds, with all attempts and waits.
     public private(set) var calls: [CallKey: CountedValues] = [:]
@@ -196,7 +196,7 @@ public struct CountedValues: Sendable, Hashable {
     /// How many values there are.
     public var count: Int { counts.reduce(0) { $0.saturatingAdding($1) } }
 
-    /// Adds the values of another that tells the same sizes apart.
+    /// Adds another's values; it must have the same bounds.
     package mutating func add(_ other: CountedValues) {
         for (index, count) in zip(counts.indices, other.counts) {
             counts[index] = counts[index].saturatingAdding(count)

@@ -61,13 +61,13 @@ public struct CallDeadline: Sendable {
         return try await Self.$travelling.withValue(self) { try await body() }
     }
 
-    /// The same instant on another time base. Two time bases are compared by what is left, not by their readings.
+    /// The same instant on another time base. Two time bases are compared by remaining time, not by their readings.
     func instant(on other: any TimeBase) -> MonotonicInstant {
         timeBase === other || instant == .distantFuture ? instant : other.now + timeBase.now.duration(to: instant)
     }
 
-    /// Runs the inside of what ends it at `deadline`. Where no deadline travels, none begins to: then each pipeline
-    /// inside would need a child task of its own.
+    /// Runs the inside of a policy that ends it at `deadline`. If no deadline travels, this sets none: otherwise each
+    /// pipeline inside would need a child task of its own.
     @inline(__always) nonisolated(nonsending) static func narrowing<R>(
         to deadline: MonotonicInstant, on timeBase: any TimeBase,
         _ inside: nonisolated(nonsending) () async throws -> R

@@ -118,17 +118,17 @@ extension Pipeline {
     }
 }
 
-/// Puts together what the policies would answer, the outermost first.
+/// Combines the answers of the policies, outermost first.
 ///
-/// Those further in than a policy that rejects the call are asked, too: it gets through only when the last of them lets it. Each
-/// is asked as of the time when the call gets there. One whose answer is the same then knows only how things are now: behind a
-/// wait its rejection counts only if it lasts for longer.
+/// Policies inside of one that rejects the call are also asked: the call gets through only when the last of them lets
+/// it. Each is asked as of the call's arrival there. If its answer is then the same as now, it only knows the present:
+/// behind a wait, its rejection counts only if it lasts longer.
 struct Forecaster {
     private var isOver = false
     private var rejection: (policy: String, retryAfter: Duration?)?
     private var wait: (policy: String, time: Duration?)?
     private var chance = 1.0
-    /// When the call gets to the next policy, or the first one that no policy so far rejects does: as far as known.
+    /// When the call reaches the next policy, or the first call that no policy so far rejects does, as far as known.
     private var delay = Duration.zero
     private var longestWait = Duration.zero
     /// Whether a wait is of unknown length.
@@ -150,14 +150,14 @@ struct Forecaster {
         isOver = isOver || call.isOver
     }
 
-    /// A policy further in may give the call less time. Behind a wait of unknown length it is not known when that begins.
+    /// An inner policy may give the call less time. Behind a wait of unknown length, the start of that time is unknown.
     private func keepingTime<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let deadline = call.deadline
         defer { if isUnknown { call.deadline = deadline } }
         return ask(&call)
     }
 
-    /// Asks at the time when the call gets there. A call that comes later, since this one is rejected, has as much time.
+    /// Asks as of the call's arrival there. A later call, because this one is rejected, has as much time.
     private func asOfThen<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let now = call.now
         call.reading = now + delay
@@ -185,7 +185,7 @@ struct Forecaster {
             delay = max(delay, base + time)
             if rejection == nil { wait?.time = delay }
         case .rejects(let time):
-            // When the call gets there, it may be another matter.
+            // The answer may differ when the call arrives.
             if wait != nil, time.map({ $0 < .infinite }) ?? true {
                 guard !isUnknown, let time, base > .zero || time > delay else { break }
             }

@@ -65,18 +65,18 @@ public struct CallOrigin: Sendable {
     /// - or the request has been tried ``mostAttempts`` times.
     public var shouldCallerRetry: Bool? { attempt >= Self.mostAttempts || hasRetried ? false : nil }
 
-    /// Whether a retry below has tried again in vain, or had to leave it.
+    /// Whether a retry below has failed, or had no budget.
     package var hasRetried: Bool { notes.hasRetried.load(ordering: .relaxed) }
     package func noteRetried() { notes.hasRetried.store(true, ordering: .relaxed) }
 
-    /// An origin for work that several requests wait for: as the present one, but with notes of its own. nil if no request
-    /// of this process has an origin.
+    /// An origin for work that several requests wait for: like the present one, but with its own notes. nil if no
+    /// request of this process has an origin.
     package static var shared: CallOrigin? {
         guard wasEverSet.load(ordering: .relaxed) else { return nil }
         return CallOrigin(priority: travelling?.priority, attempt: travelling?.attempt ?? 1)
     }
 
-    /// Runs work of which a request is told that it was tried again in vain.
+    /// Runs work; if it was retried without success, the request learns of it.
     package nonisolated(nonsending) static func within<R>(
         _ origin: CallOrigin?, _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {
@@ -84,7 +84,7 @@ public struct CallOrigin: Sendable {
         return try await $travelling.withValue(origin) { try await body() }
     }
 
-    /// Runs work that is done for no request.
+    /// Runs work outside of any request.
     package nonisolated(nonsending) static func lifting<R>(
         _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {
@@ -104,6 +104,6 @@ extension RunOptions {
 }
 
 extension CallOrigin {
-    /// The number to tell the other side of an attempt: that of the request that this task answers, if it is higher.
+    /// The attempt number to send to the other side: that of the request that this task answers, if it is higher.
     package static func told(_ attempt: Int) -> Int { max(attempt, current?.attempt ?? 1) }
 }

@@ -117,7 +117,8 @@ extension PipelineCore {
         var latest: R?
         var lastError: (any Error)?
         let verdict = try await outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
-            // Kept up to here, since it is returned if this attempt is rejected before it begins. It may hold a connection.
+            // Kept until here, since it is returned if this attempt is rejected before it begins. It may hold a
+            // connection.
             latest = nil
             opening.record.attemptBegins(&call)
             do {
@@ -140,7 +141,7 @@ extension PipelineCore {
 
 extension PolicyCall {
     /// Runs an operation once.
-    /// - Returns: Its result, and what that means. If it throws, what the error means is ``settled``.
+    /// - Returns: Its result and verdict. If it throws, the error's verdict is ``settled``.
     nonisolated(nonsending) mutating func attempt<R>(
         judging judge: (R) -> Verdict, judgingErrors judgeError: (any Error) -> Verdict?,
         _ operation: nonisolated(nonsending) (inout PolicyCall) async throws -> R
@@ -164,7 +165,7 @@ struct Opening {
         let deadline: MonotonicInstant
     }
 
-    /// Policies further in than those of the call's own core: those that the copy of a hedge which has won is inside of.
+    /// Inner policies beyond the call's own core: those that a hedge's winning copy is inside of.
     struct Inside {
         let core: PipelineCore
         let slots: [PolicySlot]
@@ -176,13 +177,13 @@ struct Opening {
     /// nil as long as none succeeded.
     private(set) var attempt: Attempt?
     var inside: Inside?
-    /// The slots of the policies of ``segment`` and of all inside of it, which the call is still inside of.
+    /// The slots of the policies of ``segment`` and all inner segments, which the call is still inside of.
     private(set) var slots: [PolicySlot] = []
     private var segment: PipelineSegment?
 
     init(_ record: CallRecord) { self.record = record }
 
-    /// The slots of all policies, with that of the hedge between the two halves, which remembers nothing.
+    /// The slots of all policies, with the hedge's empty slot between the two halves.
     var allSlots: [PolicySlot] { inside.map { slots + [PolicySlot()] + $0.slots } ?? slots }
 
     mutating func ended<R>(_ call: inout PolicyCall, _ verdict: Verdict, result: R) {
@@ -193,16 +194,16 @@ struct Opening {
         }
     }
 
-    /// The call stays inside of the policies of this segment, too.
+    /// The call also stays inside of this segment's policies.
     mutating func stay(in segment: PipelineSegment, _ frame: inout Frame) {
         slots.insert(contentsOf: (0..<segment.count).map { frame.withSlot($0) { $0 } }, at: 0)
         self.segment = segment
     }
 
-    /// Something further out than the result's policies did not let it through: the attempt has ended after all.
+    /// An outer policy did not let the result through: the attempt has ended after all.
     mutating func lose(_ call: inout PolicyCall, _ outcome: PolicyOutcome) {
         guard let lost = attempt.take() else { return }
-        // Its policies put back the deadline of their own call, which may have been another one; so may its attempt.
+        // Its policies restore the deadline of their own call, which may differ; so may its attempt.
         let (deadline, number) = (call.deadline, call.attempt)
         defer { (call.deadline, call.attempt) = (deadline, number) }
         call.attempt = lost.number
@@ -256,7 +257,7 @@ extension PipelineSegment {
         }
     }
 
-    /// Runs what comes inside of this segment.
+    /// Runs the inside of this segment.
     private nonisolated(nonsending) func goOn(
         _ call: inout PolicyCall, _ opening: inout Opening, _ judgeError: (any Error) -> Verdict?,
         _ innermost: nonisolated(nonsending) (inout PolicyCall, inout Opening) async throws -> Verdict
@@ -288,7 +289,7 @@ extension PipelineSegment {
             if verdict.kind != .success { opening.lose(&call, PolicyOutcome(verdict)) }
             return verdict
         } catch {
-            // A policy further in may have ended the call as if it had been cancelled.
+            // An inner policy may have ended the call as if it had been cancelled.
             let isAsCancelled = error is CancellationError && settled?.kind == .cancelled
             let verdict = isAsCancelled ? .cancelled : call.verdict(for: error, judgeError)
             opening.lose(&call, PolicyOutcome(verdict, error: error))

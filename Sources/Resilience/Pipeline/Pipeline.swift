@@ -71,7 +71,7 @@ public struct Pipeline: Sendable {
         }
     }
 
-    /// Makes a pipeline like `other` of these policies, which have the same time base.
+    /// Makes a pipeline like `other` from these policies, which have the same time base.
     init(like other: Pipeline, elements: [Element], bypass: PipelineCore.Bypass? = nil) {
         core = PipelineCore(
             name: other.name, timeBase: other.timeBase, classifier: other.core.classifier,
@@ -152,7 +152,7 @@ extension Pipeline {
     /// Some of this pipeline's policies, for ``runPart(options:_:)``.
     package func part(_ elements: [Element]) -> Pipeline { Pipeline(like: self, elements: elements) }
 
-    /// Runs a part of a call. Its policies tell the observers what they do, but whoever has the whole call tells how that ends.
+    /// Runs a part of a call. Its policies send events, but the owner of the whole call reports its end.
     package nonisolated(nonsending) func runPart<R>(
         options: RunOptions = RunOptions(), _ inside: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -212,7 +212,7 @@ extension Policy {
         return try await runWatched(on: core, options, judging: judge, operation)
     }
 
-    /// Runs a call that is not plain. It stands apart, since it would make the frame of the plain call larger.
+    /// Runs a call that is not plain. A function of its own, since it would enlarge the frame of the plain call.
     @inlinable @inline(never) nonisolated(nonsending) func runWatched<R>(
         on core: PipelineCore, _ options: RunOptions, judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R

@@ -30,10 +30,10 @@ public struct PipelinePermit: ~Copyable, Sendable {
     /// Creates a permit of a call that is inside of all policies.
     /// - Parameters:
     ///   - slots: A slot for each policy that is not an around policy, outermost first.
-    ///   - record: What is known of the call so far.
+    ///   - record: The record of the call so far.
     ///   - attempt: The number of the attempt that the work belongs to.
-    ///   - account: What was paid for it.
-    ///   - notes: What was noted of the call so far.
+    ///   - account: The payment for it.
+    ///   - notes: The notes on the call so far.
     init(
         _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord, attempt: Int,
         account: AttemptAccount, notes: CallNotes?, deadline: MonotonicInstant
@@ -107,7 +107,7 @@ extension Pipeline {
 }
 
 extension PipelineSegment {
-    /// Enters the policies of this segment and of all inside of it, past around policies.
+    /// Enters the policies of this and all inner segments, past around policies.
     /// - Parameter slots: Receives the slots of all policies that were entered.
     fileprivate nonisolated(nonsending) func enterAll(
         _ call: inout PolicyCall, _ slots: inout [PolicySlot]
@@ -117,7 +117,7 @@ extension PipelineSegment {
             do {
                 try await segment.enter(&call, &frame)
             } catch {
-                // The policies further out see the failure as they would if the segments were nested calls.
+                // The inner policies see the failure as if the segments were nested calls.
                 throw exitAll(&call, slots, PolicyOutcome(call.settled.take() ?? .rejected, error: error)).error
                     ?? error
             }
@@ -144,6 +144,6 @@ extension PipelineSegment {
         return outcome
     }
 
-    /// This segment and all inside of it.
+    /// This segment and all inner ones.
     private var all: UnfoldFirstSequence<PipelineSegment> { sequence(first: self, next: \.inner) }
 }

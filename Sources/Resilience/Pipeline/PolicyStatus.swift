@@ -124,7 +124,7 @@ extension PolicyStatus: Hashable {
 }
 
 extension Pipeline {
-    /// The policies that tell their status, outermost first.
+    /// The policies that report a status, outermost first.
     package var reporting: [any StatusReporting] { policies(of: (any StatusReporting).self).filter(\.hasStatus) }
 
     /// The present status of each policy that reports one, outermost first: breakers, throttles, bulkheads, and

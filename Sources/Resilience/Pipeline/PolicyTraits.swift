@@ -56,7 +56,7 @@ public struct PolicyTraits: Sendable, Hashable {
         self.injectsFaults = injectsFaults
     }
 
-    /// Returns the known mistakes in having `inner` inside of a policy with these traits.
+    /// Returns the known mistakes of `inner` inside of a policy with these traits.
     func mistakes(around inner: PolicyTraits) -> [String] {
         var mistakes: [String] = []
         let repeats = inner.maxAttempts > 1

@@ -45,7 +45,7 @@
         set { repetition = Repetition(newValue) }
     }
 
-    /// What is known of repeating the call.
+    /// What is known about repeating the call.
     @usableFromInline package var repetition: Repetition
 
     /// Creates options. A value that is out of range traps, or is reported by
@@ -70,7 +70,7 @@
     }
 }
 
-/// What is known of repeating a call.
+/// What is known about repeating a call.
 @usableFromInline package enum Repetition: UInt8, Sendable, Hashable {
     /// Nothing: neither the call nor its pipeline says whether repeating it does harm.
     case unsaid
@@ -78,7 +78,7 @@
     case harmless
     /// It has effects: it is repeated only after an attempt that is known to have had none.
     case effectful
-    /// It is not to be repeated, whatever is known.
+    /// It must not be repeated in any case.
     case never
 
     @inlinable init(_ isIdempotent: Bool?) {
@@ -98,10 +98,10 @@
         }
     }
 
-    /// Which failures may be followed by another attempt.
+    /// The failures after which another attempt may follow.
     /// - Parameters:
-    ///   - verdicts: Those of a policy's settings.
-    ///   - namesUncertain: Whether the settings name ``VerdictSet/uncertain`` by the will of their author.
+    ///   - verdicts: The verdicts of a policy's settings.
+    ///   - namesUncertain: Whether the settings' author chose ``VerdictSet/uncertain``.
     package func repeated(_ verdicts: VerdictSet, namesUncertain: Bool) -> VerdictSet {
         switch self {
         case .harmless: verdicts.contains(.transient) ? verdicts.union(.uncertain) : verdicts
@@ -113,8 +113,8 @@
 }
 
 extension Pipeline {
-    /// Returns the options of a call whose request is known, as an adapter knows it. What the caller says of it comes
-    /// first, and a pipeline whose calls are never repeated.
+    /// Returns the options of a call whose request is known to an adapter. The caller's own choice takes precedence,
+    /// and so does a pipeline whose calls are never repeated.
     /// - Parameter isRepeatable: Whether sending the request twice does no harm.
     package func options(_ options: RunOptions, isRepeatable: Bool) -> RunOptions {
         guard options.repetition == .unsaid, core.repetition != .never else { return options }

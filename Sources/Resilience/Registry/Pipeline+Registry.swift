@@ -52,8 +52,8 @@ extension Pipeline: RegistryEntry {
         return Pipeline(like: other, elements: merged)
     }
 
-    /// Turns policies off that inject faults, and whose settings are gone: also for those who go on with the pipeline of before.
-    /// - Parameter others: Policies of the same type and name, whose settings they have from now on.
+    /// Turns off fault injectors whose settings are gone, also for users of the earlier pipeline.
+    /// - Parameter others: Policies of the same type and name, with their new settings.
     func endGameDays(_ elements: [Element], unlessIn others: [Element] = []) {
         guard SettingChecks.mayChange else { return }
         for element in elements where element.traits.injectsFaults {
@@ -74,7 +74,7 @@ extension Pipeline.Element {
 
     fileprivate func canBeReconfigured(like other: Self) -> Bool {
         if let entry { return entry.canBeReconfigured(likeAny: other.policy) }
-        // Who replaces a breaker loses its state, and who watches it.
+        // Replacing a breaker would lose its state and its watchers.
         return type(of: policy) == type(of: other.policy) && breakers.elementsEqual(other.breakers, by: ===)
     }
 

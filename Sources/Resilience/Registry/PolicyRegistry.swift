@@ -99,7 +99,7 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
 
     // MARK: Evicting
 
-    /// How many keys are examined for each new key, at most, so that no lookup takes long.
+    /// The most keys to examine for each new key, so that no lookup takes long.
     private static var looks: Int { 8 }
 
     func makeRoom(at now: MonotonicInstant) {
@@ -111,7 +111,7 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
         }
     }
 
-    /// A function of its own, so that its reference to the value is gone when `settle` checks that nobody else holds
+    /// A function of its own, so that its reference to the value is gone when `settle` checks that nothing else holds
     /// the value.
     @inline(never) private func examineNext(
         _ looks: inout Int, at now: MonotonicInstant

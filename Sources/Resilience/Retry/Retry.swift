@@ -176,7 +176,7 @@ public struct Retry: Policy, StatusReporting {
             CallOrigin.current?.noteRetried()
         }
         if outcome.verdict.kind == .rejected, let budget = terms.budget {
-            // The attempt that was paid for never reached the other side.
+            // The paid attempt never reached the other side.
             budget.giveBack(own.withdrawal)
             own.withdrawal = .none
         }
@@ -188,7 +188,7 @@ public struct Retry: Policy, StatusReporting {
             budget?.failed(after: own.withdrawal, mayPass: decision.mayPass, &call)
         }
         guard call.mayRepeat else {
-            // Nobody is told of a retry that does not come.
+            // No event for a retry that does not come.
             own = RetrySlot(PolicySlot())
             return .pass
         }
@@ -217,7 +217,7 @@ public struct Retry: Policy, StatusReporting {
             if outcome.verdict.kind == .rejected, own.rounds > 1 {
                 return giveUp(.rejected, &call, &own, failure, notes)
             }
-            // A policy further out may begin another round, and this retry then starts anew.
+            // An outer policy may begin another round, and this retry then starts anew.
             own = RetrySlot(PolicySlot())
             return .pass
         }
@@ -277,7 +277,7 @@ extension Retry {
     /// What a rule decides about a failed attempt.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {
         enum Kind: Hashable {
-            /// nil is the configured backoff.
+            /// nil means the configured backoff.
             case retry(Backoff?)
             case leave
         }

@@ -17,7 +17,7 @@ extension Retry {
         public var severity: PolicyEventSeverity {
             switch self {
             case .retrying: .debug
-            // What the call failed with is said at its end.
+            // The end of the call reports its failure.
             case .gaveUp(_, let reason): reason.severity
             }
         }
@@ -42,7 +42,7 @@ extension Retry {
 }
 
 extension RetriesExhausted.Reason {
-    /// Whether there is something to do about it.
+    /// Whether an operator can do something about it.
     fileprivate var severity: PolicyEventSeverity {
         switch self {
         case .budgetExhausted, .retryAfterTooLong: .warning

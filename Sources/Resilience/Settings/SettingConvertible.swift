@@ -25,7 +25,7 @@ public protocol SettingConvertible: Sendable, Equatable {
 public struct SettingCheck: Sendable {
     /// What the settings configure.
     public internal(set) var subject: String
-    /// Where the settings stand, in a file; nil in source code.
+    /// The settings' path in a file; nil in source code.
     let isInFile: Bool
     var path: [String]
     /// The problems that were found.
@@ -44,7 +44,7 @@ public struct SettingCheck: Sendable {
     public mutating func note(_ value: String, _ requirement: String) {
         var parameter = path.isEmpty ? "value" : path.joined(separator: ".")
         if !isInFile, let last = path.last {
-            // The parameter, and the place in it of an element.
+            // The parameter, and an element's place in it.
             let (name, place) = path.count > 1 && Int(last) != nil ? (path[path.count - 2], ".\(last)") : (last, "")
             parameter = (name.hasSuffix("Seconds") ? String(name.dropLast("Seconds".count)) : name) + place
         }
@@ -90,7 +90,7 @@ extension SettingConvertible {
 
     public mutating func check(_ range: SettingRange, _ check: inout SettingCheck) {}
 
-    /// - Parameter number: The value as what a range is of.
+    /// - Parameter number: The value as a number, for the range.
     func check(_ number: Double, _ range: SettingRange, _ check: inout SettingCheck, shown: @autoclosure () -> String) {
         if let requirement = range.requirement(brokenBy: number, of: Self.settingType) {
             check.note(shown(), requirement)
@@ -150,7 +150,7 @@ extension Duration: SettingConvertible {
     public func written() -> SettingValue? { .number(writtenSeconds) }
 
     public mutating func check(_ range: SettingRange, _ check: inout SettingCheck) {
-        // To what a file can hold.
+        // To the precision of a file.
         self = inNanoseconds
         self.check(writtenSeconds, range, &check, shown: text)
     }
@@ -221,7 +221,7 @@ extension VerdictSet: SettingConvertible {
     }
 }
 
-/// A setting that may be left out, and has no value then.
+/// An optional setting, which has no value if it is left out.
 extension Optional: SettingConvertible where Wrapped: SettingConvertible {
     public static var settingType: SettingType { Wrapped.settingType }
 
@@ -261,7 +261,7 @@ extension Array: SettingConvertible where Element: SettingConvertible {
 }
 
 extension CodingKey {
-    /// "0" for an index in a list. A key of a dictionary may be a number, too.
+    /// "0" for an index in a list. A key of a dictionary may also be a number.
     var inPath: String { intValue.flatMap { stringValue == "Index \($0)" ? "\($0)" : nil } ?? stringValue }
 }
 

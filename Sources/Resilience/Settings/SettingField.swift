@@ -34,7 +34,7 @@ public struct SettingField<Settings>: Sendable {
         isSame = { $0[keyPath: path] == $1[keyPath: path] }
     }
 
-    /// The list of the policies that a pipeline has. The schema's `finish` does what it says.
+    /// The list of a pipeline's policies. The schema's `finish` applies it.
     init(policies names: [String], _ policies: @escaping @Sendable (Settings) -> [String]) {
         facts = SettingFacts(
             name: "policies", type: .list(.choice(names)), range: .any,
@@ -60,7 +60,7 @@ public enum SettingNeed: Sendable, Hashable {
     case conditional(String)
 }
 
-/// What is known of a setting without its values.
+/// The facts about a setting, without its values.
 package struct SettingFacts: Sendable {
     package let name: String
     package let type: SettingType

@@ -37,7 +37,7 @@ public indirect enum SettingType: Sendable {
 }
 
 extension SettingType {
-    /// The settings that stand together in it, or in each of its elements.
+    /// The group of settings in it, or in each of its elements.
     package var group: (any SettingsGroup.Type)? {
         switch self {
         case .group(let group), .list(.group(let group)): group
@@ -47,12 +47,12 @@ extension SettingType {
 }
 
 extension SettingRange {
-    /// The names that are allowed.
+    /// The allowed names.
     package func choices(among names: [String]) -> [String] {
         self == .failures ? names.filter { $0 != "success" && $0 != "cancelled" } : names
     }
 
-    /// - Returns: What a value must be; nil if it is.
+    /// - Returns: The requirement that a value breaks; nil if it breaks none.
     func requirement(brokenBy value: Double, of type: SettingType) -> String? {
         func range(_ least: Double, _ most: Double) -> String {
             guard let least = Int(exactly: least), let most = Int(exactly: most) else { return "\(least)...\(most)" }

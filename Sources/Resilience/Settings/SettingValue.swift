@@ -17,7 +17,7 @@ public indirect enum SettingValue: Sendable, Hashable {
     /// Anything else, with a description.
     case unreadable(String)
 
-    /// A value of another type than wanted, for people.
+    /// A value of the wrong type, for people.
     package var shown: String {
         switch self {
         case .flag(let flag): "\(flag)"
@@ -31,7 +31,7 @@ public indirect enum SettingValue: Sendable, Hashable {
 }
 
 extension SettingValue: Codable {
-    /// More levels than a rule or a break makes sense with; a file must not exhaust the stack.
+    /// More levels than any sensible rule or break; a file must not exhaust the stack.
     static let mostLevels = 32
 
     /// Reads any value. It throws nothing of its own.

@@ -6,19 +6,19 @@ public protocol SettingsGroup: SettingConvertible, Hashable, Codable {
     static var schema: SettingsSchema<Self> { get }
 }
 
-// What reads, checks and writes settings is never specialised: one copy for all groups is a sixth of the size of a small program
-// that has a pipeline.
+// Reading, checking and writing settings is never specialised: one copy for all groups is a sixth of the size of a
+// small program that has a pipeline.
 
 /// The one table of a group of settings. Reading files, checks in source code, the lookup of a configuration, the docs
 /// and the differences of a reload derive from it.
 public struct SettingsSchema<Settings: Sendable>: Sendable {
     /// What the settings configure, such as "Bulkhead".
     public let subject: String
-    /// Valid settings. What is left out is theirs.
+    /// Valid settings; they contain the defaults.
     let standard: Settings
     let fields: [SettingField<Settings>]
     let variants: [SettingVariant<Settings>]
-    /// All settings, those of all kinds.
+    /// All settings of all kinds.
     let facts: [SettingFacts]
     let finish: @Sendable (inout Settings, inout GivenSettings) -> Void
 
@@ -67,11 +67,11 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
     let kind: String
     let facts: [SettingFacts]
     let read: @Sendable ([String: SettingValue], inout SettingCheck) -> Settings
-    /// nil if it is another kind.
+    /// nil for another kind.
     let write: @Sendable (Settings) throws -> [String: SettingValue]?
     /// Whether it is this kind.
     let check: @Sendable (inout Settings, inout SettingCheck) -> Bool
-    /// What is left out, as it is written.
+    /// The defaults, as they are written.
     let defaults: @Sendable () -> [String: SettingValue]
 
     /// Describes a kind.
@@ -132,7 +132,7 @@ public struct GivenSettings: Sendable {
     /// Whether the settings are those of a file.
     var isInFile: Bool { given != nil }
 
-    /// The texts of a list in a file; nil if it is none.
+    /// The texts of a list in a file; nil if it is not one.
     func texts(_ name: String) -> [String]? {
         guard case .list(let elements) = given?[name] else { return nil }
         return elements.compactMap { if case .text(let text) = $0 { text } else { nil } }
@@ -164,7 +164,7 @@ public struct GivenSettings: Sendable {
     public mutating func noteMissing(_ name: String) { note(name, "missing", "must be given") }
 }
 
-/// Reads, checks and writes what has fields.
+/// Reads, checks and writes fields.
 private struct SettingTable<Values: Sendable>: Sendable {
     let standard: Values
     let fields: [SettingField<Values>]
@@ -221,7 +221,7 @@ private struct SettingTable<Values: Sendable>: Sendable {
 }
 
 extension SettingCheck {
-    /// Notes names that are no settings.
+    /// Notes names that are not settings.
     fileprivate mutating func noteOthers(than names: [String], in members: [String: SettingValue]) {
         for name in members.keys.sorted() where !names.contains(name) {
             note(name, "given", "is no setting: there are \(names.joined(separator: ", "))")
@@ -238,7 +238,7 @@ extension SettingsSchema {
         check.subject = subject
         defer { check.subject = outer }
         guard case .group(let given) = value else { return check.mismatch(value, "must be settings with names") }
-        // A misspelt name is wrong even if it is given nothing.
+        // A misspelt name is wrong even with an empty value.
         let names = Set(facts.map(\.name))
         let members = given.filter { $0.value != .null || !names.contains($0.key) }
         guard !variants.isEmpty else { return table.read(members, after: [], &check) }
@@ -268,7 +268,7 @@ extension SettingsSchema {
         if variants.isEmpty {
             table.check(&settings, &check)
         } else {
-            // What is of no kind is code.
+            // A value of no kind is code.
             _ = variants.contains { $0.check(&settings, &check) }
         }
     }
@@ -297,38 +297,38 @@ extension SettingsSchema {
     }
 
     /// The names of the settings in which two differ.
-    /// - Parameter isLive: Whether those that what runs can take over are left out.
+    /// - Parameter isLive: Whether to leave out settings that can change while running.
     @_semantics("optimize.sil.specialize.generic.never")
     func differences(_ one: Settings, _ other: Settings, exceptLive: Bool) -> [String] {
         fields.filter { !($0.facts.isLive && exceptLive) && !$0.isSame(one, other) }.map(\.facts.name)
     }
 }
 
-/// What a schema says of one kind of settings.
+/// A schema's description of one kind of settings.
 package struct SettingsForm: Sendable {
     /// nil if there are no others.
     package let kind: String?
     /// Without the kind.
     package let facts: [SettingFacts]
-    /// What the standard has.
+    /// The standard's values.
     private let defaults: [String: SettingValue]
 
     fileprivate init(kind: String?, facts: [SettingFacts], defaults: [String: SettingValue]) {
         (self.kind, self.facts, self.defaults) = (kind, facts, defaults)
     }
 
-    /// What it is if it is left out; nil for nothing, or if that depends on others.
+    /// Its default; nil for none, or if that depends on others.
     package func standard(of setting: SettingFacts) -> SettingValue? {
         setting.need == .defaulted ? defaults[setting.name] : nil
     }
 }
 
 extension SettingsGroup {
-    /// What they are settings of.
+    /// What they configure.
     package static var subject: String { schema.subject }
-    /// All settings, those of all kinds.
+    /// All settings of all kinds.
     package static var facts: [SettingFacts] { schema.facts }
-    /// What stands in a file, of each kind.
+    /// The content of a file, for each kind.
     package static var forms: [SettingsForm] { schema.forms }
 
     public static var settingType: SettingType { .group(Self.self) }
@@ -370,7 +370,7 @@ extension SettingsGroup {
     /// - Parameter other: The others.
     public func differences(from other: Self) -> [String] {
         let (one, other) = (settled, other.settled)
-        // Of settings of several kinds none is live.
+        // With several kinds, no setting is live.
         guard Self.schema.variants.isEmpty else { return one == other ? [] : ["kind"] }
         return Self.schema.differences(one, other, exceptLive: true)
     }

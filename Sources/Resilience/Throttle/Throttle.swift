@@ -28,22 +28,22 @@ public final class Throttle: Policy, StatusReporting {
 
     struct State {
         var limit: ThrottleLimit
-        /// The limit that the throttle was made with, or has taken over since.
+        /// The original limit, or the latest one applied.
         var made: ThrottleLimit
         var machine: ThrottleStateMachine
         /// The waiters of the calls that sleep in the machine's line, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
-        /// What the hold that the gate is shut by says to calls; nil if none was rejected since the last change.
+        /// The shut gate's answer to calls; nil if none was rejected since the last change.
         var rejection: StandingRejection?
 
-        /// Returns the last rejection, if nothing has changed since and it holds for this call too.
+        /// Returns the last rejection, if nothing has changed since and it also holds for this call.
         mutating func standingRejection(cost: Int, at now: MonotonicInstant) -> (any Error)? {
             guard let rejection, rejection.cost == cost, max(machine.latest, now) < rejection.until else { return nil }
             machine.latest = max(machine.latest, now)
             return rejection.error
         }
 
-        /// The waiters of calls that are to ask again. Resume them without the lock.
+        /// The waiters of calls that must ask again. Resume them without the lock.
         mutating func woken() -> (PolicyWaiter?, PolicyWaiter?) {
             let (first, second) = machine.wakes()
             return (
@@ -52,8 +52,8 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// The rejection of calls that find the gate shut, made once for all that it holds for. A reference, since few throttles
-    /// are held.
+    /// The rejection of calls at a shut gate, made once for all that it holds for. A reference, since few throttles are
+    /// held.
     final class StandingRejection: Sendable {
         let cost: Int
         let until: MonotonicInstant
@@ -65,7 +65,7 @@ public final class Throttle: Policy, StatusReporting {
     }
 
     let base: any TimeBase
-    /// As it was made: all but the limit never changes.
+    /// The original settings: all but the limit never changes.
     let terms: Settings
     /// The original settings, or the latest ones applied. A rate set by hand is in the status.
     public var settings: Settings {
@@ -74,7 +74,7 @@ public final class Throttle: Policy, StatusReporting {
         return settings
     }
     let state: Locked<State>
-    /// Brings permits that somebody else hands out; nil if the throttle counts by itself.
+    /// Brings permits from elsewhere; nil if the throttle counts by itself.
     let supply: (any PermitSupply)?
 
     /// Creates a throttle.
@@ -123,7 +123,7 @@ public final class Throttle: Policy, StatusReporting {
         self.init(name, settings: settings, supply: nil, timeBase: timeBase, observers: observers)
     }
 
-    /// Creates a throttle whose permits somebody else may hand out.
+    /// Creates a throttle whose permits may come from a supply.
     /// - Parameter supply: Brings the permits, and how long a call waits to learn whether there are any; nil if the
     ///   throttle counts by itself.
     package init(
@@ -205,7 +205,7 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// The error of a rejection, which may stand for later calls too.
+    /// The error of a rejection, which may also hold for later calls.
     private func error(
         _ retryAfter: Duration?, cost: Int, at now: MonotonicInstant, _ state: inout State
     ) -> any Error {
@@ -223,8 +223,8 @@ public final class Throttle: Policy, StatusReporting {
         return .reject(error)
     }
 
-    /// Changes the state, and resumes the calls that are to ask again.
-    /// - Returns: What the change returns, and whether the supply must learn something at once.
+    /// Changes the state, and resumes the calls that must ask again.
+    /// - Returns: The result of the change, and whether the supply must learn something at once.
     func change<R: Sendable>(_ body: (inout State) -> R) -> (result: R, isUrgent: Bool) {
         let (result, woken, isUrgent) = state.withLock { state in
             state.rejection = nil
@@ -263,7 +263,7 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// Changes the machine by hand, and resumes the calls that are to ask again.
+    /// Changes the machine by hand, and resumes the calls that must ask again.
     private func changeByHand(_ body: (inout State, MonotonicInstant) -> Void) {
         let now = base.now
         _ = change { body(&$0, now) }
@@ -334,7 +334,7 @@ public final class Throttle: Policy, StatusReporting {
 
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         let (now, deadline, cost) = (call.now, call.deadline, call.options.cost)
-        // On a copy: the call does not take place.
+        // On a copy: the call is hypothetical.
         var machine = state.withLock { $0.machine }
         let slot = ThrottleSlot(PolicySlot())
         return switch machine.admit(slot, cost: cost, deadline: deadline, terms, at: now) {
@@ -350,7 +350,7 @@ public final class Throttle: Policy, StatusReporting {
         return state.withLock { $0.machine.status(at: now) }
     }
 
-    /// When the gate lets the next call through, at the latest; nil if it is open.
+    /// The latest time at which the gate lets the next call through; nil if it is open.
     package var heldUntil: MonotonicInstant? { state.withLock { $0.machine.heldUntil } }
 
     /// The number of calls that wait for their turn now.

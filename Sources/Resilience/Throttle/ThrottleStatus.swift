@@ -69,7 +69,7 @@ public struct ThrottleStatus: PolicyStatusDetail {
 }
 
 extension ThrottleStateMachine {
-    /// When the gate lets the next call through, at the latest; nil if it is open.
+    /// The latest time at which the gate lets the next call through; nil if it is open.
     var heldUntil: MonotonicInstant? {
         switch gate {
         case .open: nil

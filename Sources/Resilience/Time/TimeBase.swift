@@ -29,8 +29,8 @@ extension TimeBase {
     /// No preference.
     public var taskExecutor: (any TaskExecutor)? { nil }
 
-    /// The executor for a task that is made on behalf of the current one: that of the time base if it names one, else
-    /// the one that the current task prefers, as far as the system can tell.
+    /// The executor for a task on behalf of the current one: the time base's, else the one that the current task
+    /// prefers, as far as the system can tell.
     package var executorForTasks: (any TaskExecutor)? {
         if let taskExecutor { return taskExecutor }
         #if compiler(>=6.3)

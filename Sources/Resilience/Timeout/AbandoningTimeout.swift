@@ -79,7 +79,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
         try Task.checkCancellation()
         let deadline = timeBase.now + limit
         let call = AbandonableCall<R>()
-        // Never on the caller's thread, not even for its first step, since that may block.
+        // Never on the caller's thread, not even for its first step, because that may block.
         let priority = Task.currentPriority
         let task = Task(executorPreference: timeBase.executorForTasks, priority: priority) { @concurrent [self] in
             let result: Result<R, any Error>
@@ -128,7 +128,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     }
 }
 
-/// One operation and the caller that waits for it: the state machine for both, and what one passes to the other.
+/// One operation and its waiting caller: the state machine for both, and the values passed between them.
 private final class AbandonableCall<R: Sendable>: Sendable {
     private struct State {
         var machine = AbandoningStateMachine.running

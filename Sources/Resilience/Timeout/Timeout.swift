@@ -109,13 +109,13 @@ public struct Timeout: AroundPolicy {
 
 extension Timeout: SharingTimeLimit {
     func share(_ call: inout PolicyCall) throws -> SharedLimit? {
-        // A limit that differs by attempt is another's code, which is called once.
+        // A limit that differs by attempt is user code, which is called once.
         guard limit != nil else { return nil }
         switch TimeoutStateMachine.enter(at: call.now, limit: nanoseconds, deadline: call.deadline) {
         case .timedOut: return nil
         case .deadlinePassed: throw DeadlinePassed()
         case .begin(let expiry, _):
-            // Which of two alarms for the same instant was set first, only alarms know.
+            // Only alarms know which of two alarms for the same instant was set first.
             return expiry == call.deadline ? nil : SharedLimit(expiry: expiry)
         }
     }

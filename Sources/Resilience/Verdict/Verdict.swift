@@ -58,7 +58,7 @@
     /// It says nothing of the other side's health, so breakers and throttles ignore it. Nothing is repeated after a
     /// success, a rejection or a cancellation.
     public let shouldRetry: Bool?
-    /// In nanoseconds. `.min`: none was named.
+    /// In nanoseconds. `.min` if none was named.
     @usableFromInline let wait: Int64
 
     /// Creates a verdict.
@@ -124,7 +124,7 @@
 }
 
 extension Verdict {
-    /// The same, of an attempt that can't be repeated.
+    /// The same verdict, for an attempt that can't be repeated.
     package var withoutRetry: Verdict {
         kind == .success ? self : Verdict(kind, retryAfter: retryAfter, shouldRetry: false)
     }

@@ -75,7 +75,7 @@ public struct CombinedRule: PackagedRule {
     }
 
     public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant {
-        // A rule that a success does not change sets no limit.
+        // A rule that ignores successes sets no limit.
         rules.filter { $0.needs.contains(.successes) }.map { $0.tallyEnds(after: now) }.min() ?? .distantFuture
     }
 

@@ -93,7 +93,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
         }
     }
 
-    /// Whether it is reached, or would be if enough calls without a failure followed.
+    /// Whether it is reached, or would be after enough further calls without a failure.
     func couldBeReached(by counts: OutcomeWindow.Counts, minimumCalls: Int) -> Bool {
         let enough = OutcomeWindow.Counts(failures: counts.failures, calls: max(counts.calls, minimumCalls))
         return isReached(by: enough, minimumCalls: minimumCalls)

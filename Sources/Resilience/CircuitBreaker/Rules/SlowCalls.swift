@@ -36,7 +36,7 @@ public struct SlowCalls: PackagedRule, Hashable {
 
     public mutating func ended(_ end: CallEnd) {
         noteSlow(at: end.time)
-        // A call that was in flight for too long has been counted already.
+        // A call that was in flight for too long has already been counted.
         guard let began = end.began, underWay.ended(began: began) else { return }
         let slow = isSlow(end)
         if slow || !end.verdict.saysNothing { outcomes.add(1, failing: slow, at: end.time) }
@@ -51,7 +51,7 @@ public struct SlowCalls: PackagedRule, Hashable {
     }
 
     public func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>? {
-        // A call that begins and ends in one stretch of those in flight is not slow.
+        // A call that begins and ends in one stretch is not slow.
         guard !limit.couldBeReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls),
             let stretch = underWay.stretch(around: now)
         else { return nil }
@@ -108,13 +108,13 @@ extension SlowCalls {
     }
 }
 
-/// The number of calls in flight by when they began, in memory that does not grow: a bucket for each eighth of the time
-/// that they may take.
+/// The number of calls in flight by their beginnings, in memory that does not grow: a bucket for each eighth of the
+/// allowed time.
 struct CallsUnderWay: Sendable, Hashable {
     private let slowness: Int64
     private let width: Int64
     private var buckets: [Int]
-    /// Calls that began before this stretch of time have been taken as slow. nil before the first call.
+    /// Calls that began before this stretch of time have been counted as slow. nil before the first call.
     private var oldest: Int64?
 
     init(_ slowness: Duration) {
@@ -132,7 +132,7 @@ struct CallsUnderWay: Sendable, Hashable {
         buckets[place(of: stretch)] += 1
     }
 
-    /// - Returns: Whether the call was still here. It is not if it was taken as slow, or began before calls were
+    /// - Returns: Whether the call was still here. It is not if it was counted as slow, or began before calls were
     ///   watched.
     mutating func ended(began: MonotonicInstant) -> Bool {
         let stretch = stretch(of: began.nanoseconds)
@@ -142,10 +142,10 @@ struct CallsUnderWay: Sendable, Hashable {
     }
 
     /// Removes all calls that have been in flight for too long.
-    /// - Returns: How many they were.
+    /// - Returns: Their number.
     mutating func takeSlow(at now: MonotonicInstant) -> Int {
         guard let oldest else { return 0 }
-        // All calls of a stretch are slow once the last one that can have begun in it is.
+        // All calls of a stretch are slow once the last possible one is.
         let limit = stretch(of: now.nanoseconds.saturatingSubtracting(slowness))
         guard limit > oldest else { return 0 }
         var slow = 0
@@ -157,7 +157,7 @@ struct CallsUnderWay: Sendable, Hashable {
         return slow
     }
 
-    /// The time around `now` in which calls count in the same bucket and none is taken as slow; nil if some are to be taken now.
+    /// The time around `now` in which calls count in the same bucket and none becomes slow; nil if some already are.
     func stretch(around now: MonotonicInstant) -> Range<MonotonicInstant>? {
         let now = now.nanoseconds
         let limit = stretch(of: now.saturatingSubtracting(slowness))

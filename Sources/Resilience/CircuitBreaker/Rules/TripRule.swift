@@ -152,7 +152,7 @@ enum MemoryKind: Int {
 
     func memory(_ content: [Int]) -> [Int] { [rawValue] + content }
 
-    /// What follows the mark; nil if the memory is of another kind.
+    /// The content after the mark; nil if the memory is of another kind.
     func content(of memory: [Int]) -> [Int]? { memory.first == rawValue ? Array(memory.dropFirst()) : nil }
 }
 
