@@ -163,7 +163,7 @@ extension AdaptiveLimit: SettingsGroup {
         var own: Own
     }
 
-    /// What all kinds have.
+    /// The common fields of all kinds.
     private static func common<Own>() -> [SettingField<Kind<Own>>] {
         let bounds = SettingRange.within(1, 1e9)
         return [

@@ -77,7 +77,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
         ask { _ in }
     }
 
-    /// Asks the machine, or tells it anything, now that it knows all successes.
+    /// Asks or changes the machine, now that it knows all successes.
     func ask<R: Sendable>(_ body: (inout AdaptiveThrottleStateMachine) -> R) -> R {
         machine.withLock { machine in
             machine.succeeded(pass.takeTally())

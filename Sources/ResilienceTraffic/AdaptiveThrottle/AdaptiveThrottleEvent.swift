@@ -44,6 +44,6 @@ extension AdaptiveThrottle {
 }
 
 extension Double {
-    /// A share in whole hundredths, but 1 for less than that.
+    /// A share in whole percent, but 1 for a smaller share.
     fileprivate var percent: Int { self > 0 ? Swift.max(1, Int((self * 100).rounded())) : 0 }
 }

@@ -18,7 +18,7 @@ public struct CacheLifetime: Sendable, Hashable {
         self.staleIfError = staleIfError
     }
 
-    /// The same, with 0 for each time of less than that.
+    /// This lifetime, with 0 for each negative time.
     var clamped: CacheLifetime {
         CacheLifetime(
             freshFor: max(.zero, freshFor), staleWhileRevalidate: max(.zero, staleWhileRevalidate),

@@ -120,7 +120,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
             if observers.want(.trace) { tell(.hit, at: now) }
             return value
         }
-        // Until here the load is not even made: a closure that captures something is an allocation.
+        // Until here the load is not even made: a capturing closure is an allocation.
         return try await look(for: key, at: now, deadline: deadline, load())
     }
 
@@ -142,7 +142,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
             throw error
         case .missing(let ticket):
             tell(.missed, at: now)
-            // What the machine returns is released outside of the lock, here and below, since a deinit may be user code.
+            // The machine's results are released outside of the lock, here and below, since a deinit may be user code.
             defer { _ = state.withLock { $0.isOver(ticket, of: key) } }
             do {
                 return try await loads.run(for: ticket.number, deadline: deadline) { [self] in
@@ -150,7 +150,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
                 }
             } catch {
                 let now = timeBase.now
-                // Whatever else ends the call at its deadline cancels it, and may be first.
+                // Anything else that ends the call at its deadline cancels it, and may be first.
                 let isLate = now >= CallDeadline.earlier(deadline, on: timeBase)
                 let verdict = isLate && error is CancellationError ? .transient : classifier.verdict(for: error)
                 guard isLate || !Task.isCancelled, settings.staleOn.contains(verdict),
@@ -245,7 +245,8 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     }
 
     /// Loads a new value in the background: no caller's cancellation or deadline ends it.
-    /// - Parameter end: When the value can no longer be returned at once. From then on the load belongs to those who wait for it.
+    /// - Parameter end: When the value can no longer be returned at once. From then on the load belongs to its
+    ///   waiting calls.
     private func refresh(
         _ key: Key, _ ticket: CacheStateMachine<Key, Value>.Load, until end: MonotonicInstant,
         _ load: @escaping @Sendable () async throws -> Value
@@ -253,7 +254,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         Task(executorPreference: timeBase.taskExecutor) { @concurrent [self] in
             _ = try? await CallDeadline.lifting {
                 try await CallOrigin.lifting {
-                    // It is no part of the flight whose operation may have asked.
+                    // It is not part of the flight whose operation may have asked.
                     try await FlightPath.$current.withValue([]) {
                         guard state.withLock({ $0.counts(ticket, of: key) }) else { return }
                         _ = try await loads.run(for: ticket.number, deadline: end) { [self] in
@@ -272,7 +273,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         lifetimeOf?(key, value)?.clamped ?? settings.lifetime
     }
 
-    /// Lets go of what is no longer kept, and tells of what had to go for a key.
+    /// Releases content that is no longer kept, and reports evictions for a key.
     private func release(_ gone: CacheStateMachine<Key, Value>.Gone, besides key: Key, at now: MonotonicInstant) {
         let evicted = gone.entries.count { $0.key != key }
         if evicted > 0 { tell(.evicted(evicted), at: now) }

@@ -44,7 +44,7 @@ public final class Chaos: Policy, StatusReporting {
         var due = MonotonicInstant.distantPast
     }
 
-    /// All that settings change.
+    /// Everything that settings change.
     struct Parts {
         var injections: [ChaosInjection]
         var script: [ChaosInjection?]
@@ -78,7 +78,7 @@ public final class Chaos: Policy, StatusReporting {
             return (waiter, min(due, ends))
         }
 
-        /// What was pending until the machine let it go.
+        /// The calls that were pending until the machine released them.
         mutating func takeFreed() -> [UInt64: Pending] {
             guard machine.pending.isEmpty, !pending.isEmpty else { return [:] }
             defer { pending = [:] }
@@ -149,7 +149,7 @@ public final class Chaos: Policy, StatusReporting {
         let length = min(duration, Self.longestTime)
         let now = base.now
         change(at: now) { $0.turnOn(until: now + length, at: now) ? .turnedOn(for: length) : nil }
-        // Calls in a delay wait for the end that was.
+        // Calls in a delay wait for the earlier end.
         resume(state.withLock { $0.pending })
     }
 
@@ -173,7 +173,7 @@ public final class Chaos: Policy, StatusReporting {
         }
     }
 
-    /// Turns the policy on for what is left of the time that its configuration names.
+    /// Turns the policy on for the rest of its configured time.
     /// - Parameter end: In seconds since 1970.
     func setConfiguredEnd(_ end: Int64, left: Duration) {
         let until = base.now + min(left, Self.longestTime)
@@ -192,7 +192,7 @@ public final class Chaos: Policy, StatusReporting {
     }
 
     /// Changes the machine by hand.
-    /// - Parameter body: Returns what observers are told; nil for nothing.
+    /// - Parameter body: Returns the event for observers; nil for none.
     private func change(at now: MonotonicInstant, _ body: (inout ChaosStateMachine) -> Event?) {
         let (event, freed) = state.withLock { state in
             let event = body(&state.machine)
@@ -238,7 +238,7 @@ public final class Chaos: Policy, StatusReporting {
                 waiter = PolicyWaiter(turn: due)
                 state.pending[ticket] = Pending(
                     injection: injection, waiter: waiter, delay: .nanoseconds(delay), due: due)
-                // With the policy's time, the delay is over, too.
+                // When the policy's time ends, so does the delay.
                 end = state.machine.ends.map { min(due, $0) } ?? due
                 chosen = injection
             case .onReturn(let source, let ticket):
@@ -264,7 +264,7 @@ public final class Chaos: Policy, StatusReporting {
             return act(injection!, &call)
         case .after(let nanoseconds, _, let ticket):
             slot.first = ticket
-            // What comes after the delay is told when it does.
+            // The effect after the delay is reported later.
             if injection!.kind == .delay { tell(injection!, after: .nanoseconds(nanoseconds), &call) }
             return .park(waiter!, until: min(end, call.deadline))
         case .onReturn(_, let ticket):
@@ -289,7 +289,7 @@ public final class Chaos: Policy, StatusReporting {
         guard let pending else { return .proceed }
         let injection = pending.injection
         if injection.kind == .delay {
-            // The operation would have been slow: that it did not begin in time is no rejection.
+            // The operation would have been slow: a late beginning is not a rejection.
             return isOver ? .fail(injection.failure(of: name)) : .proceed
         }
         tell(injection, after: pending.delay, &call)
@@ -302,7 +302,7 @@ public final class Chaos: Policy, StatusReporting {
         return effect(injection)
     }
 
-    /// What becomes of a call once its delay is over.
+    /// The effect on a call once its delay is over.
     private func effect(_ injection: ChaosInjection) -> PolicyEntry {
         switch injection.kind {
         case .fault: .fail(injection.failure(of: name))
@@ -319,7 +319,7 @@ public final class Chaos: Policy, StatusReporting {
             case .delay: .delayed(delay)
             case .behavior: .behaved(injection.behavior?.name ?? "behavior")
             case .cancellation: .cancelled(after: delay)
-            // Told when it is.
+            // Reported when the answer is lost.
             case .lostAnswer: nil
             }
         if let event { call.emit(event, from: name, to: lazyObservers.known) }
@@ -336,7 +336,7 @@ public final class Chaos: Policy, StatusReporting {
         slot = PolicySlot()
         let injection: ChaosInjection? = state.withLock { state in
             let pending = state.pending.removeValue(forKey: ticket)
-            // Whoever reports the end of a permit has the answer.
+            // The reporter of a permit's end has the answer.
             let mayBeLost = outcome.verdict.kind == .success && mayRepeat
             let isLost = state.machine.left(ticket, succeeded: mayBeLost, at: now)
             return isLost ? pending?.injection : nil
@@ -366,7 +366,7 @@ public final class Chaos: Policy, StatusReporting {
         }
     }
 
-    /// What another policy takes over.
+    /// The terms that another policy takes over.
     struct Terms {
         let machine: ChaosStateMachine.Settings
         let parts: Parts
@@ -382,8 +382,8 @@ public final class Chaos: Policy, StatusReporting {
         }
     }
 
-    /// Goes on with the settings of another policy. A configuration that names the same time as before leaves the switch
-    /// alone: what was turned off by hand stays off.
+    /// Takes over the settings of another policy. A configuration with the same time as before leaves the switch alone:
+    /// a policy turned off by hand stays off.
     func take(over other: Terms) {
         // The old parts are released outside of the lock: they have user code.
         let (_, isOtherTime) = state.withLock { state in

@@ -32,7 +32,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     public let rate: Double
     /// How long the call waits first, in nanoseconds.
     let delay: ClosedRange<Int64>
-    /// What an ``/Resilience/InjectedFault`` means.
+    /// The verdict of an ``/Resilience/InjectedFault``.
     let verdict: Verdict
     /// The error that is thrown; nil for an ``/Resilience/InjectedFault``.
     let error: (any Error)?
@@ -130,7 +130,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
 
     var plan: ChaosStateMachine.Plan { ChaosStateMachine.Plan(kind: kind, rate: rate, delay: delay) }
 
-    /// The error that stands for the operation's failure.
+    /// The error that replaces the operation's.
     func failure(of policy: String) -> any Error {
         error ?? InjectedFault(policy: policy, verdict: verdict, hasRun: kind == .lostAnswer)
     }

@@ -4,7 +4,7 @@ public import Resilience
 private final class EndpointTrail: Sendable {
     private struct State {
         var tried = TriedEndpoints()
-        /// With copies in flight.
+        /// The endpoints with copies in flight.
         var inFlight: [Int] = []
     }
 
@@ -37,7 +37,7 @@ private final class EndpointTrail: Sendable {
     }
 }
 
-/// A result and what it means, so that the caller's `judge` is asked once.
+/// A result and its verdict, so that the caller's `judge` is asked once.
 private struct Judged<R: Sendable>: Sendable {
     let result: R
     let verdict: Verdict

@@ -24,7 +24,7 @@ private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: Policy, Status
     func reset() { pool.reset() }
 
     static func isUniquelyHeld(_ entry: inout Self) -> Bool { isKnownUniquelyReferenced(&entry.pool) }
-    /// Failures that are remembered matter no longer than the registry keeps what is not used.
+    /// Counted failures matter no longer than the registry keeps unused entries.
     func canBeEvicted(unusedFor time: Duration) -> Bool { pool.isIdle }
     /// The pool that calls are given is the program's own.
     func canBeReconfigured(like other: Self) -> Bool { true }

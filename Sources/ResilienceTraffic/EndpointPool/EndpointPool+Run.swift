@@ -7,8 +7,8 @@ extension EndpointPool {
     /// once: nothing was sent.
     /// - Parameters:
     ///   - call: The call.
-    ///   - tried: What the call has tried.
-    ///   - verdict: Receives what the result means.
+    ///   - tried: The endpoints that the call has tried.
+    ///   - verdict: Receives the verdict of the result.
     @inlinable nonisolated(nonsending) func attempt<R>(
         _ call: inout PolicyCall, _ tried: inout TriedEndpoints, _ verdict: inout Verdict,
         judging judge: (R) -> Verdict,
@@ -64,13 +64,13 @@ extension EndpointPoolCore {
         end(pick, meaning, &call)
     }
 
-    /// If so many endpoints in a row reject an attempt, the others will, too.
+    /// If this many endpoints in a row reject an attempt, the others will as well.
     private static let mostRejections = 10
 
     /// Whether an attempt goes on to another endpoint: not with an error that would be the same there.
     /// - Parameters:
-    ///   - meaning: What the error means for the endpoint.
-    ///   - rejected: Those that have rejected the attempt, the last one included.
+    ///   - meaning: The verdict of the error for the endpoint.
+    ///   - rejected: The endpoints that have rejected the attempt, including the last one.
     static func goesOn(after error: any Error, _ meaning: Verdict, rejected: [Int]) -> Bool {
         meaning.kind == .rejected && error is any Rejection && !(error is DeadlinePassed)
             && rejected.count < mostRejections
@@ -94,8 +94,8 @@ extension EndpointPoolCore {
         return next
     }
 
-    /// What the end of an attempt means for its endpoint. The cancellation of its task says nothing, but for one: that at
-    /// the attempt's deadline.
+    /// The verdict of an attempt's end for its endpoint. The cancellation of its task says nothing, except at the
+    /// attempt's deadline.
     private func meaning(of verdict: Verdict, _ call: inout PolicyCall) -> Verdict {
         call.reading = nil
         guard Task.isCancelled else { return verdict }

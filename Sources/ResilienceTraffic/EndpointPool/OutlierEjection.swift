@@ -157,7 +157,7 @@ public struct OutlierEjection: SettingsGroup {
         maxEjected > 0 ? min(max(1, Int(maxEjected * Double(count) + 1e-9)), max(0, count - 1)) : 0
     }
 
-    /// After how many ejections in a row they are no longer made longer.
+    /// The number of ejections in a row from which on they no longer get longer.
     var maxInARow: Int {
         let (time, longest) = (time.saturatedNanoseconds, maxTime.saturatedNanoseconds)
         return Int(clamping: longest / time + (longest % time > 0 ? 1 : 0))
@@ -165,8 +165,8 @@ public struct OutlierEjection: SettingsGroup {
 
     /// How long an ejection lasts.
     /// - Parameters:
-    ///   - count: How many there were in a row, with this one.
-    ///   - share: Up to 1, by chance.
+    ///   - count: How many there were in a row, including this one.
+    ///   - share: A random share up to 1.
     func length(ofNumber count: Int, _ share: Double) -> Int64 {
         let length = min(
             time.saturatedNanoseconds.saturatingMultiplied(by: Int64(count)), maxTime.saturatedNanoseconds)
@@ -174,8 +174,7 @@ public struct OutlierEjection: SettingsGroup {
         return length.saturatingAdding(Int64(exactly: more.rounded()) ?? .max)
     }
 
-    /// How long an endpoint must do well until one ejection less is remembered. Longer than it takes to find out that it
-    /// does not.
+    /// How long an endpoint must succeed until its ejection count drops by one. Longer than finding out that it fails.
     var memory: Duration { max(time, .nanoseconds(interval.saturatedNanoseconds.saturatingMultiplied(by: 2))) }
 }
 

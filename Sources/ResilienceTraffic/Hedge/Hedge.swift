@@ -33,7 +33,7 @@ public final class Hedge: Policy, StatusReporting {
 
     struct State {
         var terms: HedgeTerms
-        /// nil if the delay is no percentile.
+        /// nil if the delay is not a percentile.
         var latencies: LatencyWindow?
         var firstSteps = FirstSteps()
 
@@ -116,7 +116,7 @@ public final class Hedge: Policy, StatusReporting {
     /// The first copy of a call kept its caller's thread beyond the delay.
     func firstStepWasLate() { state.withLock { $0.firstSteps.wasLate() } }
 
-    /// Takes note of how long the first copy of a call took, or, if it lost, of how long it took at least.
+    /// Notes how long the first copy of a call took, or, if it lost, at least took.
     func note(_ latency: Duration, isLost: Bool) {
         let latency = latency.saturatedNanoseconds
         state.withLock { $0.latencies?.add(latency, isLost: isLost) }
@@ -132,7 +132,7 @@ public final class Hedge: Policy, StatusReporting {
         return .proceed
     }
 
-    /// A call begins that has no copies, or fewer than it could. The first one that somebody hears of is told.
+    /// A call begins that has no copies, or fewer than it could. The first one with an observer is reported.
     @inline(__always)
     func noteUncopied(because reason: NoCopy, _ call: inout PolicyCall) {
         guard call.repetition != .never else { return }
@@ -188,8 +188,8 @@ extension Hedge.State {
         }
     }
 
-    /// Goes on with other settings. The latencies stay, and so does a budget of the hedge's own if none is given: with a
-    /// new one, each change of settings would allow as many hedges as at the start.
+    /// Applies other settings. The latencies stay, and so does the hedge's own budget if none is given: with a new one,
+    /// each change of settings would allow as many hedges as at the start.
     fileprivate mutating func change(to terms: HedgeTerms) {
         let budget = self.terms.ownsBudget && terms.ownsBudget ? self.terms.budget : terms.budget
         self.terms = HedgeTerms(settings: terms.settings, budget: budget, ownsBudget: terms.ownsBudget)

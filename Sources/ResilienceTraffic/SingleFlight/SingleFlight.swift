@@ -86,7 +86,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         let (isFirst, first) = try await ask(key, at: began, until: deadline, operation)
         guard let first else { throw timedOut(nil) }
         guard case .failure(let error) = first, !isFirst else { return try first.get() }
-        // A cancellation that is not this call's may be that of the one that began the flight.
+        // A cancellation other than this call's may be that of the call that began the flight.
         if sharesErrors, !(error is CancellationError), !(error is CancelledWhileWaiting) { throw error }
         try Task.checkCancellation()
         let now = timeBase.now
@@ -130,8 +130,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         let (number, flight) = (joined.number, joined.payload)
         if observers.want(.trace) { tell(joined.isFirst ? .began : .joined(waiting: joined.waiting), at: now) }
         if joined.isFirst {
-            // Never on the caller's thread, not even for its first step, since that may block. And not on an executor that the
-            // caller's task prefers: the flight may outlive it.
+            // Never on the caller's thread, not even for its first step, because that may block. Nor on an executor
+            // that the caller's task prefers: the flight may outlive it.
             if let executor = timeBase.taskExecutor {
                 flight.keep(
                     Task(executorPreference: executor, priority: priority) { @concurrent [self] in
@@ -145,7 +145,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
             flight.add(waiter)
         }
         switch await flight.wait(by: waiter, until: deadline, on: timeBase) {
-        // Only this single flight's `fly` lets its flights land.
+        // Only this single flight's `fly` ends its flights.
         case .landed(let landing): return (joined.isFirst, landing.map { ($0 as! FlightValue<Value>).value })
         case .expired:
             leave(number, flight)
@@ -178,7 +178,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
 
     @usableFromInline func leave(_ number: Int, _ flight: Flight) {
         let now = timeBase.now
-        // What it returns is released outside of the lock, since a key's deinit may be user code.
+        // Its result is released outside of the lock, since a key's deinit may be user code.
         guard let abandoned = state.withLock({ $0.left(number, at: now) }) else { return }
         tell(.abandoned(after: max(.zero, abandoned.began.duration(to: now))), at: now)
         flight.cancel(on: timeBase.taskExecutor)
