@@ -114,10 +114,10 @@ extension Verdict {
         case 400...499: .permanent
         // The request is not supported, and won't be: 501 and 505; 506 and 510 mean a wrongly configured server.
         case 501, 505, 506, 510: .permanent
-        // 507 must not be repeated without a new action of the user (RFC 4918 §11.5); 508 is a loop in what is stored
-        // (RFC 5842 §7.2); 511 is a captive portal that wants a person to sign in (RFC 6585 §6).
+        // 507 must not be repeated without a new action of the user (RFC 4918 §11.5); 508 is a loop in stored data (RFC
+        // 5842 §7.2); 511 is a captive portal that wants a person to sign in (RFC 6585 §6).
         case 507, 508, 511: .permanent
-        // An unknown status means what the first of its class means, and one outside 100...599 is treated as 5xx (RFC
+        // An unknown status means the same as the first of its class, and one outside 100...599 is treated as 5xx (RFC
         // 9110 §15). So the statuses that proxies invented (520 to 530, 598, 599) are transient, as they should be.
         default: failed(request)
         }

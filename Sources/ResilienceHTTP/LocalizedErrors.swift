@@ -1,4 +1,4 @@
-// In this module and not in the core, because the core does not import Foundation.
+// In this module, not in the core, because the core does not import Foundation.
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
 #elseif canImport(Foundation)

@@ -38,8 +38,8 @@ public struct RateLimitFields {
 extension RateLimitFields {
     /// The wait that `grpc-retry-pushback-ms` asks for, in whole milliseconds; nil if it asks not to retry.
     ///
-    /// gRPC's design A6 has an integer of 32 bits, and takes "negative or unparseable" for a wish not to retry. A number
-    /// with a fraction is no such integer, but can be parsed and names a wait, so it is rounded up.
+    /// gRPC's design A6 has an integer of 32 bits, and takes "negative or unparseable" for a wish not to retry. A
+    /// number with a fraction is not such an integer, but is readable and names a wait, so it is rounded up.
     package static func pushback(_ value: String) -> Duration? {
         guard let wait = RateLimitReader.duration(value, unit: 1_000_000)?.saturatedNanoseconds else { return nil }
         let milliseconds = wait / 1_000_000 + (wait % 1_000_000 == 0 ? 0 : 1)
@@ -47,7 +47,7 @@ extension RateLimitFields {
     }
 }
 
-/// Reads a response's fields, as a row of the table has them.
+/// Reads a response's fields, by a row of the table.
 struct RateLimitReader {
     private let dialect: RateLimitDialect
     private let row: RateLimitRow
@@ -86,7 +86,7 @@ struct RateLimitReader {
             if cursor.skip("true"), cursor.isAtEnd { return true }
             if cursor.skip("false"), cursor.isAtEnd { return false }
         }
-        // Envoy never repeats a request that was answered so, whatever the value.
+        // Envoy never repeats a request with this answer, whatever the field's value.
         return header("x-envoy-overloaded") == nil ? nil : false
     }
 
@@ -173,7 +173,7 @@ struct RateLimitReader {
         return ServerQuota(limit: Int(clamping: limit), remaining: Int(clamping: max(0, limit - used)))
     }
 
-    /// `<wait>:<categories>:<scope>:<reason>` for each limit of which nothing is left. Without categories, it is of all.
+    /// `<wait>:<categories>:<scope>:<reason>` for each exhausted limit. Without categories, it covers all.
     private mutating func categories(_ value: String) -> [ServerQuota] {
         var quotas: [ServerQuota] = []
         for group in value.split(separator: ",") {
@@ -219,10 +219,10 @@ struct RateLimitReader {
         return Self.unitDuration(value)
     }
 
-    /// How long a number means: seconds from now, or an instant in seconds since 1970 if it is too large for that (10⁹ s
-    /// is 2001), or in milliseconds if it is too large for that, too (10¹² s is the year 33 658).
+    /// The duration of a number: seconds from now; if it is too large for that, seconds since 1970 (10⁹ s is 2001); if
+    /// it is still too large, milliseconds since 1970 (10¹² s is the year 33 658).
     ///
-    /// Every number that says when a limit is reset goes through here, whatever its dialect says that it is.
+    /// Every number for a limit's reset goes through here, regardless of its dialect.
     private mutating func wait(of whole: Int64, fraction: Duration = .zero) -> Duration {
         if whole < 1_000_000_000 { return .seconds(whole) + fraction }
         if whole < 1_000_000_000_000 { return wait(until: whole, fraction > .zero ? .seconds(1) : .zero) }
@@ -240,7 +240,7 @@ struct RateLimitReader {
         guard !cursor.isAtEnd else { return nil }
         while !cursor.isAtEnd {
             let start = cursor
-            // The unit is behind the number, so the number is read twice.
+            // The unit follows the number, so the number is read twice.
             guard cursor.nanoseconds(unit: 1) != nil, let unit = cursor.index(in: unitNames) else { return nil }
             let end = cursor
             cursor = start

@@ -36,7 +36,7 @@ public struct RequestSemantics: Sendable, Hashable {
         hasIdempotencyKey || Self.idempotentMethods.contains(method)
     }
 
-    /// A request of which nothing is known: it counts as not repeatable.
+    /// An unknown request: it counts as not repeatable.
     package static let unknown = RequestSemantics(method: "")
 
     private static let idempotentMethods: Set = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]

@@ -75,8 +75,8 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Returns the value to write into a request for a time that is left; nil for none: if there is no deadline, or if
-    /// the request names no longer time itself. Of less than a millisecond it is `0` in any case.
+    /// Returns the value for a remaining time; nil for none: if there is no deadline, or if the request already names a
+    /// time that is no longer. Less than a millisecond is always `0`.
     package func value(for remaining: Duration, over named: String?) -> String? {
         let value = value(for: remaining)
         guard value != "0", let named = named.flatMap(self.remaining) else { return value }

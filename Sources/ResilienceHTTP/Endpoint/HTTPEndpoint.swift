@@ -50,10 +50,10 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - scheme: The scheme; any text.
     ///   - authority: `[ user "@" ] host [ ":" port ]` (RFC 3986 §3.2); any text. The host may be an IPv6 address in
-    ///     brackets. A port that is no number from 0 to 65535 counts as none.
+    ///     brackets. A port that is not a number from 0 to 65535 counts as none.
     ///   - template: The template of the path; empty, the default, for the whole host.
     package init(scheme: String, authority: String, template: String = "") {
-        // Byte by byte: a mark that combines with a separator must not hide it, and show a password.
+        // Byte by byte: a mark that combines with a separator must not hide it, and reveal a password.
         var rest = authority.utf8[...]
         if let at = rest.lastIndex(of: UInt8(ascii: "@")) { rest = rest[rest.index(after: at)...] }
         var port: Int?
@@ -64,7 +64,7 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
         self.init(scheme: scheme, host: String(decoding: rest, as: UTF8.self), port: port, template: template)
     }
 
-    /// The port that digits name; nil for any other text.
+    /// The port in digits; nil for any other text.
     private static func port(_ digits: Substring.UTF8View) -> Int? {
         guard digits.allSatisfy(\.isDigit) else { return nil }
         return UInt16(String(decoding: digits, as: UTF8.self)).map { Int($0) }
@@ -79,8 +79,8 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
 // MARK: - Characters
 
 extension HTTPEndpoint {
-    /// The text with unreserved characters decoded and all others encoded, but for those of `besides` that stand in it
-    /// as they are. To do it again changes nothing.
+    /// The text with unreserved characters decoded and all others encoded, except literal ones of `besides`. Repeating
+    /// this changes nothing.
     private static func safe(_ text: String, besides: String, limit: Int, foldsCase: Bool = false) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

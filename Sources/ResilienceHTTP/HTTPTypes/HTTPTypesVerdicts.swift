@@ -2,8 +2,8 @@
     public import HTTPTypes
     public import Resilience
 
-    // Several fields of one name are one field whose value is their list, joined by commas (RFC 9110 §5.3):
-    // `HTTPFields` reads them so. What is a list then, such as RateLimit, is read as a whole. What can only have one
+    // Several fields of one name are one field whose value is their list, joined by commas (RFC 9110 §5.3);
+    // `HTTPFields` reads them so. Then a list, such as RateLimit, is read as a whole. A field with only one possible
     // value, such as Retry-After, is not guessed.
 
     extension RequestSemantics {

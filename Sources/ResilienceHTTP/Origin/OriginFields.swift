@@ -88,9 +88,9 @@ public struct OriginFields: Sendable, Hashable {
 }
 
 extension CallAttempt {
-    /// The fields that tell a server of this attempt, in place of what the request says; nil if there is no time left.
+    /// The fields for this attempt, which replace the request's; nil if there is no time left.
     ///
-    /// A shorter time that the request names itself stays, and so does its own priority or number.
+    /// A shorter time in the request itself stays, and so does its own priority or number.
     /// - Parameter header: Returns the value of a field of the request.
     package func fields(
         _ deadlineField: DeadlineField?, _ originFields: OriginFields?, _ options: RunOptions,

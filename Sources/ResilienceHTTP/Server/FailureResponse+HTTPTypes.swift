@@ -14,7 +14,7 @@
     }
 
     extension HTTPFields {
-        /// Fields of ours, whose names are valid, and differ.
+        /// Our own fields, whose names are valid and differ.
         package init(ours fields: [(name: String, value: String)]) {
             self.init()
             for (name, value) in fields {

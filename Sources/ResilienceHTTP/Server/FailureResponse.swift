@@ -110,7 +110,7 @@ public struct FailureResponse: Sendable, Hashable {
     public init(upstream failure: CallFailure) {
         let (status, reason) = Self.upstream(failure)
         self.init(status: status, reason: reason, retryAfter: reason.isOver ? nil : failure.retryAfter)
-        // What the other service wants of this one holds for who asks this one.
+        // Passes the upstream's "do not retry" on to our caller.
         if (failure.lastError as? any VerdictConvertible)?.verdict.shouldRetry == false { shouldRetry = false }
     }
 
@@ -128,7 +128,7 @@ public struct FailureResponse: Sendable, Hashable {
 
     private static func upstream(_ failure: CallFailure) -> (Int, Reason) {
         switch failure {
-        // A timeout of the server's own cancels a task whose client still waits.
+        // A timeout of the server itself cancels a task whose client still waits.
         case .rejected(is DeadlinePassed), .ended(is TimedOut): return (504, .timedOut)
         case _ where Task.isCancelled: return (499, .cancelled)
         case .rejected: return (503, .upstreamUnavailable)
@@ -152,7 +152,7 @@ public struct FailureResponse: Sendable, Hashable {
 }
 
 extension FailureResponse.Reason {
-    /// Whether nobody waits for another try of this request: its time is over, or its client has gone.
+    /// Whether another try would be useless: the request's time is over, or its client has disconnected.
     fileprivate var isOver: Bool { self == .timedOut || self == .cancelled }
 
     fileprivate var detail: String {

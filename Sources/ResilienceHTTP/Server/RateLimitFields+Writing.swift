@@ -38,7 +38,7 @@ extension RateLimitFields {
 
     /// A structured string has only printable ASCII (RFC 9651 §3.3.3); a question mark stands for anything else.
     private static func string(_ value: String) -> String {
-        // Names are mostly so already.
+        // Most names are fine.
         if value.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
         {
             return "\"\(value)\""

@@ -20,7 +20,7 @@ extension UpstreamError {
 }
 
 extension CallFailure {
-    /// The error as that of a client.
+    /// The error as a client's.
     package static func upstreamError(_ error: any Error) -> (any UpstreamError)? {
         #if canImport(Foundation)
             // On Apple's systems URLSession throws an NSError, which can be cast to a URLError, and not to a protocol of it.

@@ -50,7 +50,7 @@
         private let originFields: OriginFields?
         let remark: Remark?
         let reauthorize: Reauthorize?
-        /// The pipeline for requests that may be sent twice. Errors say by themselves what they mean for the others.
+        /// The pipeline for requests that may be sent twice. For others, errors have their own verdicts.
         let repeatable: Pipeline
 
         init(
@@ -152,7 +152,7 @@
                 options: call.options, judging: { call.judge($0.1, $0.0) }, answer)
         }
 
-        /// The request as an attempt sends it: it ends by the attempt's deadline, and tells the server of the attempt.
+        /// The request for an attempt: it ends by the attempt's deadline, and tells the server of the attempt.
         func limited(
             _ request: URLRequest, by attempt: CallAttempt, _ options: RunOptions = RunOptions()
         ) throws -> URLRequest {
@@ -205,11 +205,10 @@
     }
 
     extension URLRequest {
-        /// Makes the longest silence of the server that is waited for no longer than a time, in whole seconds, rounded
-        /// up: on Linux fractions of a second are cut off, and the number must not be too large for an integer.
+        /// Limits the server's longest allowed silence to a time, in whole seconds, rounded up: on Linux fractions of a
+        /// second are cut off, and the number must not be too large for an integer.
         ///
-        /// The request and the session each have a longest silence, and which of the two counts can't be told from
-        /// here.
+        /// The request and the session each have such a limit, and it is unknown here which of the two counts.
         fileprivate mutating func limitSilence(to time: Duration, _ ofSession: TimeInterval) {
             let seconds = TimeInterval(time.wholeSecondsRoundedUp)
             if seconds < timeoutInterval, seconds < ofSession { timeoutInterval = seconds }

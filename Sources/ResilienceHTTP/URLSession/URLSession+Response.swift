@@ -36,7 +36,7 @@
             try await response(to: request, uploading: body, until: deadline, ended: { _ in })
         }
 
-        /// - Parameter ended: Is given the task that has sent the request, when it has ended.
+        /// - Parameter ended: Receives the task of the request, when it has ended.
         nonisolated(nonsending) func response(
             to request: URLRequest, uploading body: Data?, until deadline: CallDeadline?,
             ended: (URLSessionTask) -> Void
@@ -86,7 +86,7 @@
         }
     }
 
-    /// A request on its way, and what stopped it.
+    /// A request in flight, and why it was stopped.
     private final class Exchange: Sendable {
         enum Stop: Sendable {
             case deadline

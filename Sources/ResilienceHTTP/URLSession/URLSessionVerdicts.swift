@@ -87,7 +87,7 @@
         }
     }
 
-    /// The verdict of a failed request of which nothing else is known, so that a pipeline around any use of `URLSession`
+    /// The verdict of a failed request without further knowledge, so that a pipeline around any use of `URLSession`
     /// needs no classifier.
     extension URLError: VerdictConvertible {
         /// The verdict for a request that may not be sent twice: transient if no server saw it, uncertain if one may
@@ -104,7 +104,7 @@
     }
 
     #if canImport(ObjectiveC)
-        /// What Apple's frameworks throw is an `NSError`, whatever it can be cast to.
+        /// Apple's frameworks throw an `NSError`, even if it can be cast to another type.
         extension NSError: VerdictConvertible {
             /// The verdict of the underlying `URLError` or `POSIXError`; otherwise uncertain.
             public var verdict: Verdict {
