@@ -92,7 +92,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         payload = try container.decode(Data.self, forKey: .payload)
         idempotencyKey = try container.decode(String.self, forKey: .idempotencyKey)
         createdAt = try container.decode(Date.self, forKey: .createdAt)
-        // Left out by whoever wrote it before there was such a thing.
+        // Absent in data written before this property existed.
         notBefore = try container.decodeIfPresent(Date.self, forKey: .notBefore)
         isUrgent = try container.decodeIfPresent(Bool.self, forKey: .isUrgent) ?? false
         earlierFailures = try container.decodeIfPresent(Int.self, forKey: .earlierFailures) ?? 0
@@ -105,7 +105,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         return mutation
     }
 
-    /// The mutation without a date that has come, or that is no number.
+    /// The mutation without a date that has come, or that is not a number.
     package func waiting(at date: Date) -> Mutation {
         var mutation = self
         mutation.notBefore = notBefore.flatMap { $0 > date ? $0 : nil }

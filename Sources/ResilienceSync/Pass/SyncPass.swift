@@ -57,7 +57,7 @@ public final class SyncPass: Sendable {
         var stage = Stage.checking
         /// Counts the beginnings and the ends of settings of the cursor by hand.
         var settings = 0
-        /// The cursor that was set by hand last.
+        /// The latest cursor that was set by hand.
         var wanted: Int64 = 0
     }
 
@@ -112,14 +112,14 @@ public final class SyncPass: Sendable {
                     pass.cancel()
                 }
             }
-            // The caller may want a mutation sent that came after the flush's last look.
+            // The caller may want to send a mutation that came after the flush's last look.
             if joined == .flushing { queue.trigger() }
-            // As the queue's callers do: cancelled, it ends only its own wait.
+            // Like the queue's callers: a cancelled caller ends only its own wait.
             let hasEnded = await queue.waitForChange { _ in state.withLock { $0.pass == pass } }
             guard hasEnded else { throw CancellationError() }
             do {
                 let report = try await pass.value
-                // A pass that was pulling already may have missed what was new.
+                // A pass that was already pulling may have missed the latest changes.
                 if joined != .pulling { return report }
             } catch {
                 // The cancellation of another caller does not end this one.
@@ -128,7 +128,7 @@ public final class SyncPass: Sendable {
         }
     }
 
-    /// - Returns: The pass; and the stage that it was in, if it was in flight already.
+    /// - Returns: The pass; and its stage, if it was already in flight.
     private func begin() -> (pass: Task<Report, any Error>, joined: Stage?) {
         state.withLock { state in
             if let pass = state.pass { return (pass, state.stage) }
@@ -182,7 +182,7 @@ public final class SyncPass: Sendable {
             hasMore = page.hasMore && page.cursor != cursor
             cursor = page.cursor
             if isWhole, settings == settingsBefore { try await store(cursor) }
-            // Also if it was set by hand while it was stored.
+            // Even if it was set by hand while it was stored.
             if settings != settingsBefore {
                 report.end = .pulled(cursor: try await storeWanted())
                 return

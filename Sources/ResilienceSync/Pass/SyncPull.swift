@@ -10,7 +10,7 @@ public struct SyncPull: Sendable {
     private let watch: Watch
     private let hadPending: Bool
 
-    /// Records what happens to the queue while the page is fetched and applied.
+    /// Records the queue's changes while the page is fetched and applied.
     private final class Watch: Sendable {
         let queue: SyncQueue
         /// The entities asked about, nil if none were, and whether any was found unsent.
@@ -49,7 +49,7 @@ public struct SyncPull: Sendable {
     }
 
     private func note(_ entities: [String], pending: [String]) -> Set<String> {
-        // Read after the store: a mutation that is no longer pending by then was recorded before.
+        // Read after the store: a mutation that is by then no longer pending was recorded before.
         let touched = watch.touched
         let found = Set(pending).union(entities.filter(touched.contains))
         watch.answers.withLock { answers in
@@ -59,7 +59,7 @@ public struct SyncPull: Sendable {
     }
 
     /// Called after the page was applied.
-    /// - Returns: Whether all of the page is in the model now, and no edit can have been overwritten.
+    /// - Returns: Whether all of the page is now in the model, and no edit can have been overwritten.
     func isWhole() async throws -> Bool {
         let (asked, foundSome) = watch.answers.withLock { $0 }
         guard !foundSome else { return false }

@@ -96,20 +96,20 @@ public struct SyncHandler: Sendable {
     }
 }
 
-/// How much is sent in one request.
+/// The limits of one request.
 struct BatchLimit: Sendable, Hashable {
     static let single = BatchLimit(count: 1)
 
     var count: Int
     var bytes: Int?
 
-    /// Returns those of the heads that are sent in one request, in this order: at least the first.
+    /// Returns the heads to send in one request, in this order: at least the first.
     func filled(with heads: some Sequence<LaneHead>) -> [LaneHead] {
         var taken = (count: 0, bytes: 0)
         return heads.filter { takes($0, &taken) }
     }
 
-    /// Whether one more is sent with those that were taken.
+    /// Whether one more fits with the taken ones.
     func takes(_ head: LaneHead, _ taken: inout (count: Int, bytes: Int)) -> Bool {
         let total = taken.bytes.saturatingAdding(head.bytes)
         guard taken.count == 0 || taken.count < count && total <= bytes ?? .max else { return false }

@@ -54,7 +54,7 @@ public struct BatchResultsMismatch: Error, Hashable, VerdictConvertible, CustomS
     }
 }
 
-/// An error that says that a mutation's kind has no handler.
+/// A mutation's kind has no handler.
 struct NoHandler: Error, VerdictConvertible, CustomStringConvertible {
     let kind: String
 

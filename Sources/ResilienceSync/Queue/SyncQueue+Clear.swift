@@ -25,7 +25,7 @@ extension SyncQueue {
         discardsDead: Bool = false, markFailed: ((_ page: [Mutation]) async throws -> Void)? = nil
     ) async throws -> Int {
         change { state, _ in state.machine.clearingBegan() }
-        // After a failure nothing that was pending is sent by itself.
+        // After a failure the pending mutations are not sent automatically.
         var goesOn = false
         defer {
             change { state, _ in
@@ -35,7 +35,7 @@ extension SyncQueue {
             if goesOn { trigger() }
             tellWatchers()
         }
-        // Before all else: what is enqueued from now on is not cleared.
+        // First of all: later enqueued mutations are not cleared.
         let sealed = await Result { try await store.seal() }
         await cancelFlight()
         let last = try sealed.get()

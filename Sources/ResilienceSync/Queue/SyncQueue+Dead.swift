@@ -49,20 +49,20 @@ extension SyncQueue {
     private func changeDead(
         _ positions: [Int64]?, telling event: (Int) -> SyncEvent, _ body: ([Int64]) async throws -> Int
     ) async throws -> Int {
-        // Also after an error: some may be pending again.
+        // Even after an error: some may be pending again.
         defer { trigger() }
         // In order, so that no mutation is overtaken by one of its lane that is revived with it.
         let positions = if let positions { Set(positions).sorted() } else { try await store.deadPositions() }
         return try await Self.inPages(positions) { page in
             let count = try await body(page)
             if count > 0 { tell(event(count)) }
-            // Before the trigger, which alone would have them wait for the end of the walk.
+            // Before the trigger, since with the trigger alone they would wait for the end of the walk.
             change { state, _ in state.machine.revived() }
             return count
         }
     }
 
-    /// - Parameter change: Changes mutations in one transaction, which is short, because others of the store wait
+    /// - Parameter change: Changes mutations in one short transaction, because other users of the store wait
     ///   meanwhile; returns their number.
     /// - Returns: The number changed.
     static func inPages(_ positions: [Int64], _ change: ([Int64]) async throws -> Int) async throws -> Int {

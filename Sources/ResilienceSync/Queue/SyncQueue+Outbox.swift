@@ -37,8 +37,8 @@
         }
     }
 
-    /// Tells the queue what was appended, once it is committed. GRDB reports a change when only the transaction can
-    /// still roll it back.
+    /// Reports appended mutations to the queue, once they are committed. GRDB reports a change while the transaction
+    /// can still roll it back.
     private final class Commit: TransactionObserver {
         /// The queue may be released before the commit.
         private weak var queue: SyncQueue?
@@ -49,7 +49,7 @@
 
         init(queue: SyncQueue) { self.queue = queue }
 
-        /// Later appends have observers of their own.
+        /// Later appends have their own observers.
         func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
             isAppending
         }

@@ -38,7 +38,7 @@ extension SyncQueue {
     public func cancel(_ id: String) async throws -> StoredMutation? {
         guard let removed = try await store.mutation(id, cancelling: true) else { return nil }
         tell(.cancelled(id: id))
-        // Before the trigger, which alone would have the next of its lane wait for the end of the walk.
+        // Before the trigger, since with the trigger alone the next of its lane would wait for the end of the walk.
         change { state, _ in state.machine.removed(LaneHead(removed)) }
         trigger()
         return removed

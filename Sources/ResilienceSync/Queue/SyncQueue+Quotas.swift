@@ -1,6 +1,6 @@
 public import Resilience
 
-/// What the other side says that is left of its limits.
+/// The quotas that the other side reports.
 extension SyncQueue {
     /// Notes the rest of a limit on requests, as the other side reports it.
     ///

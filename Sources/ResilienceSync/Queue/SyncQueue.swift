@@ -37,14 +37,13 @@ public final class SyncQueue: Sendable {
         var machine: SyncStateMachine
         var flight: Task<FlushReport, any Error>?
         var alarm: TimeBaseAlarm?
-        /// The stored pause, as this queue has stored or read it last.
+        /// The stored pause, as last stored or read by this queue.
         var knownPause: String?
-        /// The same of the pause by hand.
+        /// The same for the pause by hand.
         var knownHandPause: String?
-        /// How often this queue has begun to store a pause, or has finished: a pause that is read meanwhile may be
-        /// older.
+        /// How often this queue has begun or finished storing a pause: a pause that is read meanwhile may be older.
         var pauseWrites = 0
-        /// What the flight waits with.
+        /// The flight's present waiter.
         var waker: PolicyWaiter?
         /// The last error of this round.
         var lastError: (any Error)?
@@ -52,13 +51,13 @@ public final class SyncQueue: Sendable {
         var failure: (any Error)?
         /// The entities for which mutations were enqueued or acknowledged since each pull of a page began.
         var pulls: [ObjectIdentifier: Set<String>] = [:]
-        /// Whether it hears of what others do with the store.
+        /// Whether it follows other users of the store.
         var isFollowing = false
-        /// What each drain in progress has seen.
+        /// The reports that each drain in progress has seen.
         var drains: [ObjectIdentifier: FlushReport] = [:]
         /// Tasks that wait for a flight, or a clearing, to end.
         var watchers: [PolicyWaiter] = []
-        /// The readers to tell of each change, by number.
+        /// The readers to notify of each change, by number.
         var statusReaders: [Int: AsyncStream<Void>.Continuation] = [:]
         private var lastStatusReader = 0
 
@@ -77,7 +76,7 @@ public final class SyncQueue: Sendable {
         struct RoundEnd: Sendable {
             let report: FlushReport
             let after: SyncStateMachine.After
-            /// Whether it hears of what others leave, so that it need not ask for that each second.
+            /// Whether the store reports the lanes that others leave, so that it need not be asked each second.
             let hearsOfOthers: Bool
         }
 
@@ -97,7 +96,7 @@ public final class SyncQueue: Sendable {
             return machine.flightFailed()
         }
 
-        /// - Returns: The error before it, to be released outside of the lock.
+        /// - Returns: The previous error, to be released outside of the lock.
         mutating func noteLast(_ error: (any Error)?) -> (any Error)? {
             let before = lastError
             if let error { lastError = error }
@@ -129,9 +128,9 @@ public final class SyncQueue: Sendable {
     /// Identifies the queue among all queues on the store.
     let id = UUID()
     private let wallClock: @Sendable () -> Date
-    /// What the wall clock showed when the queue was made, or when it was last found to be behind that: set back.
+    /// The wall clock's reading when the queue was made, or when the clock was last found to be set back.
     private let reading: Locked<(date: Date, instant: MonotonicInstant)>
-    /// How far it had jumped ahead when a mutation with a date was enqueued last: the date was named by that clock.
+    /// How far it had jumped ahead when a mutation with a date was last enqueued: that date is by that clock.
     private let believedJump = Locked(Duration.zero)
     let handlers: [String?: SyncHandler]
     let state: Locked<State>
@@ -211,7 +210,7 @@ public final class SyncQueue: Sendable {
             wallClock: wallClock, handlers: [.others(send)])
     }
 
-    /// For what only one sort of store can do.
+    /// For operations of only one sort of store.
     /// - Throws: If the queue's store is another.
     func store<Wanted: MutationStore>(as _: Wanted.Type) throws(SyncQueueError) -> Wanted {
         guard let wanted = store as? Wanted else {
@@ -225,8 +224,8 @@ public final class SyncQueue: Sendable {
     /// Now, by the clock that all queues on the store share, or else by the wall clock.
     var date: Date { dateAndJump.date }
 
-    /// Now, and how far the wall clock has jumped ahead while the queue ran: by that, nothing has become older. If it was
-    /// set back, it jumps ahead when it is right again, and what was queued meanwhile is no older, either.
+    /// Now, and how far the wall clock has jumped ahead while the queue ran: nothing has aged by that. If it was set
+    /// back, it jumps ahead when corrected, and mutations queued meanwhile have not aged by that either.
     var dateAndJump: (date: Date, jump: Duration) {
         if let date = store.now { return (date, .zero) }
         let (now, date) = (now, wallClock())
@@ -238,8 +237,8 @@ public final class SyncQueue: Sendable {
         return (date, date.time(since: steady))
     }
 
-    /// What is not to be sent before this date may be sent. As ages, it does not count a jump ahead, except one after which
-    /// somebody has named a date.
+    /// Mutations with an earlier date may be sent. Like ages, it ignores a jump ahead, except one before a date was
+    /// named.
     var dueDate: Date {
         let (date, jump) = dateAndJump
         return date.earlier(by: max(.zero, jump - believedJump.withLock { $0 }))
@@ -341,8 +340,8 @@ public final class SyncQueue: Sendable {
             case .flight(let flight, isJoined: true):
                 guard await waitForChange(while: { $0.flight == flight }) else { return FlushReport(end: .cancelled) }
                 let report = try await flight.value
-                // If another caller was cancelled, this caller's trigger must not be lost. Neither must it be if the
-                // report is of a pause that is over by now.
+                // If another caller was cancelled, this caller's trigger must not be lost. Nor may it be if the report
+                // is of a pause that is over by now.
                 if report.end != .cancelled, !report.end.isOver(at: now) { return report }
             case .flight(let flight, isJoined: false):
                 let report = try await withTaskCancellationHandler {
@@ -412,14 +411,14 @@ public final class SyncQueue: Sendable {
         try await Task(executorPreference: pipeline.timeBase.taskExecutor) { try await operation() }.value
     }
 
-    /// What follows from a change of the state, and is done outside of the lock.
+    /// The effects of a change of the state, outside of the lock.
     private struct Effects<R: Sendable>: Sendable {
         let result: R
         let events: [SyncEvent]
         let statusReaders: [Int: AsyncStream<Void>.Continuation]
     }
 
-    /// Tells the machine what happened, and the observers what follows.
+    /// Gives the machine an input, and the observers its events.
     @discardableResult
     func change<R: Sendable>(_ body: (inout State, MonotonicInstant) -> R) -> R {
         let now = now
@@ -432,7 +431,7 @@ public final class SyncQueue: Sendable {
         return effects.result
     }
 
-    /// Tells of a change of the store.
+    /// Reports a change of the store.
     func tell(_ event: @autoclosure () -> SyncEvent) {
         for reader in state.withLock({ $0.statusReaders }).values { reader.yield() }
         tellObservers(event())

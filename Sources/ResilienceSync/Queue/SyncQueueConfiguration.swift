@@ -138,7 +138,7 @@ public struct SyncQueueConfiguration: Sendable {
         check()
     }
 
-    /// Checks the settings. The queue calls it too, since they may have been changed after `init`.
+    /// Checks the settings. The queue also calls it, since they may have been changed after `init`.
     mutating func check() {
         let checks = SettingChecks("SyncQueue")
         maxInFlight = checks.atLeast(1, maxInFlight, "maxInFlight")

@@ -58,7 +58,7 @@ public struct Coalescing: Sendable {
         self.acrossKinds = acrossKinds
     }
 
-    /// Whether a mutation can be combined with any other, so that it is worth looking for one.
+    /// Whether a mutation could be combined with another, so that it is worth searching for one.
     func mayMerge(_ later: Mutation) -> Bool { payload != nil && later.operation != nil && later.earlierFailures == 0 }
 
     /// Combines two mutations.
@@ -89,7 +89,7 @@ public struct Coalescing: Sendable {
 
 extension Mutation {
     /// This mutation with other content. A server that has seen the old key would take other content under it for a
-    /// repetition, so the content comes with the later mutation's key.
+    /// repetition, so the content has the later mutation's key.
     fileprivate func taking(kind: String, _ operation: Operation, _ payload: Data, from later: Mutation) -> Mutation {
         var merged = self
         merged.isUrgent = isUrgent || later.isUrgent

@@ -276,7 +276,7 @@ extension MutationStore {
         try await heads(after: position, limit: limit, at: .distantPast).heads
     }
 
-    /// Revives overtaken ones, too.
+    /// Also revives overtaken ones.
     package func revive(_ positions: [Int64], at date: Date) async throws -> Int {
         try await revive(positions, evenOvertaken: true, at: date)
     }
@@ -369,8 +369,8 @@ public struct LaneHead: Sendable, Hashable {
 }
 
 extension LaneHead {
-    /// The claims without an answer from which on a mutation is sent alone. One says little: any end of a process while
-    /// something is in flight leaves it.
+    /// The claims without an answer from which on a mutation is sent alone. One says little: any end of a process with
+    /// requests in flight leaves it.
     static let suspectClaims = 2
 
     var isSuspect: Bool { claims >= Self.suspectClaims }
@@ -519,7 +519,7 @@ public struct DeadLimits: Sendable, Hashable {
     /// - Returns: The date; nil if there is no age limit.
     public func oldest(at date: Date) -> Date? { maxAge.map { date.earlier(by: $0) } }
 
-    /// Whether the dead mutation to drop first has to go. No age ends one that blocks its lane.
+    /// Whether the dead mutation to drop first must be dropped. Age never drops one that blocks its lane.
     func drop(diedAt: Date?, blocks: Bool, of totals: QueueTotals, at date: Date) -> Bool {
         if !blocks, let oldest = oldest(at: date), diedAt ?? .distantPast < oldest { return true }
         return !allows(count: totals.dead, bytes: totals.deadBytes)
@@ -628,8 +628,8 @@ extension Date {
 
     func later(by time: Duration) -> Date { addingTimeInterval(time / .seconds(1)) }
 
-    /// The time from another date; zero if that is later, or no number. A store may hold any date, but a duration can't
-    /// hold any number of seconds.
+    /// The time from another date; zero if that is later, or not a number. A store may hold any date, but a duration
+    /// can't hold any number of seconds.
     func time(since other: Date) -> Duration {
         let seconds = timeIntervalSince(other)
         return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero

@@ -53,10 +53,10 @@
         /// Whether the file is the store's own.
         let isOwn: Bool
         private let removesFile: Bool
-        /// nil if the program's own configuration says how long a call waits for a lock.
+        /// nil if the program's own configuration decides how long a call waits for a lock.
         let lockWait: SharedLockWait?
         private let sender: SenderFile
-        /// The pause by hand that whoever claims was told of last.
+        /// The pause by hand that the claiming queue was last told.
         private let toldHandPause = Locked<String?>(nil)
 
         /// Opens a file, or creates it.
@@ -130,7 +130,7 @@
             (connection, file) = try Self.describing(.open, path) { [path] in
                 try database.writeWithoutTransaction { db in
                     try Self.checkUsable(db, path: path)
-                    // Nothing is written if all is there: that waits for nobody who writes.
+                    // If everything exists, nothing is written, so this waits for no writer.
                     try db.inTransaction(SQLiteSchema.isThere(in: db) ? .deferred : .immediate) {
                         try SQLiteSchema.open(in: db, path: path)
                         return .commit
@@ -252,7 +252,7 @@
         public func apply(
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
         ) async throws -> ApplyResult {
-            // Not the store: its database would be closed where it is busy, if the closure were the last to have it.
+            // Not the store: its database would be closed where it is busy, if the closure had the last reference.
             let (result, handPause) = try await write { [told = toldHandPause.withLock { $0 }] table in
                 try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }
@@ -315,8 +315,8 @@
             try await step(positions) { try await self.erase { try $0.removePending(positions) } }
         }
 
-        /// After a step of an operator's, of which another may follow, leaves the database to other processes for half the
-        /// time: SQLite looks only ten times a second whether a lock is free.
+        /// After a step of an operator's, perhaps with another to follow, leaves the database to other processes for
+        /// half the time: SQLite checks only ten times a second whether a lock is free.
         private func step(_ positions: [Int64], _ body: () async throws -> Int) async throws -> Int {
             let began = SystemTimeBase.shared.now
             let count = try await body()

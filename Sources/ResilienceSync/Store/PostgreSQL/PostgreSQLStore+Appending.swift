@@ -6,11 +6,11 @@ import Resilience
     public import Foundation
 #endif
 
-/// Appending, in a transaction of the store's or of the caller's.
+/// Appending, in the store's or the caller's transaction.
 extension PostgreSQLStore {
     /// The largest payload. In PostgreSQL, the values of a statement can have 1 GB, and so can its result.
     public static let mostPayloadBytes = 256 << 20
-    /// How much goes into one statement.
+    /// The size of one statement.
     private static let chunk = (count: 2_000, bytes: 32 << 20)
 
     /// Appends within the caller's transaction: rolled back with it, and durable once it is committed.
@@ -43,7 +43,7 @@ extension PostgreSQLStore {
         }
     }
 
-    /// Nothing else may run in the transaction meanwhile: going back to the savepoint would undo it.
+    /// Nothing else may run in the transaction meanwhile: returning to the savepoint would undo it.
     private func append(
         _ mutations: [Mutation], under rules: AppendRules, at date: Date, within session: any StatementSession
     ) async throws -> AppendResult {
@@ -105,7 +105,7 @@ extension PostgreSQLStore {
         }
     }
 
-    /// Lanes that were made, or locked, for mutations of which nothing is left.
+    /// Settles lanes that were made, or locked, for mutations that no longer exist.
     private func settle(_ entities: Set<ExactText>, in session: any StatementSession) async throws {
         guard !entities.isEmpty else { return }
         try await session.run(
@@ -115,7 +115,7 @@ extension PostgreSQLStore {
             """, [.texts(entities.map(\.text))])
     }
 
-    /// By their bytes: all appends lock lanes in this order, so that none waits for another that waits for it.
+    /// By their bytes: all appends lock lanes in this order, so that they can't deadlock.
     private static func inOrder(_ entities: Set<ExactText>) -> [String] {
         entities.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
@@ -126,7 +126,7 @@ extension PostgreSQLStore {
         let mutation = name("mutation")
         switch missing {
         case .earlier(let entity, let position):
-            // The last of those that are known was removed in memory; this is the one before all of them.
+            // The last known one was removed in memory; this is the one before all of them.
             let first = known.tails[ExactText(entity)]?.mutations.first?.position ?? position
             let rows = try await session.run(
                 """
@@ -172,7 +172,7 @@ extension PostgreSQLStore {
             }
             rest = rest.dropFirst(chunk.count)
             isLast = rest.isEmpty
-            // With the last chunk: what is removed may leave a lane empty, and then the lane goes.
+            // With the last chunk: removals may leave a lane empty, which is then removed.
             let (replaced, removed) = isLast ? (append.replaced, append.removed) : ([], [])
             let rows = try await session.run(
                 """
@@ -187,12 +187,12 @@ extension PostgreSQLStore {
                     .texts(replaced.map(\.mutation.kind)), .integers(replaced.map(\.mutation.operation.number)),
                     .texts(replaced.map(\.mutation.idempotencyKey)), .arraysOfBytes(replaced.map(\.mutation.payload)),
                     .integers(removed), .date(date),
-                    // A date that is past is none.
+                    // A past date counts as none.
                     .reals(chunk.map { $0.notBefore?.timeIntervalSinceReferenceDate ?? -.infinity }),
                 ])
             number = try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).integer(0)
         }
-        // Seldom any, so they are no part of the statement above.
+        // Rare, so they are not part of the statement above.
         let failed = append.inserted.map(\.mutation).filter { $0.earlierFailures > 0 }
         if !failed.isEmpty {
             try await session.run(
@@ -215,7 +215,7 @@ extension PostgreSQLStore {
         return "\(number)"
     }
 
-    /// Finds out whether a transaction was committed whose connection was lost meanwhile.
+    /// Finds out whether a transaction was committed although its connection was lost.
     func confirm(_ transaction: String, after error: StatementError) async throws {
         let end = timeBase.now + lease
         while true {

@@ -33,11 +33,11 @@
         private struct State {
             var threads: [LibPQThread] = []
             var free: [LibPQThread] = []
-            /// How many threads are in the hands of transactions.
+            /// How many threads are used by transactions.
             var transactions = 0
             var waiting: [Waiter] = []
             var last = 0
-            /// Runs single statements too, while it listens and is not busy.
+            /// Also runs single statements, while it listens and is not busy.
             var listener: LibPQListener?
         }
 
@@ -165,7 +165,7 @@
                 }
             }
 
-            /// Returns when what runs has ended: the connection belongs to another then.
+            /// Returns when the running statement has ended: then the connection belongs to another.
             func end() async {
                 await turns.alone { isOver.withLock { $0 = true } }
             }
@@ -197,8 +197,8 @@
             return thread
         }
 
-        /// A transaction that waits ends when its task is cancelled. A single statement does not: the queue stores with
-        /// them what it has sent.
+        /// A transaction that waits ends when its task is cancelled. A single statement does not: the queue uses them
+        /// to store what it has sent.
         private func take(for use: Use, until deadline: MonotonicInstant) async throws -> LibPQThread {
             let (thread, number) = state.withLock { state -> (LibPQThread?, Int) in
                 state.last += 1
@@ -212,7 +212,7 @@
             let given = try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
                     let answer = state.withLock { state -> Result<LibPQThread, any Error>? in
-                        // The handler has run already, or finds it.
+                        // The handler has already run, or finds it.
                         if use == .transaction, Task.isCancelled { return .failure(CancellationError()) }
                         // One may have come back meanwhile.
                         if let thread = available(for: use, &state) { return .success(thread) }
@@ -230,7 +230,7 @@
             return given
         }
 
-        /// Takes one out of those that wait.
+        /// Removes one from the waiting ones.
         private func waiter(_ number: Int) -> CheckedContinuation<LibPQThread?, any Error>? {
             state.withLock { state in
                 state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0).continuation }
