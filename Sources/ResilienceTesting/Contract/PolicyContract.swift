@@ -24,7 +24,7 @@ public import Resilience
 public struct PolicyContract<Subject: Sendable>: Sendable {
     let make: @Sendable (ManualClock) -> Subject
     let guarding: @Sendable (Subject, ManualClock) -> Pipeline
-    /// Takes a permit by hand; nil if the policy gives out none.
+    /// Takes a permit by hand; nil if the policy has no permits.
     let acquire: (@Sendable (Subject) throws -> PermitBox)?
     let home: @Sendable (Subject) -> (any TimeBase)?
 

@@ -94,8 +94,8 @@ public struct Explorer<Machine: ExplorableMachine> {
         return CounterExample(code: code, trace: trace, violation: violation)
     }
 
-    /// Leaves out inputs, first by halves and at last one by one, as long as something still breaks: the "ddmin" of
-    /// Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
+    /// Leaves out inputs, first by halves and at last one by one, while something still breaks: the "ddmin" of Zeller
+    /// and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
     private func thinned(_ trace: [Input], _ violation: any Error) -> (trace: [Input], violation: any Error) {
         var best = (trace: trace, violation: violation)
         var length = max(1, trace.count / 2)
@@ -118,7 +118,7 @@ public struct Explorer<Machine: ExplorableMachine> {
         }
     }
 
-    /// Applies the inputs that may come, up to the one that breaks something; nil if none does.
+    /// Applies the possible inputs, up to the one that breaks something; nil if none does.
     private func replay(_ inputs: ArraySlice<Input>) -> (trace: [Input], violation: any Error)? {
         var machine = initial
         var trace: [Input] = []
@@ -136,7 +136,7 @@ public struct Explorer<Machine: ExplorableMachine> {
     // MARK: Searching
 
     private struct Search {
-        /// The most inputs of one history; after the search, the most that there were.
+        /// The most inputs of one history; after the search, the longest history.
         var depth: Int
         /// Only these inputs are tried; nil tries all.
         var allowed: Set<Input>?
@@ -153,7 +153,7 @@ public struct Explorer<Machine: ExplorableMachine> {
             Exploration(transitions: transitions, states: states, depth: depth, isComplete: isComplete)
         }
 
-        /// Walks one path after the other, each to its end.
+        /// Walks paths in turn, each to its end.
         mutating func deep(_ machine: Machine, limit: Int) {
             for input in machine.inputs where allowed?.contains(input) ?? true {
                 guard trace.count < limit, transitions < budget else {
@@ -181,7 +181,7 @@ public struct Explorer<Machine: ExplorableMachine> {
 
         /// Walks all states of one depth before those of the next, each state once.
         mutating func broad(_ machine: Machine) {
-            /// How each state was reached first: from which state, by which input.
+            /// How each state was first reached: from which state, by which input.
             var origins: [(parent: Int, input: Input?)] = [(-1, nil)]
             var seen: Set<Machine.Identity> = []
             defer { states = seen.count }

@@ -23,7 +23,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
         let thread: Int
         let input: Input
         let invoked: Int
-        /// nil while it has not returned. It may have had its effect even so.
+        /// nil while it has not returned. It may nevertheless have had its effect.
         var answer: Answer?
         var returned = Int.max
     }
@@ -120,8 +120,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
         let lanes = operationsByThread
         var search = LinearizabilitySearch(lanes, from: model)
         if search.findsOrder() { return }
-        // A history that begins like an unexplainable one is unexplainable too: find the first return that can't be
-        // explained.
+        // A history with an unexplainable beginning is itself unexplainable: find the first unexplainable return.
         let returns = lanes.joined().map(\.returned).filter { $0 < .max }.sorted()
         var (explained, unexplained) = (-1, returns.count - 1)
         while explained + 1 < unexplained {

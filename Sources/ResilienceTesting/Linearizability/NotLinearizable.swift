@@ -68,7 +68,7 @@ public struct NotLinearizable: Error, CustomStringConvertible {
         return [row(titles)] + end(of: rows)
     }
 
-    /// The last lines are the ones that show what went wrong.
+    /// The last lines show the error.
     private static func end(of lines: [String]) -> [String] {
         let shown = 30
         return lines.count > shown ? ["(\(lines.count - shown) before)"] + lines.suffix(shown) : lines

@@ -107,7 +107,7 @@
                             connections.closed()
                         }
                     } catch SocketError.failed(_, ECONNABORTED, _) {
-                        // One client has hung up early; the next may not.
+                        // One client has disconnected early; the next may not.
                     } catch {
                         break
                     }
