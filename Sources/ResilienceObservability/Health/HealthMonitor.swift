@@ -53,8 +53,8 @@ public final class HealthMonitor: Sendable {
         await report(limit: limit ?? self.limit, patience: queueTimeout)
     }
 
-    /// Returns how well the service is now, for one who asks again and again: where the store of a queue is slow, it
-    /// takes the last answer if that is recent.
+    /// Returns the service's present health, for a repeated reader: where the store of a queue is slow, it takes the
+    /// last answer if that is recent.
     /// - Parameters:
     ///   - limit: How many components the report lists at most.
     ///   - patience: How long to wait for a queue whose last answer is recent, or which is known to be late.
@@ -69,7 +69,7 @@ public final class HealthMonitor: Sendable {
     }
 
     /// Follows the changes of all circuits until the tasks are cancelled.
-    /// - Parameter told: Is told of each change, with the id of the component.
+    /// - Parameter told: Receives each change, with the id of the component.
     package func watch(
         _ told: @escaping @Sendable (_ component: String, HealthSource.Change) -> Void
     ) -> [Task<Void, Never>] {
@@ -95,15 +95,15 @@ public final class HealthMonitor: Sendable {
 }
 
 extension [HealthSource] {
-    /// Hands over all components as they are now.
+    /// Passes all present components to a visitor.
     /// - Parameters:
-    ///   - limit: How long what is read from outside has to answer.
-    ///   - patience: How long to wait for it if its last answer is recent, or if it is known to be late.
-    ///   - visitor: Is given each, and the place of its source.
+    ///   - limit: How long stored statuses have to answer.
+    ///   - patience: How long to wait for one if its last answer is recent, or if it is known to be late.
+    ///   - visitor: Receives each component, and the place of its source.
     nonisolated(nonsending) func components(
         limit: Duration, patience: Duration, _ visitor: (_ source: Int, HealthComponent) -> Void
     ) async {
-        // All stores are asked before the first is waited for.
+        // All stores are asked before the first wait.
         let readings = map { source in source.stored.map { ($0.probe.begin(), $0.probe.timeBase.now) } }
         for (index, source) in enumerated() {
             if let (probe, isRequired) = source.stored, let (reading, start) = readings[index] {

@@ -35,7 +35,7 @@
             let pipeline: String?
             let policy: String
             let kind: String
-            /// What rejects calls; nil for any other event.
+            /// The rejecting policy; nil for any other event.
             let rejecter: String?
         }
 
@@ -66,7 +66,7 @@
             self.logger = logger
             self.levels = levels ?? { Self.standardLevel(of: $0) }
             let written = PolicyEventSeverity.allCases.first { Self.standardLevel(of: $0) >= logger.logLevel } ?? .error
-            // Rejections, whose severity is debug, have a summary, though their lines are below the logger's level.
+            // Rejections, whose severity is debug, have a summary, although their lines are below the logger's level.
             let least = Self.summaryLevel >= logger.logLevel ? min(written, .debug) : written
             leastSeverity = levels == nil ? least : .trace
             self.timeBase = timeBase
@@ -117,8 +117,8 @@
             for summary in flood.withLock({ take(&$0, now) }) { write(summary) }
         }
 
-        /// A storm's end is told although no further event comes. The line is written by a task: an alarm must not
-        /// block, and a log handler may.
+        /// Reports the end of a storm without a further event. A task writes the line: an alarm must not block, and a
+        /// log handler may.
         private func setAlarm(at instant: MonotonicInstant) {
             let executor = timeBase.taskExecutor
             _ = timeBase.schedule(at: instant) { [weak self] in
@@ -160,8 +160,8 @@
     }
 
     extension PolicyEvent {
-        /// What rejected a call, if that is what the event is about: a policy of the pipeline, one of another pipeline
-        /// further in, or one that is used alone. In a pipeline the policy's own event is about the same rejection.
+        /// The source of a rejection, if the event is about one: a policy of the pipeline, of an inner pipeline, or one
+        /// used alone. In a pipeline the policy's own event is about the same rejection.
         fileprivate var rejecter: String? {
             guard let event = detail as? Pipeline.Event else {
                 return detail.kind == "rejected" && pipeline == nil ? policy : nil
