@@ -45,7 +45,7 @@
         }
     }
 
-    /// Tells, once for each client and pipeline, that the client's pool of connections is narrower than the pipeline.
+    /// Reports, once for each client and pipeline, that the client's pool of connections is narrower than the pipeline.
     enum ConnectionPoolCheck {
         private struct Pair: Hashable {
             let client: ObjectIdentifier
@@ -60,7 +60,7 @@
             let pair = Pair(
                 client: ObjectIdentifier(client), observers: ObjectIdentifier(observers), pipeline: pipeline.name)
             let isNew = seen.withLock { seen in
-                // A client is made for each request in places. Rather tell it once more than remember for ever.
+                // Some code makes a client for each request. Better to report it once more than to remember for ever.
                 if seen.count > 1_000 { seen = [] }
                 return seen.insert(pair).inserted
             }

@@ -24,7 +24,7 @@
     public struct ExchangeFailed: UpstreamError, CustomStringConvertible {
         /// The original error.
         public let underlying: any Error
-        /// The host that was called, for those further out who tell what failed.
+        /// The host that was called, for outer descriptions of the failure.
         let host: String?
 
         /// Creates the error.
@@ -44,7 +44,7 @@
 
         public var description: String { "The exchange with the server failed: \(underlying)" }
 
-        /// Returns the error that says so; or the same error, if it already does, or says something else.
+        /// Wraps an error of the exchange in this type; all others stay as they are.
         static func naming(_ error: any Error, at host: String? = nil) -> any Error {
             switch error {
             case let error as HTTPClientError where error == .getConnectionFromPoolTimeout: NoFreeConnection()

@@ -34,7 +34,7 @@
                 header: headers.joined)
         }
 
-        /// Whether no body follows the head, whatever its fields say (RFC 9112 §6.3).
+        /// Whether no body follows the head, regardless of its fields (RFC 9112 §6.3).
         func hasNoBody(to method: String) -> Bool {
             if method == "HEAD" || status.code == 204 || status.code == 304 { return true }
             return headers["Content-Length"] == ["0"]
@@ -49,7 +49,7 @@
         }
     }
 
-    // The verdicts of failed requests of which nothing else is known, so that a pipeline around any use of `HTTPClient`
+    // The verdicts of failed requests without further knowledge, so that a pipeline around any use of `HTTPClient`
     // needs no classifier.
 
     extension HTTPClientError: VerdictConvertible {

@@ -65,7 +65,7 @@
         }
 
         private init(_ error: HTTPClientError) {
-            // What a later version of the library adds may have been sent.
+            // An unknown error of a later version of the library may have been sent.
             self = Self.byShortDescription[error.shortDescription] ?? .mayHaveBeenSent
         }
 
@@ -102,7 +102,7 @@
         /// All `HTTPClientError`s but `internalStateFailure`, whose text differs. Their codes are private, and three of
         /// them are deprecated; a test compares this table with the library's source.
         ///
-        /// An invalid response of a proxy is that to the CONNECT, and no success: mostly, it can't reach the server.
+        /// A proxy's invalid response is a failed answer to the CONNECT: mostly, it can't reach the server.
         static let byShortDescription: [String: RequestFailure] = Dictionary(
             uniqueKeysWithValues: shortDescriptions.flatMap { failure, texts in texts.map { ($0, failure) } })
 

@@ -28,7 +28,7 @@
         }
     }
 
-    /// What the attempts of one call have done with the request's body.
+    /// The attempts' use of the request's body in one call.
     struct SentBody {
         private let body: HTTPClientRequest.Body?
         private let makesBodies: Bool
@@ -67,7 +67,7 @@
 
     extension HTTPClientRequest.Body? {
         /// Whether the client reads the body from its beginning each time. The client's own answer is internal, so this
-        /// looks at the stored form of the body; of a form that it does not know, it says no.
+        /// looks at the stored form of the body; for an unknown form it answers no.
         var canBeReadAgain: Bool {
             guard let self else { return true }
             guard let mode = Mirror(reflecting: self).descendant("mode"),
