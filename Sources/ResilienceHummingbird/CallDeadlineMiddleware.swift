@@ -105,7 +105,7 @@
         }
     }
 
-    /// Returns the time that a request asks for in its fields; nil if it asks for none, or in a way that can't be read.
+    /// Returns the time in a request's fields; nil if there is none, or if it is unreadable.
     func deadline(from fields: HTTPFields) -> Duration? {
         let field = DeadlineField.standard
         return HTTPField.Name(field.name).flatMap { fields[$0] }.flatMap { field.remaining($0) }

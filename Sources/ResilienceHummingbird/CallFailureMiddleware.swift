@@ -81,14 +81,14 @@
             }
         }
 
-        /// Whether the error is that of a call, or of a request whose client has gone.
+        /// Whether the error is that of a call, or of a request whose client has disconnected.
         private func translates(_ error: any Error, isBodyOfOther: Bool) -> Bool {
             switch error {
             case is NIOTooManyBytesError where isBodyOfOther: true
             case is any HTTPResponseError: false
-            // Whatever the error: each client has one of its own for this.
+            // Any error: each client has its own for this.
             case _ where Task.isCancelled: true
-            // Also without a cancelled task: see Hummingbird's `consumeWithCancellationOnInboundClose`.
+            // Even without a cancelled task: see Hummingbird's `consumeWithCancellationOnInboundClose`.
             case is CancellationError, is any PolicyError: true
             default:
                 CallFailure.upstreamError(error)?.isUpstream ?? (error is any VerdictConvertible || isUpstream(error))
@@ -97,12 +97,12 @@
     }
 
     extension RetriesExhausted {
-        /// The error of the last attempt, also of a retry within the retry.
+        /// The error of the last attempt, even of a retry within the retry.
         fileprivate var lastCause: any Error { (lastError as? RetriesExhausted)?.lastCause ?? lastError }
     }
 
     extension CallFailure {
-        /// Whether another service failed, and no policy of this one rejected the call, and nobody cancelled it.
+        /// Whether another service failed, without a rejection by this one's policies or a cancellation.
         fileprivate func isOfOther(_ cause: any Error) -> Bool {
             switch self {
             case .rejected, .cancelled: false

@@ -37,7 +37,7 @@
             forwarded(request.headers[values: forwardedFor], proxies: proxies)
         }
 
-        // Never nil: the name is ours, and valid.
+        // Never nil: the name is our own, and valid.
         private static let forwardedFor = HTTPField.Name("X-Forwarded-For")!
 
         static func forwarded(_ values: [String], proxies: Int) -> String? {
@@ -55,7 +55,7 @@
         private static func address(in entry: Substring) -> String? {
             var entry = Substring(entry.trimmingPrefix { $0 == " " || $0 == "\t" })
             while entry.last == " " || entry.last == "\t" { entry.removeLast() }
-            // No address is longer, with its brackets and its port.
+            // No address is longer, including brackets and port.
             guard entry.utf8.count <= 64 else { return nil }
             if entry.first == "[", let end = entry.firstIndex(of: "]") {
                 entry = entry[entry.index(after: entry.startIndex)..<end]
@@ -68,12 +68,12 @@
         /// The network of an address in the form that the system writes.
         static func network(_ address: String) -> String {
             guard address.utf8.contains(UInt8(ascii: ":")) else { return address }
-            // An IPv4 client of a socket that takes both.
+            // An IPv4 client of a socket for both.
             if address.hasPrefix("::ffff:"), address.contains(".") { return String(address.dropFirst(7)) }
             let halves = address.split(separator: "::", maxSplits: 1, omittingEmptySubsequences: false)
             let head = halves.first?.split(separator: ":") ?? []
             let tail = halves.count > 1 ? halves.last?.split(separator: ":") ?? [] : []
-            // An IPv4 address at the end stands for two groups.
+            // A final IPv4 address counts as two groups.
             let written = head.count + tail.count + (address.contains(".") ? 1 : 0)
             let zeros = [Substring](repeating: "0", count: max(0, 8 - written))
             return (head + zeros + tail).prefix(4).joined(separator: ":") + "::/64"
@@ -91,7 +91,7 @@
         /// The key of one of the 64 throttles that clients share when there are too many.
         static func shared(by key: String) -> String { "#shared \(digest(key, 2) % 64)" }
 
-        /// The seed is the process's own, so nobody outside can look for two keys with the same digest.
+        /// The seed is the process's own, so outsiders can't search for two keys with the same digest.
         private static func digest(_ key: String, _ salt: Int) -> UInt {
             var hasher = Hasher()
             hasher.combine(salt)

@@ -25,12 +25,13 @@
         var connection: any Channel { get }
     }
 
-    /// Cancels the work for a request when its client has gone.
+    /// Cancels the work for a request when its client disconnects.
     enum ClientWatch {
-        /// Whether a middleware further out watches the client already.
+        /// Whether an outer middleware already watches the client.
         @TaskLocal private static var isOn = false
 
-        /// Runs the work for a request. If its context knows the connection, the work is cancelled when the client goes.
+        /// Runs the work for a request. If its context knows the connection, the work is cancelled when the client
+        /// disconnects.
         @concurrent static func run<R: Sendable>(
             for context: some RequestContext, _ work: @concurrent () async throws -> R
         ) async throws -> R {
@@ -42,8 +43,8 @@
             (context as? any ConnectionRequestContext)?.connection
         }
 
-        /// Runs work in a task of its own, which is cancelled when the client at the other end of a connection goes. Without
-        /// a connection, it just runs.
+        /// Runs work in a task of its own, which is cancelled when the client of a connection disconnects. Without a
+        /// connection, it just runs.
         @concurrent static func run<R: Sendable>(
             on connection: (any Channel)?, _ work: @concurrent () async throws -> R
         ) async throws -> R {
@@ -64,13 +65,13 @@
         }
     }
 
-    /// Unchecked because the work may use what its caller does. Safe: the caller does nothing until the one task that runs the
-    /// work has ended.
+    /// Unchecked because the work may use what its caller uses. Safe: the caller does nothing until the one task that
+    /// runs the work has ended.
     private struct Lent<R>: @unchecked Sendable {
         let work: @concurrent () async throws -> R
     }
 
-    /// What happens when the client of a request goes before the request has ended.
+    /// The action for a client that disconnects before the request has ended.
     private final class Departure: Sendable {
         /// nil once it has happened, or no longer can.
         private let action: Locked<(@Sendable () -> Void)?>
@@ -84,9 +85,9 @@
         func came() { action.withLock { $0.take() }?() }
     }
 
-    /// Whether the client at the other end of one connection has gone, and who wants to know.
+    /// Whether the client of one connection has disconnected, and the requests to notify.
     private final class ConnectionWatch: Sendable {
-        /// Those of the open connections that have had a request.
+        /// The open connections that have had a request.
         private static let all = Locked<[ObjectIdentifier: ConnectionWatch]>([:])
 
         /// Requests on one connection are answered in order, so there is one departure, or none.
@@ -105,7 +106,7 @@
                     try connection.pipeline.syncOperations.addHandler(handler, position: .first)
                     handler.lookBack(at: connection)
                 } catch {
-                    // The connection has no handlers any more: it is closed.
+                    // The connection no longer has handlers: it is closed.
                     departure.came()
                 }
             }
@@ -134,8 +135,8 @@
         func end(of key: ObjectIdentifier) { Self.all.withLock { $0[key] = nil } }
     }
 
-    /// Notices that the other end of a connection has closed it. It is the first of its channel's handlers, since those
-    /// further in may keep what they are told until they have time for it.
+    /// Detects that the other end has closed a connection. It is the first of its channel's handlers, since inner ones
+    /// may delay events until they have time for them.
     private final class DepartureHandler: ChannelInboundHandler {
         typealias InboundIn = NIOAny
 
@@ -144,7 +145,7 @@
 
         init(_ watch: ConnectionWatch, _ key: ObjectIdentifier) { (self.watch, self.key) = (watch, key) }
 
-        /// The client may have closed its end before there was this handler.
+        /// The client may have closed its end before this handler was there.
         func lookBack(at connection: any Channel) {
             guard let socket = connection as? any SocketOptionProvider else { return }
             #if canImport(Darwin)

@@ -57,7 +57,7 @@
             var response = Response(
                 status: status, headers: answer.httpFields,
                 body: problem.isEmpty ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(string: problem)))
-            // The fields are those of the body that another method would get (RFC 9110 §9.3.2).
+            // The fields are those of the body for another method (RFC 9110 §9.3.2).
             if request.method == .head { response = response.createHeadResponse() }
             return response
         }
@@ -82,7 +82,7 @@
     }
 
     extension CallFailure {
-        /// Returns what an error of the handler means for a pipeline around it.
+        /// Returns the verdict of a handler's error for a pipeline around it.
         static func verdict(of error: any Error, in pipeline: Pipeline) -> Verdict {
             if Task.isCancelled { return .cancelled }
             let error = error.withoutFields
@@ -93,8 +93,8 @@
             return answer.status.code < 500 ? .success : .transient
         }
 
-        /// Whether an error says that the request's own deadline has come, as it travels with the task. The client may have
-        /// chosen that, and must not be able to open a circuit with it.
+        /// Whether an error means that the request's own travelling deadline has come. The client may have chosen that,
+        /// and must not be able to open a circuit with it.
         static func isDeadline(_ error: any Error) -> Bool {
             guard CallDeadline.current?.remaining == .zero else { return false }
             return ((error as? FailedRequest)?.failure.error ?? error).isTimeout
@@ -102,7 +102,7 @@
     }
 
     extension Error {
-        /// The error as it was before a throttle added its fields, which change nothing about what it means.
+        /// The error before a throttle added its fields, which do not change its meaning.
         var withoutFields: any Error { (self as? ErrorWithFields)?.origin ?? self }
 
         /// Whether a pipeline's or a client's time for a call ran out.

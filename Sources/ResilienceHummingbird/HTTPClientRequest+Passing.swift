@@ -58,8 +58,8 @@
             }
         }
 
-        /// A query as a URL may have it (RFC 3986 §3.4). Browsers send `[` and `|` as they are; if Foundation's `URL` finds one of
-        /// these, it encodes once more what is encoded already.
+        /// A valid query of a URL (RFC 3986 §3.4). Browsers send `[` and `|` unencoded; if Foundation's `URL` finds one
+        /// of these, it encodes the already encoded query again.
         private static func encoded(_ query: String) -> String {
             var encoded = ""
             var rest = query.utf8[...]

@@ -148,7 +148,7 @@
         }
     }
 
-    /// What the handler threw, so that it is not taken for a rejection.
+    /// The handler's error, so that it is not mistaken for a rejection.
     struct HandlerError: Error {
         let base: any Error
     }
