@@ -24,7 +24,7 @@
             }
         }
 
-        /// - Returns: What follows a path and a dot; nil if the key does not begin with it. Names may contain dots.
+        /// - Returns: The rest after a path and a dot; nil if the key does not begin with it. Names may contain dots.
         private static func rest(of key: Substring, after path: [String]) -> Substring? {
             let path = path.joined(separator: ".")
             if path.isEmpty { return key }

@@ -50,15 +50,14 @@
         struct State {
             var pipelines: [String: ConfiguredPipeline] = [:]
             var registries: [String: ConfiguredRegistry] = [:]
-            /// How often the configuration was read for a change, so that what was read before one is not put in after
-            /// it.
+            /// The number of readings for a change, so that an older reading is not put in after a newer one.
             var reloads: UInt64 = 0
             var turn = ReloadTurn()
-            /// The names that nothing reads, as they were told last.
+            /// The unread names that were last reported.
             var unknown: [UnknownSetting] = []
         }
 
-        /// The file that the reader reads, and how often it is looked at; nil if only the reader knows where it reads.
+        /// The reader's file, and how often to look at it; nil if only the reader knows its source.
         private let file: (file: SettingsFile, interval: Duration)?
         private let reader: ConfigReader
         private let path: [String]
@@ -176,7 +175,7 @@
             }
         }
 
-        /// Returns what there is of a name. It is made if there is nothing, and anew if the configuration has changed
+        /// Returns the value of a name. It is made if there is none, and made anew if the configuration has changed
         /// meanwhile.
         private func kept<Value: Sendable>(
             _ place: WritableKeyPath<State, [String: Value]>, _ name: String,
@@ -235,7 +234,7 @@
         /// a service group of swift-service-lifecycle shuts down gracefully: there use a `ConfigurationService`, which
         /// needs the trait `ServiceLifecycle`.
         public func run() async {
-            // Detached: a deadline that travels with the caller's task is that of a request, and must not end this.
+            // Detached: a deadline that travels with the caller's task is a request's, and must not end this.
             let watching = Task.detached(executorPreference: timeBase.taskExecutor) { await self.watch() }
             await withTaskCancellationHandler {
                 await watching.value
@@ -249,7 +248,7 @@
             let watching = Pipeline("configuration", timeBase: timeBase, classifier: Classifier { _ in .transient }) {
                 Retry(maxRetries: .max, backoff: .exponential(from: .seconds(1), cap: .seconds(60), jitter: .equal))
             }
-            // It throws only if the task was cancelled, since there are always retries left.
+            // It throws only if the task was cancelled, because retries never run out.
             try? await watching.run {
                 do {
                     try await reader.watchSnapshot { updates in
@@ -270,14 +269,14 @@
             }
         }
 
-        /// Reads the file, and tells if it can't be read.
+        /// Reads the file, and reports if it can't be read.
         private func hasChanged(_ file: SettingsFile) -> Bool {
             let (hasChanged, problem) = file.look()
             if let problem { send(.unreadable("\(file.path): \(problem)"), about: path.joined(separator: ".")) }
             return hasChanged
         }
 
-        /// Tells of names in the file that nothing reads, if they are others than before.
+        /// Reports unread names in the file, if they have changed.
         private func tellUnknown() {
             guard let file else { return }
             let lookup = lookup
@@ -327,7 +326,7 @@
                     ) {
                         $0.adapted(to: $1).dropped.isEmpty
                     }
-                // The pipeline until now is released after the lock: it may hold user code.
+                // The old pipeline is released after the lock: it may hold user code.
                 let before = state.withLock {
                     $0.pipelines.updateValue(ConfiguredPipeline(pipeline, tree), forKey: name)
                 }
@@ -343,7 +342,7 @@
             let path = path(toRegistry: name)
             let tree = RegistryTree(lookup, of: Settings.self, at: path)
             guard tree != old.seen else { return }
-            // Whether it is good or not, it need not be read again.
+            // Valid or not, it need not be read again.
             state.withLock { $0.registries[name]?.seen = tree }
             do {
                 let make = makeEntry(of: name, try valid(tree, at: path))
@@ -361,7 +360,7 @@
             }
         }
 
-        /// Where the settings stand.
+        /// Where the settings are.
         var keyPath: [String] { path }
 
         /// The paths below it that are read, and the settings of each; without settings, the path itself is one.
@@ -394,7 +393,7 @@
             return try checked { makePipeline(name, configuration) }
         }
 
-        /// Settings of a registry that can be used: pipelines could be made of them.
+        /// Usable settings of a registry: pipelines could be made from them.
         private func valid(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) -> RegistrySettings<
             Settings
         > {
@@ -412,7 +411,7 @@
                 do {
                     return try PolicySettings.checked { makePipeline(key, configuration) }
                 } catch {
-                    // What `make` adds to valid settings is invalid for this key alone.
+                    // An error of `make` with valid settings concerns this key alone.
                     let event = ConfigurationEvent.rejected((error as? InvalidSettings)?.problems ?? [])
                     observers.send(
                         PolicyEvent(
@@ -434,10 +433,10 @@
         }
     }
 
-    /// A pipeline as it is now, and what was last read of its settings, whether it was applied or rejected.
+    /// A present pipeline, and its last read settings, whether applied or rejected.
     struct ConfiguredPipeline: Sendable {
         let pipeline: Pipeline
-        /// The settings that it was made of.
+        /// The settings that it was made from.
         let applied: SettingTree?
         var seen: SettingTree?
 
@@ -448,7 +447,7 @@
         }
     }
 
-    /// A registry, and what was last read of its settings, whether it was applied or rejected.
+    /// A registry, and its last read settings, whether applied or rejected.
     struct ConfiguredRegistry: Sendable {
         let registry: PipelineRegistry<String>
         /// The last settings that all keys could take over.
@@ -462,19 +461,19 @@
         }
     }
 
-    /// Whose turn it is to apply the configuration: one task at a time, which goes on as long as others come meanwhile.
+    /// The turn to apply the configuration: one task at a time, which continues while others come.
     struct ReloadTurn: Sendable {
         private var isTaken = false
         private var isAsked = false
 
-        /// - Returns: Whether the caller has the turn; otherwise who has it is told to go on.
+        /// - Returns: Whether the caller has the turn; otherwise the task with the turn must continue.
         mutating func begin() -> Bool {
             isAsked = isTaken
             defer { isTaken = true }
             return !isTaken
         }
 
-        /// - Returns: Whether the one who has the turn must go on; otherwise the turn is over.
+        /// - Returns: Whether the task with the turn must continue; otherwise the turn is over.
         mutating func goesOn() -> Bool {
             isTaken = isAsked
             isAsked = false
@@ -482,7 +481,7 @@
         }
     }
 
-    /// A provider ended its updates although nobody cancelled them.
+    /// A provider ended its updates without a cancellation.
     private struct WatchEnded: Error, CustomStringConvertible {
         var description: String { "the provider's updates have ended" }
     }

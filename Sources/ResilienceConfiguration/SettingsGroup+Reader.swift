@@ -26,7 +26,7 @@
     }
 
     extension SettingFacts {
-        /// Names that somebody probably meant this one with.
+        /// Likely misspellings of this name.
         var misspelt: [String] {
             guard name.hasSuffix("Seconds") else { return [] }
             let bare = String(name.dropLast("Seconds".count))
