@@ -35,7 +35,7 @@
             }
         }
 
-        /// The meaning of the status that a server sent.
+        /// The meaning of a server's status.
         init(_ code: RPCError.Code, _ metadata: Metadata) {
             let pushback = RetryPushback(metadata)
             self.init(Kind(code), retryAfter: pushback?.wait, shouldRetry: pushback == .stop ? false : nil)
@@ -55,7 +55,7 @@
         }
     }
 
-    /// The verdict of an RPC that failed, so that a pipeline around a generated client needs no classifier.
+    /// The verdict of a failed RPC, so that a pipeline around a generated client needs no classifier.
     ///
     /// ```swift
     /// let reply = try await pipeline.run { try await greeter.sayHello(request) }
@@ -65,7 +65,7 @@
         public var verdict: Verdict { Verdict(self) }
     }
 
-    /// For a server that makes the RPC to answer a request of its own: see ``/ResilienceHTTP/FailureResponse``.
+    /// For a server that makes the RPC to answer its own request: see ``/ResilienceHTTP/FailureResponse``.
     extension RPCError: UpstreamError {
         /// Whether the time ran out, in this process or the server.
         public var isTimeout: Bool { code == .deadlineExceeded }

@@ -136,7 +136,7 @@
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await call.run() }
                 defer {
-                    // In this order: an attempt that finds itself abandoned is cancelled, and no failure.
+                    // In this order: an attempt that finds itself abandoned is cancelled, not failed.
                     group.cancelAll()
                     call.exchange.change { $0.abandon() }
                 }

@@ -88,7 +88,7 @@
             do {
                 admission = try await Admission.to(pipeline, options)
             } catch {
-                // gRPC itself cancels an RPC whose time is over, and may be first.
+                // gRPC itself cancels an RPC at its deadline, and may be first.
                 let isLate = error is CancellationError && options.deadline <= pipeline.timeBase.now
                 throw Self.failure(of: isLate ? DeadlinePassed() : error, origin)
             }
@@ -122,8 +122,8 @@
             }
         }
 
-        /// The error with which the RPC fails: with the word that it must not be tried again, if that is so. That says more
-        /// than the wait of a rejection, but no more than what the handler says of it.
+        /// The error with which the RPC fails, with a request not to retry, if there is one. That overrides the wait of
+        /// a rejection, but not the handler's own word.
         private static func failure(of error: any Error, _ origin: CallOrigin) -> any Error {
             let own = (error as? any RPCErrorConvertible).map { RPCError($0) }
             let mayRetry = origin.shouldCallerRetry != false
