@@ -32,14 +32,14 @@ public final class Fleet: Sendable {
     public let member: String
 
     private let engine: any ScriptEngine
-    /// A limit that asks an engine that is away costs nothing, and a slow engine costs its calls' time, not ours.
+    /// A limit costs nothing while the engine is unavailable, and a slow engine costs its calls' time, not ours.
     private let guards: Pipeline
     private let patience: AbandoningTimeout
     private let state = Locked(State())
 
-    /// The number of processes that use something, as the engine tells it.
+    /// The number of processes that use something, by the engine's answer.
     ///
-    /// An engine that has begun anew knows only those that have asked since. So a smaller number counts only after a
+    /// A restarted engine knows only the processes that have asked since. So a smaller number counts only after a
     /// while.
     struct KnownMembers: Sendable, Equatable {
         private(set) var count: Int?
@@ -149,23 +149,23 @@ public final class Fleet: Sendable {
     }
 
     /// The number of processes to divide a limit by.
-    /// - Parameter known: As the engine told last of this limit.
+    /// - Parameter known: The engine's last answer for this limit.
     func divisor(known: Int?) -> Int { max(known ?? members ?? 1, expectedMembers) }
 
-    /// How long a call waits to learn whether there are permits, at most: for a call to the engine that is in flight,
-    /// and for its own.
+    /// The longest time that a call waits to learn whether there are permits: for a call to the engine in flight, and
+    /// for its own.
     var timeToKnow: Duration { engineLimit * 2 + .milliseconds(10) }
 
-    /// The key of a piece of state: its kind with the version of its form, and its name. A long name is cut, and told
-    /// apart by a hash.
+    /// The key of a piece of state: its kind with the version of its form, and its name. A long name is cut, and made
+    /// unique by a hash.
     func key(_ kind: String, _ name: String) -> String {
         guard name.utf8.count > 200 else { return "\(self.name):\(kind):\(name)" }
         let start = String(decoding: name.utf8.prefix(150), as: UTF8.self)
         return "\(self.name):\(kind):\(start)#\(name.hash(0))\(name.hash(1))"
     }
 
-    /// Runs a script, unless the engine has been away just now.
-    /// - Parameter read: Reads the answer; nil if it makes no sense.
+    /// Runs a script, unless the engine has just been unavailable.
+    /// - Parameter read: Reads the answer; nil if it is invalid.
     func run<R>(
         _ script: EngineScript, key: String, arguments: [String], reading read: ([Int64]) -> R?
     ) async throws -> R {
@@ -185,7 +185,7 @@ public final class Fleet: Sendable {
         }
     }
 
-    /// Tells the engine that a policy of this process is gone. If it is not heard, what the policy had ends with its time.
+    /// Tells the engine that a policy of this process is gone. If this fails, the policy's permits end with their time.
     func leave(_ script: EngineScript, key: String, arguments: [String]) {
         guard !isAway else { return }
         Task { [patience, engine] in

@@ -26,7 +26,7 @@ extension EngineScript {
     static let budget = EngineScript(
         "budget", sha1: "5373e9be01b8d24694eb5ed0bef100a8053040c0", PackageResources.budget_lua)
 
-    /// A script in a file beside the policy that it is for.
+    /// A script in a file beside its policy.
     private init(_ name: String, sha1: String, _ file: [UInt8]) {
         self.init(name: name, sha1: sha1, source: String(decoding: file, as: UTF8.self))
     }

@@ -42,7 +42,7 @@ extension Throttle {
         holdBackoff: Backoff = .exponential(from: .seconds(1), cap: .seconds(60), jitter: .none),
         maxHold: Duration = .seconds(3600), ramp: Duration = .zero, observers: PolicyObservers? = nil
     ) {
-        // A call may cost no more than each lets go at once.
+        // A call may cost at most what each lets go at once.
         var others = ([limit] + others).filter { $0 != .unlimited }
         let first = others.indices.min { others[$0].most < others[$1].most }
         let limit = first.map { others.remove(at: $0) } ?? .unlimited

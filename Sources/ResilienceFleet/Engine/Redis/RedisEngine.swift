@@ -119,7 +119,7 @@
                 unknown = []
                 isGood = exchange(sources, on: &connection, asSource: true, unknown: &unknown)
             }
-            // Not run, and never asked again.
+            // Not run, and not asked again.
             for job in unknown {
                 job.continuation.resume(throwing: RedisEngineError.noAnswer("the connection is lost"))
             }
@@ -133,7 +133,7 @@
             var connection = try RedisConnection(to: address, until: deadline)
             for words in greeting {
                 try connection.send(RedisCommand.bytes(words), until: deadline)
-                // The answer names what is wrong, and never the password.
+                // The answer names the problem, but never the password.
                 if case .error(let message) = try connection.receive(until: deadline) {
                     throw .rejected("\(words[0]): \(message)")
                 }
@@ -168,7 +168,7 @@
                     case .error(let message) where message.hasPrefix("NOSCRIPT") && !asSource:
                         unknown.append(job)
                     case .error(let message):
-                        // Within a script it is not at the beginning.
+                        // Within a script the word is not at the beginning.
                         if message.contains("READONLY") { isGood = false }
                         job.continuation.resume(throwing: RedisEngineError.rejected(message))
                     default:
