@@ -53,8 +53,7 @@
     // needs no classifier.
 
     extension HTTPClientError: VerdictConvertible {
-        /// The verdict for a request that may not be sent twice: see
-        /// `Verdict.init(asyncHTTPClientError:for:)`.
+        /// The verdict for a request that may not be sent twice: see `Verdict.init(asyncHTTPClientError:for:)`.
         public var verdict: Verdict { .unknownRequest(self) }
     }
 

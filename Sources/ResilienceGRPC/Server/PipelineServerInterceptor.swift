@@ -29,8 +29,8 @@
     /// rethrown unchanged.
     ///
     /// An RPC is one attempt, since its request can't be read twice: a ``/Resilience/Retry`` in the pipeline repeats
-    /// nothing. A
-    /// ``/Resilience/ClientTimeout`` makes the handler's deadline earlier; a ``/Resilience/Timeout`` does nothing here.
+    /// nothing. A ``/Resilience/ClientTimeout`` makes the handler's deadline earlier; a ``/Resilience/Timeout`` does
+    /// nothing here.
     public struct PipelineServerInterceptor: ServerInterceptor {
         private let pipeline: @Sendable (MethodDescriptor) -> Pipeline
         private let options: @Sendable (MethodDescriptor) -> RunOptions

@@ -98,8 +98,7 @@
     /// The verdict of a failed system call.
     extension POSIXError: VerdictConvertible {
         /// Transient if nothing was sent, as after a refused connection; permanent if it will fail again in the same
-        /// way;
-        /// otherwise uncertain.
+        /// way; otherwise uncertain.
         public var verdict: Verdict { Verdict(RequestFailure(errno: code.rawValue), of: .unknown) }
     }
 

@@ -44,8 +44,7 @@ extension SyncQueue {
     /// One request is sent at once, however slow the present rate, and the rate and all quotas are reset.
     ///
     /// - Parameter keepingGrowth: Whether rate and quotas are kept, and the next pause, and the breakers' next break,
-    ///   are as
-    ///   long as without this call. False by default.
+    ///   are as long as without this call. False by default.
     /// - Throws: What the store throws.
     public func resume(keepingGrowth: Bool = false) async throws {
         try await endPause(keepingGrowth: keepingGrowth)

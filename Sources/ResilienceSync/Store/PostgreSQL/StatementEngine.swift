@@ -61,8 +61,7 @@ public protocol StatementEngine: StatementSession {
     ///
     /// - Parameter body: Receives the transaction's session, which must not be used after the body.
     /// - Returns: The result of the body.
-    /// - Throws: The error of the body; ``StatementError``, with ``StatementError/isOutcomeUnknown`` if the
-    ///   connection
+    /// - Throws: The error of the body; ``StatementError``, with ``StatementError/isOutcomeUnknown`` if the connection
     ///   was lost while the transaction was being committed.
     @discardableResult
     func transaction<R: Sendable>(

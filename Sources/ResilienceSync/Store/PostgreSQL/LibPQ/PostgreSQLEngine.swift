@@ -95,8 +95,7 @@
         ///   session can't be used any more, and throws.
         /// - Returns: The result of the body.
         /// - Throws: The error of the body; ``StatementError``; `CancellationError` if the task is cancelled while it
-        ///   waits
-        ///   for a connection.
+        ///   waits for a connection.
         @discardableResult
         public func transaction<R: Sendable>(
             _ body: @Sendable (_ session: any StatementSession) async throws -> R
