@@ -19,10 +19,10 @@ extension Pipeline {
     /// the attempt to the operation's own timeout: see ``runBlocking(options:judging:_:)-(_,_,(CallAttempt)->R)``, and
     /// ``/Resilience/ClientTimeout``, which needs no task.
     /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each is a success.
-    ///   - operation: What to run, on this thread. It is not kept after the call.
-    /// - Returns: What the operation returned, even if it means failure.
+    ///   - operation: The work, which runs on this thread. It is not kept after the call.
+    /// - Returns: The operation's result, even if it means failure.
     /// - Throws: As `run`; ``BlockingInTask`` in a task.
     public func runBlocking<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
@@ -39,10 +39,10 @@ extension Pipeline {
     /// }
     /// ```
     /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each is a success.
-    ///   - operation: What to run, on this thread. It is not kept after the call.
-    /// - Returns: What the operation returned, even if it means failure.
+    ///   - operation: The work, which runs on this thread. It is not kept after the call.
+    /// - Returns: The operation's result, even if it means failure.
     /// - Throws: As `run`; ``BlockingInTask`` in a task.
     public func runBlocking<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },

@@ -107,7 +107,7 @@
         ///   - context: The request's context.
         ///   - next: The inner middleware and the handler.
         /// - Returns: The response.
-        /// - Throws: What the inside threw, or a ``FailedRequest``.
+        /// - Throws: The error of the inside, or a ``FailedRequest``.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {

@@ -6,7 +6,7 @@
 
 /// A change that must reach the other side once, eventually.
 public struct Mutation: Sendable, Hashable, Codable {
-    /// What a mutation does to its entity.
+    /// A mutation's effect on its entity.
     public enum Operation: String, Sendable, Hashable, Codable, CaseIterable {
         /// The entity is created, changed or deleted.
         case create, update, delete
@@ -18,7 +18,7 @@ public struct Mutation: Sendable, Hashable, Codable {
     public let entity: String
     /// The sort of change, which chooses the handler that sends it.
     public let kind: String
-    /// What it does to its entity, for ``Coalescing``; nil keeps it apart from all others.
+    /// Its effect on its entity, for ``Coalescing``; nil keeps it apart from all others.
     public let operation: Operation?
     /// The content to send. The queue does not inspect it.
     public let payload: Data
@@ -42,7 +42,7 @@ public struct Mutation: Sendable, Hashable, Codable {
     ///     that a store's index grows at its end.
     ///   - entity: The entity that it changes.
     ///   - kind: The sort of change, which chooses the handler that sends it.
-    ///   - operation: What it does to its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
+    ///   - operation: Its effect on its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
     ///   - payload: The content to send; empty by default, as for a delete.
     ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
     ///   - createdAt: When it was made, by the wall clock; now by default.

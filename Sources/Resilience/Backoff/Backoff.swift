@@ -23,7 +23,7 @@ public struct Backoff: SettingsGroup {
         case proportional(Double)
     }
 
-    /// What follows the last delay of a sequence.
+    /// The behavior after the last delay of a sequence.
     public enum SequenceEnd: String, SettingChoice {
         /// The last delay again, for each further retry.
         case repeatLast
@@ -95,7 +95,7 @@ public struct Backoff: SettingsGroup {
     /// The given delays, in order.
     /// - Parameters:
     ///   - delays: One delay or more, each 0 or more. The longest is the cap.
-    ///   - end: What follows the last delay.
+    ///   - end: The behavior after the last delay.
     ///   - jitter: How chance changes the delays.
     public static func sequence(
         _ delays: [Duration], atEnd end: SequenceEnd = .repeatLast, jitter: Jitter = .none

@@ -43,7 +43,7 @@ extension RetryBudgetStateMachine {
     package func isAtRest(at now: MonotonicInstant) -> Bool { isFull }
 }
 
-/// What retries cost, in tokens.
+/// The costs of retries, in tokens.
 package protocol TokenPrices {
     var cost: Int { get }
     /// The cost of a retry after a 429.

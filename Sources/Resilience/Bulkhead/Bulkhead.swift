@@ -135,7 +135,7 @@ public final class Bulkhead: Policy, StatusReporting {
         freePermits = FreePermits(settings.limit)
     }
 
-    /// What the bulkhead does to calls. It can't nest in itself: a call that holds a permit would wait for another one,
+    /// The bulkhead's effects on calls. It can't nest in itself: a call that holds a permit would wait for another one,
     /// for ever if it holds the last.
     public var traits: PolicyTraits {
         let waits = maxWait > .zero && ask { $0.machine.queueLimit } > 0

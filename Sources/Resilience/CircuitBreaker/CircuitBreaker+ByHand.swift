@@ -1,5 +1,5 @@
 extension CircuitBreaker {
-    /// Who decides what a breaker does: its circuit, or somebody by hand.
+    /// The control of a breaker: by its circuit, or by hand.
     public enum Mode: String, SettingChoice {
         /// The circuit decides.
         case automatic

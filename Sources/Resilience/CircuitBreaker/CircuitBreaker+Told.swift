@@ -3,7 +3,7 @@ package protocol SharedCircuit: CircuitStateMachine {}
 
 extension CircuitBreaker {
     /// Passes news from elsewhere to the breaker's machine. If that changes the state, observers are told.
-    /// - Returns: What `body` returned; nil if the machine is of another type.
+    /// - Returns: The result of `body`; nil if the machine is of another type.
     package func tellMachine<Machine: CircuitStateMachine, R: Sendable>(
         _ type: Machine.Type, _ body: (inout Machine, MonotonicInstant) -> R
     ) -> R? {

@@ -125,10 +125,10 @@ public final class CircuitBreaker: Policy, StatusReporting {
     ///
     /// Does the same as the `run` of every policy at half the cost, since it need not look up the time base.
     /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means, such as a response with status 503. By default each result is a success.
-    ///   - operation: What to run.
-    /// - Returns: What the operation returned, even if it means failure.
+    ///   - operation: The work to run.
+    /// - Returns: The operation's result, even if it means failure.
     /// - Throws: ``CircuitOpen`` if the call was rejected; what the operation threw. With a deadline also ``TimedOut``
     ///   and ``DeadlinePassed``.
     @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
@@ -138,7 +138,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
         try await run(on: ownCore, options, judging: judge, operation)
     }
 
-    /// What the breaker does to calls. It can't nest in itself: a call that holds the place of a probe would ask for
+    /// The breaker's effects on calls. It can't nest in itself: a call that holds the place of a probe would ask for
     /// another one.
     public var traits: PolicyTraits {
         let machine = inner.withLock { $0.circuit.machine }

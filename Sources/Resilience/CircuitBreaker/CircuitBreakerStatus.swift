@@ -16,7 +16,7 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// Whether the circuit is open and rejects all calls. Turns false by itself when the break is over, but not while
     /// the circuit is isolated. Always false in the modes `disabled` and `observing`, which reject no call.
     public var isTripped: Bool { state == .open && !isAllowed }
-    /// Who decides: the circuit itself, or somebody by hand.
+    /// The control: by the circuit itself, or by hand.
     public internal(set) var mode: CircuitBreaker.Mode
     /// When the circuit entered its state, on the breaker's time base; nil if it was made or restored in it.
     public internal(set) var since: MonotonicInstant?

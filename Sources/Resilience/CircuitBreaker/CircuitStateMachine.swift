@@ -138,7 +138,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
 
     /// Continues from the memory of a machine of this kind, whose settings may have been different.
     /// - Parameters:
-    ///   - memory: What the other machine knew.
+    ///   - memory: The other machine's knowledge.
     ///   - instant: When the memory was taken.
     /// - Returns: false, the default, if the memory makes no sense; then nothing has changed.
     mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool
@@ -224,7 +224,7 @@ public struct CircuitMemory: Sendable, Hashable, Codable {
     private var remainingNanoseconds: Int64
     /// The number of trips in a row, by which the next break grows.
     public var trips: Int
-    /// What its rule had counted; see ``TripRule/memory(at:)``.
+    /// Its rule's counts; see ``TripRule/memory(at:)``.
     public var counted: [Int]
 
     /// Creates a memory.
@@ -232,7 +232,7 @@ public struct CircuitMemory: Sendable, Hashable, Codable {
     ///   - state: The circuit's state.
     ///   - remaining: How much longer the circuit was to stay open; 0 or more.
     ///   - trips: The number of trips in a row; 0 or more.
-    ///   - counted: What its rule had counted.
+    ///   - counted: Its rule's counts.
     public init(state: CircuitState, remaining: Duration = .zero, trips: Int = 0, counted: [Int] = []) {
         self.state = state
         remainingNanoseconds = remaining.saturatedNanoseconds

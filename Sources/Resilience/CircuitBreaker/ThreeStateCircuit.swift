@@ -16,7 +16,7 @@
 /// counts as in a closed circuit, starting from nothing. Calls in flight when the ramp ends no longer count, as at
 /// every change of state.
 public struct ThreeStateCircuit: CircuitStateMachine {
-    /// What happens to calls beyond the probes.
+    /// The treatment of calls beyond the probes.
     public enum Excess: Sendable, Hashable {
         /// They are rejected.
         case rejected
@@ -113,7 +113,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     ///   - probes: How many probes are let through at the same time; 1 to the number of probes in a round.
     ///   - closing: Decides from a round of probes whether the circuit closes or opens again.
     ///   - probeLease: After this time, the place of a probe that has not ended goes to another call; above 0.
-    ///   - excess: What happens to calls beyond the probes.
+    ///   - excess: The treatment of calls beyond the probes.
     ///   - ramp: How long after good probes only a growing share of the calls is let in; 0 or more, 0 lets in all at
     ///     once.
     public init(

@@ -1,4 +1,4 @@
-/// What an error that a ``Pipeline`` threw means for the caller.
+/// The meaning of a ``Pipeline``'s error for the caller.
 ///
 /// ```swift
 /// do {
@@ -97,8 +97,8 @@ extension CallFailure {
     /// - Parameters:
     ///   - makeError: Returns the error to throw.
     ///   - call: The call: for example, runs a pipeline.
-    /// - Returns: What the call returned.
-    /// - Throws: What `makeError` returned.
+    /// - Returns: The call's result.
+    /// - Throws: The error that `makeError` returns.
     public nonisolated(nonsending) static func rethrow<R, E: Error>(
         as makeError: (CallFailure) -> E, _ call: nonisolated(nonsending) () async throws -> R
     ) async throws(E) -> R {

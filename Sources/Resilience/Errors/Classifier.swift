@@ -37,6 +37,6 @@ public struct Classifier: Sendable {
 
 /// A result or an error that has a verdict of its own.
 public protocol VerdictConvertible {
-    /// What the result or the error means.
+    /// The meaning of the result or the error.
     var verdict: Verdict { get }
 }

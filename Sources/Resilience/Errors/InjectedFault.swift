@@ -6,7 +6,7 @@
 public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringConvertible, FailureDescribing {
     /// The name of the `Chaos` policy.
     public let policy: String
-    /// What the failure means.
+    /// The meaning of the failure.
     public let verdict: Verdict
     /// Whether the operation has run, and its answer was lost; false if the call failed in its place.
     public let hasRun: Bool
@@ -14,7 +14,7 @@ public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringCo
     /// Creates an injected failure, for tests.
     /// - Parameters:
     ///   - policy: The name of the `Chaos` policy.
-    ///   - verdict: What the failure means.
+    ///   - verdict: The meaning of the failure.
     ///   - hasRun: Whether the operation has run, and its answer was lost. False by default.
     public init(policy: String, verdict: Verdict, hasRun: Bool = false) {
         self.policy = policy

@@ -50,8 +50,8 @@ public struct CallDeadline: Sendable {
 
     /// Runs work whose calls must have ended by the deadline, or by an earlier one that already travels.
     /// - Parameter body: The work. It runs in the caller's isolation.
-    /// - Returns: What the work returned.
-    /// - Throws: What the work threw. A call of a pipeline throws ``DeadlinePassed`` if the deadline has passed before
+    /// - Returns: The work's result.
+    /// - Throws: The work's error. A call of a pipeline throws ``DeadlinePassed`` if the deadline has passed before
     ///   it can begin, and ``TimedOut`` if it comes while the call runs.
     @inline(never)  // It would make the frame of every call through a timeout larger.
     public nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R

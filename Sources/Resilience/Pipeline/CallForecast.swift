@@ -1,4 +1,4 @@
-/// What would happen to a call made now: for a screen, a load balancer, or a queue, before any work begins.
+/// The forecast for a call made now: for a screen, a load balancer, or a queue, before any work begins.
 ///
 /// ```swift
 /// switch catalog.forecast().outcome {
@@ -11,7 +11,7 @@
 /// It tells how the policies would answer **as things are now**, and those behind a wait, at its end. Other calls may
 /// come first. To decide whether a call may go, run it.
 public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
-    /// What would happen to the call's first attempt.
+    /// The forecast for the call's first attempt.
     public enum Outcome: Sendable, Hashable {
         /// The operation would begin at once.
         case begins
@@ -22,7 +22,7 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
         case isRejected(retryAfter: Duration?)
     }
 
-    /// What would happen to the call's first attempt.
+    /// The forecast for the call's first attempt.
     public let outcome: Outcome
     /// The deciding policy: the one with the longest rejection or the longest wait. nil if the operation would begin at
     /// once, or if the call's deadline has passed.
@@ -33,7 +33,7 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates a forecast, for tests and previews.
     /// - Parameters:
-    ///   - outcome: What would happen to the call.
+    ///   - outcome: The forecast for the call.
     ///   - policy: The deciding policy; nil if there is none.
     ///   - chance: How likely it is that no policy rejects the call by chance, 0 to 1. 1 by default.
     public init(_ outcome: Outcome, by policy: String? = nil, chance: Double = 1) {

@@ -28,7 +28,7 @@ public struct CallOrigin: Sendable {
 
     /// How important the request is; nil if it does not say.
     public let priority: CallPriority?
-    /// Which attempt of its caller the request is; 1 or more.
+    /// The request's number among its caller's attempts; 1 or more.
     public let attempt: Int
 
     private final class Notes: Sendable {
@@ -40,7 +40,7 @@ public struct CallOrigin: Sendable {
     /// Creates an origin.
     /// - Parameters:
     ///   - priority: How important the request is; nil, the default, if it does not say.
-    ///   - attempt: Which attempt of its caller the request is. 1 by default; below counts as 1.
+    ///   - attempt: The request's number among its caller's attempts. 1 by default; below counts as 1.
     public init(priority: CallPriority? = nil, attempt: Int = 1) {
         self.priority = priority
         self.attempt = max(1, attempt)
@@ -51,8 +51,8 @@ public struct CallOrigin: Sendable {
 
     /// Runs the work that answers the request.
     /// - Parameter body: The work. It runs in the caller's isolation.
-    /// - Returns: What the work returned.
-    /// - Throws: What the work threw.
+    /// - Returns: The work's result.
+    /// - Throws: The work's error.
     public nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R
     {
         Self.wasEverSet.store(true, ordering: .relaxed)

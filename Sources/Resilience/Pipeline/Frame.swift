@@ -1,4 +1,4 @@
-/// What the driver does next. Details are in the ``Frame``: a trivial type keeps the usual path free of copies.
+/// The driver's next step. Details are in the ``Frame``: a trivial type keeps the usual path free of copies.
 @usableFromInline enum Step: UInt8 {
     /// Run the operation, or the inner segment: all policies of the segment let the call in.
     case operation

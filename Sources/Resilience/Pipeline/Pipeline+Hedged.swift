@@ -9,12 +9,12 @@ extension Pipeline {
     /// none.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt of a copy
     ///     that returns. By default each result is a success.
     ///   - operation: The operation. It is cancelled if another copy is faster, and waited for.
-    /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
-    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
+    /// - Returns: The operation's result in the copy that decides the call: a success, if there is one.
+    /// - Throws: The error of the operation's last attempt, or an error of a policy or of the pipeline: see
     ///   <doc:ErrorsGuide>. If no copy succeeded, it is the most informative error: what the other side asked for comes
     ///   before any other failure, a failure before a rejection, and the later of two.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
@@ -34,10 +34,10 @@ extension Pipeline {
     /// Runs the operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and tells it which attempt and which copy it is.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt: see ``CallAttempt/hedge``.
-    /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
+    /// - Returns: The operation's result in the copy that decides the call: a success, if there is one.
     /// - Throws: As ``runHedged(options:judging:_:)-(_,_,()->R)``.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
@@ -179,7 +179,7 @@ extension Pipeline {
     /// policies as if it had been cancelled; its result is dropped.
     /// - Parameters:
     ///   - mayCopy: Whether the operation can run concurrently. If not, the hedge is told so.
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means.
     ///   - judgeError: Returns what an error means, if this call knows it better than the classifier.
     ///   - describe: Returns the failure of the operation; nil for the error's own description.

@@ -25,15 +25,15 @@ extension Pipeline {
     /// ``PipelinePermit/deadline`` is the operation's.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. It is called once for each attempt that returns. By default each result
     ///     is a success.
     ///   - judgeError: Returns the verdict of an error that the operation or an around policy threw; nil, the
     ///     default, leaves it to the pipeline's classifier. It is not asked about a ``Rejection``.
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
     ///   - hold: Receives the successful result and the permit, and returns the result for the caller.
-    /// - Returns: What `hold` returned; or what the operation returned in its last attempt, if that means failure.
-    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
+    /// - Returns: The result of `hold`, or of the operation's last attempt if it means failure.
+    /// - Throws: The error of the operation's last attempt, or an error of a policy or of the pipeline: see
     ///   <doc:ErrorsGuide>.
     public nonisolated(nonsending) func open<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },

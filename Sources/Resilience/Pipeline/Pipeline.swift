@@ -116,12 +116,12 @@ public struct Pipeline: Sendable {
     /// caller still sees it.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt that
     ///     returns. By default each result is a success.
     ///   - operation: The operation. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
-    /// - Throws: What the operation threw in its last attempt; a ``Rejection`` if a policy rejected the first attempt,
+    /// - Returns: The result of the operation's last attempt.
+    /// - Throws: The error of the operation's last attempt; a ``Rejection`` if a policy rejected the first attempt,
     ///   or if the deadline passed before it; ``TimedOut``, also for the deadline in `options`; `CancellationError` if
     ///   the task was cancelled before its first attempt, or ``CancelledWhileWaiting`` before a further one.
     ///   ``CallFailure`` tells them apart; <doc:ErrorsGuide> has them all.
@@ -135,10 +135,10 @@ public struct Pipeline: Sendable {
     /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of each attempt.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
+    /// - Returns: The result of the operation's last attempt.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
     @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
@@ -169,12 +169,12 @@ extension Policy {
     /// Runs the operation guarded by this policy alone, on the policy's time base, or the system's if it has none.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt that
     ///     returns. By default each result is a success.
     ///   - operation: The operation. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
-    /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
+    /// - Returns: The result of the operation's last attempt.
+    /// - Throws: The error of the operation's last attempt, or an error of the policy or of the call's deadline: see
     ///   the guide to errors.
     @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
@@ -186,10 +186,10 @@ extension Policy {
     /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of each attempt.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
+    /// - Returns: The result of the operation's last attempt.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
     @_alwaysEmitIntoClient public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
@@ -225,11 +225,11 @@ extension AroundPolicy {
     /// Runs the operation guarded by this policy alone, on the system's time base.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation.
-    /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
+    /// - Returns: The operation's result.
+    /// - Throws: The operation's error, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
     @_alwaysEmitIntoClient public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
@@ -240,10 +240,10 @@ extension AroundPolicy {
     /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of its attempt.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt.
-    /// - Returns: What the operation returned.
+    /// - Returns: The operation's result.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
     @_alwaysEmitIntoClient public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },

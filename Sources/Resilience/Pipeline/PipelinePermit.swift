@@ -50,7 +50,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
 
     /// Reports how the work ended.
     /// - Parameters:
-    ///   - verdict: What the end of the work means.
+    ///   - verdict: The meaning of the work's end.
     ///   - error: The error that the work ended with. nil, the default, if there is none.
     ///   - failure: The failure that observers are told. nil, the default, for the error's own description.
     public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil, failure: FailureDetail? = nil) {

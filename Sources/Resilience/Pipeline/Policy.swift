@@ -42,7 +42,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// A ``PolicyRegistry`` evicts pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
 
-    /// What the policy does to calls, for `warnings` and the nesting check. None by default.
+    /// The policy's effects on calls, for `warnings` and the nesting check. None by default.
     var traits: PolicyTraits { get }
 
     /// Resets the policy to its original state, where that makes sense. Does nothing by default.
@@ -51,16 +51,16 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// Answers a call that goes in. The default answers `.proceed`.
     /// - Parameters:
     ///   - call: The call. The policy may change its attempt and its deadline.
-    ///   - slot: What the policy remembers of this call.
-    /// - Returns: What the driver does with the call.
+    ///   - slot: The policy's memory of this call.
+    /// - Returns: The driver's next step with the call.
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry
 
     /// Answers a call that comes out. The default answers `.pass`.
     /// - Parameters:
     ///   - call: The call.
-    ///   - slot: What the policy remembers of this call.
+    ///   - slot: The policy's memory of this call.
     ///   - outcome: How the inside ended.
-    /// - Returns: What the driver does with the call.
+    /// - Returns: The driver's next step with the call.
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit
 
     /// Tells the policy that the round it asked for with `.again` does not come: the call was cancelled in the wait
@@ -68,7 +68,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// resource; does nothing by default.
     /// - Parameters:
     ///   - call: The call.
-    ///   - slot: What the policy remembers of this call.
+    ///   - slot: The policy's memory of this call.
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot)
 
     /// Returns what `enter(_:_:)` would answer now, and changes nothing: for `forecast(options:)`. By default the
@@ -91,7 +91,7 @@ extension Policy {
     public func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {}
 }
 
-/// What a policy remembers of one call: three words, zero when the call first enters the policy.
+/// A policy's memory of one call: three words, zero when the call first enters the policy.
 ///
 /// In a further round that the policy itself asked for, the slot is as the policy left it. In a round that an outer
 /// policy asked for, it is that or zero: clear it in ``Policy/exit(_:_:_:)`` if that matters.
@@ -138,14 +138,14 @@ public enum PolicyExit {
 
 /// How the inside of a policy ended.
 @frozen public struct PolicyOutcome: Sendable {
-    /// What the end of the inside means.
+    /// The meaning of the inside's end.
     public let verdict: Verdict
     /// The error that the inside threw; nil if it returned.
     public let error: (any Error)?
 
     /// Creates an outcome.
     /// - Parameters:
-    ///   - verdict: What the end of the inside means.
+    ///   - verdict: The meaning of the inside's end.
     ///   - error: The error that the inside threw. nil, the default, if it returned.
     @inlinable public init(_ verdict: Verdict, error: (any Error)? = nil) {
         self.verdict = verdict
@@ -166,7 +166,7 @@ public protocol AroundPolicy: Sendable, CustomStringConvertible {
     /// The name of this instance in events, errors and descriptions. The type's name by default.
     var name: String { get }
 
-    /// What the policy does to calls, for ``Pipeline/warnings``. None by default.
+    /// The policy's effects on calls, for ``Pipeline/warnings``. None by default.
     var traits: PolicyTraits { get }
 
     /// Runs the inside, in a task of its own.
@@ -175,7 +175,7 @@ public protocol AroundPolicy: Sendable, CustomStringConvertible {
     ///   - isolation: The caller's isolation. Capture it in a task of your own to keep it.
     ///   - inside: Runs the inside, up to this deadline.
     /// - Returns: The verdict of the inside.
-    /// - Throws: What the inside threw, or an error of the policy.
+    /// - Throws: The error of the inside, or an error of the policy.
     func around(
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict

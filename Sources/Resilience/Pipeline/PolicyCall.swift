@@ -7,7 +7,7 @@
     /// ``MonotonicInstant/distantFuture`` if there is none. Set by the caller, and by timeouts on the way in.
     public var deadline: MonotonicInstant
 
-    /// What the caller told the policies about this call.
+    /// The caller's options for this call.
     public let options: RunOptions
 
     /// Not counted. Safe: the code that makes a call holds the core until the call is over, and the call can't be
@@ -78,7 +78,7 @@
     /// Whether repeating the call does no harm, as its ``RunOptions/isIdempotent`` says, else its pipeline.
     public var isIdempotent: Bool? { repetition.isIdempotent }
 
-    /// What is known about repeating the call. A request with effects does not override a pipeline whose calls are
+    /// Whether repeating the call does harm. A request with effects does not override a pipeline whose calls are
     /// never repeated.
     @inlinable package var repetition: Repetition {
         switch options.repetition {

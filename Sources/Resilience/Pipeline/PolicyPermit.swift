@@ -27,7 +27,7 @@ public struct PolicyPermit: ~Copyable, Sendable {
 
     /// Reports how the work ended.
     /// - Parameters:
-    ///   - verdict: What the end of the work means.
+    ///   - verdict: The meaning of the work's end.
     ///   - error: The error that the work ended with. nil, the default, if there is none.
     public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil) {
         outcome = PolicyOutcome(verdict, error: error)

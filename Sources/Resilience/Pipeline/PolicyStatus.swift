@@ -89,7 +89,7 @@ public struct PolicyStatus: Sendable, Encodable {
     /// Creates a status.
     /// - Parameters:
     ///   - policy: The policy's name.
-    ///   - detail: What the policy tells.
+    ///   - detail: The policy's details.
     public init(policy: String, detail: any PolicyStatusDetail) {
         self.policy = policy
         self.detail = detail

@@ -1,4 +1,4 @@
-/// What a caller tells the policies about one call.
+/// The options of one call.
 ///
 /// ```swift
 /// let options = RunOptions(cost: 5, priority: .low)
@@ -24,7 +24,7 @@
         didSet { if firstAttempt < 1 { firstAttempt = Self.rejected(firstAttempt, "firstAttempt", atLeast: 1) } }
     }
 
-    /// What the call takes of a ``Throttle``'s rate, in calls, 0 or more. 1 by default.
+    /// The call's cost against a ``Throttle``'s rate, in calls, 0 or more. 1 by default.
     public var cost: Int {
         didSet { if cost < 0 { cost = Self.rejected(cost, "cost", atLeast: 0) } }
     }
@@ -45,7 +45,7 @@
         set { repetition = Repetition(newValue) }
     }
 
-    /// What is known about repeating the call.
+    /// Whether repeating the call does harm.
     @usableFromInline package var repetition: Repetition
 
     /// Creates options. A value that is out of range traps, or is reported by
@@ -53,7 +53,7 @@
     /// - Parameters:
     ///   - deadline: The instant at which the call must have ended. None by default.
     ///   - firstAttempt: The number of the first attempt, 1 or more.
-    ///   - cost: What the call takes of a throttle's rate, in calls, 0 or more.
+    ///   - cost: The call's cost against a throttle's rate, in calls, 0 or more.
     ///   - priority: The call's share of the turns in a bulkhead that is ordered by priority; nil for the priority of
     ///     the request, and else normal.
     ///   - isIdempotent: Whether repeating the call does no harm; nil, the default, leaves it to the pipeline.
@@ -70,7 +70,7 @@
     }
 }
 
-/// What is known about repeating a call.
+/// Whether repeating a call does harm.
 @usableFromInline package enum Repetition: UInt8, Sendable, Hashable {
     /// Nothing: neither the call nor its pipeline says whether repeating it does harm.
     case unsaid

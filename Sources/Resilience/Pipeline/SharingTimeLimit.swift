@@ -3,7 +3,7 @@
 protocol SharingTimeLimit: AroundPolicy {
     /// Admits a call that should do without a task.
     /// - Returns: The limit; nil if the call needs the task all the same.
-    /// - Throws: What ``AroundPolicy/around(_:isolation:_:)`` throws if there is no time to begin.
+    /// - Throws: The error of ``AroundPolicy/around(_:isolation:_:)`` if there is no time to begin.
     func share(_ call: inout PolicyCall) throws -> SharedLimit?
 
     /// Returns the final error of a call whose inside threw an error because of the limit.

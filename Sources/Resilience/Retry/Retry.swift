@@ -68,7 +68,7 @@ public struct Retry: Policy, StatusReporting {
     ///     limit. It costs a reading of the clock.
     ///   - backoff: The wait after any failure but a 429.
     ///   - throttledBackoff: The wait after the other side asked for fewer calls (a 429).
-    ///   - verdicts: Which failures are retried; neither success nor cancelled. With ``VerdictSet/uncertain`` among
+    ///   - verdicts: The failures to retry; neither success nor cancelled. With ``VerdictSet/uncertain`` among
     ///     them, calls are repeated even if they may have had their effect, unless they must not be done twice.
     ///   - retryAfterCeiling: The longest wait that the other side or a rejecting policy may name; 0 or more. If it
     ///     names a longer one, the call is given up at once.
@@ -266,7 +266,7 @@ extension Retry {
     /// Limits the retries of many calls together; nil if there is no such limit.
     public var budget: RetryBudget? { terms.budget }
 
-    /// What the budget allows now.
+    /// The retries that the budget has left.
     public var status: RetryStatus { RetryStatus(retriesLeft: budget?.retriesLeft ?? .max) }
 
     /// Whether there is a budget: a retry itself keeps nothing between calls.
@@ -274,7 +274,7 @@ extension Retry {
 }
 
 extension Retry {
-    /// What a rule decides about a failed attempt.
+    /// A rule's decision about a failed attempt.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {
         enum Kind: Hashable {
             /// nil means the configured backoff.

@@ -30,7 +30,7 @@ struct RetryStateMachine: Equatable {
     ///   - rule: The decision of the user's rules about this failure; nil for none.
     ///   - rejectedFor: The wait named by the policy that rejected the attempt.
     ///   - callerRetries: Whether the call is made for a request that is itself a retry.
-    ///   - repetition: What is known about repeating the call.
+    ///   - repetition: Whether repeating the call does harm.
     ///   - start: When the first attempt began; used only if `maxElapsed` is set.
     mutating func failed(
         _ verdict: Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, repetition: Repetition = .unsaid,

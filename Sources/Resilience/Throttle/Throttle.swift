@@ -143,7 +143,7 @@ public final class Throttle: Policy, StatusReporting {
         state = Locked(State(limit: limit, made: limit, machine: machine))
     }
 
-    /// What the throttle does to calls. It can't nest in itself: a call that is the gate's probe would wait for its own
+    /// The throttle's effects on calls. It can't nest in itself: a call that is the gate's probe would wait for its own
     /// end.
     public var traits: PolicyTraits {
         PolicyTraits(waits: terms.maxWait > .zero || supply != nil, limitsRate: true, canNestInItself: false)

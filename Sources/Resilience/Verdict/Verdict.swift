@@ -1,4 +1,4 @@
-/// What the end of an attempt means, to all policies alike.
+/// The meaning of an attempt's end, the same for all policies.
 ///
 /// The pipeline's ``Classifier`` decides it for an error, the caller's `judge` for a result. A retry repeats what is
 /// transient or throttled; a breaker counts what is transient or uncertain; a throttle can hold all calls after a 429.

@@ -71,7 +71,7 @@
         /// Sends a request.
         /// - Parameters:
         ///   - request: The request, of HTTP.
-        ///   - options: What the caller tells the policies about this call, such as a deadline.
+        ///   - options: Options of this call, such as a deadline.
         /// - Returns: The body and the head of the last answer, whatever its status.
         /// - Throws: The `URLError` of the last attempt; `CancellationError`; an error of a policy or of the pipeline.
         ///   `URLError.unsupportedURL` if the URL is not of HTTP: such a request does not enter the pipeline.
@@ -84,7 +84,7 @@
         /// Sends a `GET` for a URL.
         /// - Parameters:
         ///   - url: The URL, of HTTP.
-        ///   - options: What the caller tells the policies about this call, such as a deadline.
+        ///   - options: Options of this call, such as a deadline.
         /// - Returns: The body and the head of the last answer, whatever its status.
         /// - Throws: As ``data(for:options:)``.
         public nonisolated(nonsending) func data(
@@ -97,7 +97,7 @@
         /// - Parameters:
         ///   - request: The request, of HTTP. Its own body is not used.
         ///   - body: The body. It is kept until the call ends, since each attempt sends it.
-        ///   - options: What the caller tells the policies about this call, such as a deadline.
+        ///   - options: Options of this call, such as a deadline.
         /// - Returns: The body and the head of the last answer, whatever its status.
         /// - Throws: As ``data(for:options:)``.
         public nonisolated(nonsending) func upload(
@@ -116,7 +116,7 @@
             /// `Pipeline.acquire(options:)`.
             /// - Parameters:
             ///   - request: The request, of HTTP.
-            ///   - options: What the caller tells the policies about this call, such as a deadline.
+            ///   - options: Options of this call, such as a deadline.
             /// - Returns: The bytes and the head of the last answer, whatever its status.
             /// - Throws: As ``data(for:options:)``.
             public nonisolated(nonsending) func bytes(

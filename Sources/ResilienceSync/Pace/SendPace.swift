@@ -66,7 +66,7 @@ struct SendPace: Sendable, Hashable {
     ///   - maxRate: The highest rate, in requests per second, above 0; nil for no limit.
     ///   - maxPause: The longest silence for an exhausted quota.
     ///   - lateness: The share by which such a silence is prolonged.
-    ///   - search: What is already known about the server.
+    ///   - search: The existing knowledge about the server.
     init(
         maxInFlight: Int, maxRate: Double? = nil, maxPause: Duration = .infinite, lateness: Double = 0,
         search: RateSearch? = nil

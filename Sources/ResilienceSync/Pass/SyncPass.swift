@@ -39,11 +39,11 @@ public final class SyncPass: Sendable {
         case notFlushed
     }
 
-    /// What a pass did.
+    /// The results of a pass.
     public struct Report: Sendable {
         /// How the pass ended.
         public internal(set) var end: End
-        /// What the flush did; nil if the pass ended before it.
+        /// The flush's results; nil if the pass ended before it.
         public internal(set) var flush: FlushReport?
         /// Whether everything was fetched, instead of only the changes.
         public internal(set) var bootstrapped = false
@@ -100,8 +100,9 @@ public final class SyncPass: Sendable {
     /// A call during a pass gets that pass's report; if that pass is already pulling, another one follows it.
     /// Cancelling a caller cancels the pass that it began. If it joined one, only its own wait ends.
     ///
-    /// - Returns: What the pass did.
-    /// - Throws: What the check, a fetch, `apply` or the store throws; ``SyncQueueError/stopped``; `CancellationError`.
+    /// - Returns: The results of the pass.
+    /// - Throws: The error of the check, a fetch, `apply` or the store; ``SyncQueueError/stopped``;
+    ///   `CancellationError`.
     public func run() async throws -> Report {
         while true {
             let (pass, joined) = begin()
@@ -194,21 +195,21 @@ public final class SyncPass: Sendable {
     /// Returns the stored cursor.
     ///
     /// - Returns: The cursor; 0 if there was no bootstrap yet, or none since ``reset()``.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func cursor() async throws -> Int64 {
         try await queue.store.setting(Self.prefix + cursorName).flatMap(Int64.init) ?? 0
     }
 
     /// Makes the next pass fetch everything, for example after a sign-out. A pass in flight doesn't undo this.
     ///
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func reset() async throws { try await setCursor(0) }
 
     /// Sets the cursor that the next pass continues from, for example when this program takes over from another. A pass
     /// in flight doesn't undo this: it ends after its present page.
     ///
     /// - Parameter cursor: The cursor; 0 makes the next pass fetch everything.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func setCursor(_ cursor: Int64) async throws {
         // Counted twice, because a pass may begin, and read the old cursor, while the new one is stored.
         state.withLock { state in

@@ -43,7 +43,7 @@ public struct SyncPull: Sendable {
     ///
     /// - Parameter entities: The ids of the entities to ask about.
     /// - Returns: Those that have, or had, pending mutations.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func unsent(among entities: [String]) async throws -> Set<String> {
         note(entities, pending: try await watch.queue.store.pendingEntities(among: entities))
     }

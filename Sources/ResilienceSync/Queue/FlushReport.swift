@@ -1,6 +1,6 @@
 public import Resilience
 
-/// What a flush did, and how it ended.
+/// The results of a flush.
 public struct FlushReport: Sendable {
     /// How a flush ended.
     public enum End: Sendable, Hashable {

@@ -125,7 +125,7 @@ extension Mutation {
     ///   - id: An id that is unique in its queue; a new UUID of version 7 by default.
     ///   - entity: The entity that it changes.
     ///   - kind: The sort of change, which chooses the handler that sends it.
-    ///   - operation: What it does to its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
+    ///   - operation: Its effect on its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
     ///   - value: The value to send.
     ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
     ///   - createdAt: When it was made, by the wall clock; now by default.

@@ -19,7 +19,7 @@ extension SyncQueue {
     ///   - markFailed: Receives the pending mutations, a page at a time, before they are removed; for an app that
     ///     shows their entities as failed. It must not wait for a flush. nil by default.
     /// - Returns: The number of pending mutations removed.
-    /// - Throws: What the store or `markFailed` throws.
+    /// - Throws: The error of the store or of `markFailed`.
     @discardableResult
     public func clear(
         discardsDead: Bool = false, markFailed: ((_ page: [Mutation]) async throws -> Void)? = nil

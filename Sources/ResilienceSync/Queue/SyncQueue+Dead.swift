@@ -7,7 +7,7 @@ extension SyncQueue {
     ///   - limit: The most mutations to return; 100 by default. Large payloads may make a page shorter, but it has at
     ///     least one mutation if there is one.
     /// - Returns: The mutations.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func dead(after position: Int64 = .min, limit: Int = 100) async throws -> [StoredMutation] {
         try await store.dead(after: position, limit: limit)
     }
@@ -26,7 +26,7 @@ extension SyncQueue {
     ///     of the entity was delivered, or may have been, because it is in flight or its answer was lost. By default
     ///     they are skipped.
     /// - Returns: The number revived.
-    /// - Throws: What the store throws; `CancellationError`.
+    /// - Throws: The store's error; `CancellationError`.
     @discardableResult
     public func retryDead(_ positions: [Int64]? = nil, evenOvertaken: Bool = false) async throws -> Int {
         try await changeDead(positions, telling: SyncEvent.revived) { page in
@@ -40,7 +40,7 @@ extension SyncQueue {
     ///
     /// - Parameter positions: The ``StoredMutation/position`` of each; nil, the default, for all.
     /// - Returns: The number removed.
-    /// - Throws: What the store throws; `CancellationError`.
+    /// - Throws: The store's error; `CancellationError`.
     @discardableResult
     public func discardDead(_ positions: [Int64]? = nil) async throws -> Int {
         try await changeDead(positions, telling: SyncEvent.discarded) { try await store.discard($0) }

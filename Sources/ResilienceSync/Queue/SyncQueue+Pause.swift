@@ -23,7 +23,7 @@ extension SyncQueue {
     ///
     /// - Parameter length: How long; nil, the default, until ``resume(keepingGrowth:)``. Nothing is paused for zero or
     ///   less.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func pause(for length: Duration? = nil) async throws {
         // Including its beginning, so that a clock that is set back can't prolong it beyond that; and to make it
         // unique.
@@ -45,7 +45,7 @@ extension SyncQueue {
     ///
     /// - Parameter keepingGrowth: Whether rate and quotas are kept, and the next pause, and the breakers' next break,
     ///   are as long as without this call. False by default.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func resume(keepingGrowth: Bool = false) async throws {
         try await endPause(keepingGrowth: keepingGrowth)
         try await keep(Self.handPauseName, nil)

@@ -7,7 +7,7 @@ extension SyncQueue {
     ///   - limit: The most mutations to return; 100 by default. Large payloads may make a page shorter, but it has at
     ///     least one mutation if there is one.
     /// - Returns: The mutations.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func pending(after position: Int64 = .min, limit: Int = 100) async throws -> [StoredMutation] {
         try await store.pending(after: position, limit: limit)
     }
@@ -17,7 +17,7 @@ extension SyncQueue {
     /// - Parameter id: The mutation's id. A mutation that was coalesced into another no longer has its own.
     /// - Returns: The mutation; nil if it is not in the queue, for example because it was delivered. If
     ///   ``StoredMutation/diedAt`` is nil, it is pending.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func mutation(_ id: String) async throws -> StoredMutation? {
         try await store.mutation(id, cancelling: false)
     }
@@ -33,7 +33,7 @@ extension SyncQueue {
     /// - Returns: The removed mutation; nil if no mutation with this id is pending. If it is
     ///   ``StoredMutation/isAttempted``, it may have had its effect. Earlier dead mutations of its entity are then
     ///   ``StoredMutation/isOvertaken``.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     @discardableResult
     public func cancel(_ id: String) async throws -> StoredMutation? {
         guard let removed = try await store.mutation(id, cancelling: true) else { return nil }

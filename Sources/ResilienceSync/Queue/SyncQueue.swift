@@ -323,7 +323,7 @@ public final class SyncQueue: Sendable {
     /// recently are not sent before their time; use ``resume(keepingGrowth:)`` for that. Cancelling the caller cancels
     /// the flush that it began. If it joined one, only its own wait ends. Nothing is lost.
     ///
-    /// - Returns: What the flush did, and how it ended.
+    /// - Returns: The results of the flush.
     /// - Throws: The store's error; ``SyncQueueError/stopped``.
     @discardableResult
     public func flush() async throws -> FlushReport {
@@ -362,7 +362,7 @@ public final class SyncQueue: Sendable {
     /// the flush that it begins with, as with ``flush()``; later it ends only the wait, and the queue's own work
     /// continues.
     ///
-    /// - Returns: What the queue did meanwhile, in all flushes of all callers.
+    /// - Returns: The queue's results meanwhile, in all flushes of all callers.
     /// - Throws: The store's error; ``SyncQueueError/stopped``.
     @discardableResult
     public func drain() async throws -> FlushReport {

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Which failures count against a mutation, and make it dead in the end.
+/// The failures that count against a mutation, and finally make it dead.
 ///
 /// A 429, a rejection by a policy of the pipeline, a cancellation, and errors for which
 /// ``SyncQueueConfiguration/isOffline`` returns true never count. A permanent failure needs no counting: its mutation
@@ -44,9 +44,9 @@ public struct SyncQueueConfiguration: Sendable {
     /// nothing else in flight. So mutations that were only in flight beside it are answered, and their counts begin
     /// anew.
     public var maxClaims: Int
-    /// Which failures count.
+    /// The failures that count.
     public var failureCounting: FailureCounting
-    /// What happens to an entity's other mutations when one becomes dead.
+    /// The rule for an entity's other mutations when one becomes dead.
     public var laneRule: LaneRule
     /// How long a mutation may be in the queue and still be sent, 0 or more. Older ones become dead. nil for no limit.
     public var maxAge: Duration?
@@ -87,8 +87,8 @@ public struct SyncQueueConfiguration: Sendable {
     ///   - maxInFlight: The most requests in flight at once, 1 or more; 4 by default.
     ///   - maxFailures: The number of counted failures at which a mutation becomes dead, 1 or more; 5 by default.
     ///   - maxClaims: The number of claims without an answer at which a mutation becomes dead, 3 or more; 6 by default.
-    ///   - failureCounting: Which failures count; `.whileOthersSucceed` by default.
-    ///   - laneRule: What happens to an entity's other mutations when one becomes dead; `.skip` by default.
+    ///   - failureCounting: The failures that count; `.whileOthersSucceed` by default.
+    ///   - laneRule: The rule for an entity's other mutations when one becomes dead; `.skip` by default.
     ///   - maxAge: How long a mutation may be in the queue and still be sent, 0 or more; nil, the default, for no
     ///     limit.
     ///   - appending: How much may be pending, and what is coalesced; no limits and `.lastWriteWins` by default.

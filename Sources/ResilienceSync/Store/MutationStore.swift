@@ -417,7 +417,7 @@ public enum MutationChange: Sendable, Hashable {
     }
 }
 
-/// What happens to a lane when its head becomes dead.
+/// The rule for a lane whose head becomes dead.
 public enum LaneRule: String, Sendable, Hashable, CaseIterable {
     /// The next one is sent.
     case skip
@@ -429,7 +429,7 @@ public enum LaneRule: String, Sendable, Hashable, CaseIterable {
 
 /// The limits and the coalescing that ``MutationStore/append(_:under:at:)`` applies.
 public struct AppendRules: Sendable {
-    /// What to do when a limit is reached.
+    /// The action when a limit is reached.
     public enum Overflow: Sendable, Hashable {
         /// Nothing is added; the append throws ``SyncQueueError/full(count:bytes:)``.
         case reject
@@ -442,7 +442,7 @@ public struct AppendRules: Sendable {
     public var maxCount: Int?
     /// The most bytes of pending payloads, 1 or more; nil for no limit.
     public var maxBytes: Int?
-    /// What to do when a limit is reached.
+    /// The action when a limit is reached.
     public var overflow: Overflow
     /// The result of two mutations of one entity.
     public var coalescing: Coalescing
@@ -452,7 +452,7 @@ public struct AppendRules: Sendable {
     /// - Parameters:
     ///   - maxCount: The most pending mutations, 1 or more; nil, the default, for no limit.
     ///   - maxBytes: The most bytes of pending payloads, 1 or more; nil, the default, for no limit.
-    ///   - overflow: What to do when a limit is reached; `.reject` by default.
+    ///   - overflow: The action when a limit is reached; `.reject` by default.
     ///   - coalescing: The result of two mutations of one entity; `.lastWriteWins` by default.
     public init(
         maxCount: Int? = nil, maxBytes: Int? = nil, overflow: Overflow = .reject,

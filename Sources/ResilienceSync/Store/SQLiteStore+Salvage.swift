@@ -24,7 +24,7 @@
         /// - Parameters:
         ///   - path: The damaged file, or the program's own database that holds a queue.
         ///   - newPath: The path of the new file. There must be no file yet, and no journal of one (`-wal`).
-        /// - Returns: What the new file holds, and what is missing.
+        /// - Returns: The new file's contents, and the missing parts.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if there is a file at `newPath`, or if not even the tables'
         ///   definitions can be read; ``SyncQueueError/storeFailed(path:reason:)``. There is no new file then.
         public static func salvage(_ path: String, into newPath: String) throws -> Salvaged {

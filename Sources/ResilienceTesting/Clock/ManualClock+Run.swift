@@ -27,8 +27,8 @@ extension ManualClock {
     ///     default.
     ///   - body: The code to run. When it has returned, the run is over as soon as no task is ready. Tasks that still
     ///     wait continue as ordinary tasks when they are resumed.
-    /// - Returns: What `body` returned.
-    /// - Throws: What `body` threw; ``RunFailure`` if the run was given up.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error of `body`; ``RunFailure`` if the run was given up.
     public func run<R: Sendable>(
         seed: UInt64? = nil, maxSteps: Int = 10_000_000, _ body: @escaping @Sendable () async throws -> R
     ) throws -> R {

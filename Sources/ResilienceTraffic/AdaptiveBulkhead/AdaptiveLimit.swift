@@ -46,7 +46,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - range: The bounds of the limit, 1 or more.
     ///   - increase: How many permits are added with each window in which at least half are in use; above 0. Until the
     ///     first overload the limit doubles instead.
-    ///   - decrease: What the limit is multiplied with after an overload, above 0 and below 1.
+    ///   - decrease: The limit's factor after an overload, above 0 and below 1.
     ///   - window: The shortest time between two raises, above zero.
     ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. A call

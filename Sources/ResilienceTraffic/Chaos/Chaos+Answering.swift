@@ -17,11 +17,11 @@ extension Chaos {
     /// A policy in a pipeline does not know the type of the result, so it can only throw. Here the policy is inside of
     /// the operation, and not in the pipeline's list.
     /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - answer: Returns the result that represents an injected failure; nil to throw the failure. It is not asked
     ///     about an injection with an error of its own.
     ///   - operation: The operation. It runs in the caller's isolation.
-    /// - Returns: What the operation or `answer` returned.
+    /// - Returns: The result of the operation or of `answer`.
     /// - Throws: The error of the operation, or an injected error without an answer.
     public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), answering answer: (InjectedFault) throws -> R?,

@@ -10,8 +10,8 @@ extension Chaos {
     /// - Parameters:
     ///   - tag: The tag.
     ///   - body: The work. It runs in the caller's isolation.
-    /// - Returns: What the work returned.
-    /// - Throws: What the work threw.
+    /// - Returns: The work's result.
+    /// - Throws: The work's error.
     public nonisolated(nonsending) static func tagged<R>(
         _ tag: String, _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {

@@ -57,7 +57,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
 
     /// The call fails in place of its operation, which does not run, with an ``/Resilience/InjectedFault``.
     /// - Parameters:
-    ///   - verdict: What the failure means: transient, throttled, permanent or uncertain. Transient by default.
+    ///   - verdict: The meaning of the failure: transient, throttled, permanent or uncertain. Transient by default.
     ///   - rate: The share of all calls, 0…1. 1 by default.
     ///   - delay: How long the call waits first, 0 or more. 0 by default.
     public static func fault(
@@ -77,7 +77,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     /// The operation runs, with all its effects. If it succeeds, its answer is lost: the call fails with an
     /// ``/Resilience/InjectedFault``. A failure of the operation stays as it is.
     /// - Parameters:
-    ///   - verdict: What the failure means: transient, throttled, permanent or uncertain. Uncertain by default: the
+    ///   - verdict: The meaning of the failure: transient, throttled, permanent or uncertain. Uncertain by default: the
     ///     effects have taken place, so repeating the call may do it twice.
     ///   - rate: The share of all calls, 0…1. 1 by default.
     public static func lostAnswer(_ verdict: Verdict = .uncertain, at rate: Double = 1) -> ChaosInjection {

@@ -52,11 +52,11 @@ extension Pipeline {
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. It is called once for each attempt of a copy that returns. By default every
     ///     result is a success.
     ///   - operation: The operation, which is given the endpoint.
-    /// - Returns: What the operation returned, in the copy that decides the call.
+    /// - Returns: The operation's result in the copy that decides the call.
     /// - Throws: As ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``; ``NoEndpoint`` if there is no endpoint.
     public nonisolated(nonsending) func runHedged<Endpoint, R: Sendable>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
@@ -73,10 +73,10 @@ extension Pipeline {
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default every result is a success.
     ///   - operation: The operation, which is given the endpoint and its attempt: see ``/Resilience/CallAttempt/hedge``.
-    /// - Returns: What the operation returned, in the copy that decides the call.
+    /// - Returns: The operation's result in the copy that decides the call.
     /// - Throws: As ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``.
     public nonisolated(nonsending) func runHedged<Endpoint, R: Sendable>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
@@ -114,7 +114,7 @@ extension Pipeline {
 }
 
 extension PipelineCore {
-    /// What the end of a copy means for its endpoint, as for an attempt.
+    /// The meaning of a copy's end for its endpoint, as for an attempt.
     fileprivate func meaning(of verdict: Verdict, before deadline: MonotonicInstant) -> Verdict {
         guard Task.isCancelled else { return verdict }
         return deadline != .distantFuture && deadline <= timeBase.now ? .transient : .cancelled

@@ -32,11 +32,11 @@ extension EndpointPool {
     /// has retries and all other policies.
     ///
     /// - Parameters:
-    ///   - options: What the caller says about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default every result is a success.
     ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
-    /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw; ``NoEndpoint`` if there is no endpoint.
+    /// - Returns: The operation's result.
+    /// - Throws: The operation's error; ``NoEndpoint`` if there is no endpoint.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (Endpoint) async throws -> R
@@ -139,13 +139,13 @@ extension Pipeline {
     ///
     /// - Parameters:
     ///   - pool: The endpoints. They need not have the pipeline's time base, but then the pool reads its own for each call.
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. It is called once for each attempt that returns. By default every result is a
     ///     success.
     ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
-    /// - Throws: What the operation threw in its last attempt; ``NoEndpoint`` if there is no endpoint for the first one; or
-    ///   an error of a policy or of the pipeline: see the ErrorsGuide of `Resilience`.
+    /// - Returns: The result of the operation's last attempt.
+    /// - Throws: The error of the operation's last attempt; ``NoEndpoint`` if there is no endpoint for the first one;
+    ///   or an error of a policy or of the pipeline: see the ErrorsGuide of `Resilience`.
     @inlinable public nonisolated(nonsending) func run<Endpoint, R>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
         judging judge: (R) -> Verdict = { _ in .success },
@@ -159,10 +159,10 @@ extension Pipeline {
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default every result is a success.
     ///   - operation: The operation, which is given the endpoint and its attempt. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
+    /// - Returns: The result of the operation's last attempt.
     /// - Throws: As ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``.
     @inlinable public nonisolated(nonsending) func run<Endpoint, R>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),

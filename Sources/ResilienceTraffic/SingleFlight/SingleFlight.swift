@@ -67,11 +67,11 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     ///   - key: The key.
     ///   - deadline: When this call must have ended; by default the ``/Resilience/CallDeadline`` that travels with
     ///     the task. The earlier one counts.
-    ///   - operation: What to run if no flight can be joined. It is cancelled when no call waits for it any more; if
+    ///   - operation: The work if no flight can be joined. It is cancelled when no call waits for it any more; if
     ///     it has not begun by then, it does not run.
-    /// - Returns: What the operation of the flight returned.
-    /// - Throws: What the operation of the flight threw; `CancellationError` if the caller is cancelled; ``/Resilience/TimedOut`` if
-    ///   the deadline comes; ``/Resilience/DeadlinePassed`` if it has passed before.
+    /// - Returns: The result of the flight's operation.
+    /// - Throws: The error of the flight's operation; `CancellationError` if the caller is cancelled;
+    ///   ``/Resilience/TimedOut`` if the deadline comes; ``/Resilience/DeadlinePassed`` if it has passed before.
     @inlinable public nonisolated(nonsending) func run(
         for key: Key, deadline: MonotonicInstant = .distantFuture,
         _ operation: @escaping @Sendable () async throws -> Value

@@ -25,7 +25,7 @@ public struct CombinedRule: PackagedRule {
     ///
     /// Each rule counts its own failures: the failure that meets the last rule need not count for the others.
     /// - Parameter end: How the call ended, and when.
-    /// - Returns: What the end says about the endpoint.
+    /// - Returns: The end's evidence about the endpoint.
     public func evidence(of end: CallEnd) -> TripEvidence {
         let evidence = rules.map { $0.evidence(of: end) }
         return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .inconclusive
@@ -34,7 +34,7 @@ public struct CombinedRule: PackagedRule {
     /// Failing if such calls alone would open the circuit: with ``Quorum/any`` if any rule says so, with ``Quorum/all``
     /// if any rule says so and none says healthy.
     /// - Parameter end: How the probe ended, and when.
-    /// - Returns: What the end says about the endpoint.
+    /// - Returns: The end's evidence about the endpoint.
     public func evidence(ofProbe end: CallEnd) -> TripEvidence {
         let evidence = rules.map { $0.evidence(ofProbe: end) }
         if quorum == .all, evidence.contains(.healthy) { return .healthy }
@@ -68,7 +68,7 @@ public struct CombinedRule: PackagedRule {
 
     /// The counts of the first rule that counts any failures, else of the first rule.
     /// - Parameter now: The current time.
-    /// - Returns: What that rule has counted.
+    /// - Returns: That rule's counts.
     public func counts(at now: MonotonicInstant) -> TripCounts {
         let all = rules.map { $0.counts(at: now) }
         return all.first { $0.failureCount > 0 } ?? all[0]

@@ -21,7 +21,7 @@ public struct SlowCalls: PackagedRule, Hashable {
     /// A slow call is failing, however it ended. A call in time is healthy if it succeeded or failed permanently; any
     /// other error says nothing.
     /// - Parameter end: How the call ended, and when.
-    /// - Returns: What the end says about the endpoint.
+    /// - Returns: The end's evidence about the endpoint.
     public func evidence(of end: CallEnd) -> TripEvidence {
         isSlow(end)
             ? .failing : end.verdict.kind == .success || end.verdict.kind == .permanent ? .healthy : .inconclusive

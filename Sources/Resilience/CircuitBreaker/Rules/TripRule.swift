@@ -101,7 +101,7 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// Continues from the memory of a rule of this kind, whose settings may have been different. The memory may come
     /// from outside: check it.
     /// - Parameters:
-    ///   - memory: What the other rule had counted.
+    ///   - memory: The other rule's counts.
     ///   - now: The time at which the memory was taken.
     /// - Returns: false if the memory makes no sense; then nothing has changed.
     mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool
@@ -183,7 +183,7 @@ public struct CallEnd: Sendable, Hashable {
     }
 }
 
-/// What the end of a call says about an endpoint's health.
+/// The evidence in a call's end about an endpoint's health.
 public enum TripEvidence: Sendable, Hashable {
     /// The endpoint is healthy.
     case healthy
