@@ -129,7 +129,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
     ///   - judge: Returns what a result means, such as a response with status 503. By default each result is a success.
     ///   - operation: The work to run.
     /// - Returns: The operation's result, even if it means failure.
-    /// - Throws: ``CircuitOpen`` if the call was rejected; what the operation threw. With a deadline also ``TimedOut``
+    /// - Throws: ``CircuitOpen`` if the call was rejected; the operation's error. With a deadline also ``TimedOut``
     ///   and ``DeadlinePassed``.
     @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What a call may do without asking the circuit: enter, and report a success.
+/// Lets a call enter, and report a success, without asking the circuit.
 ///
 /// It is a copy of the circuit's last answer, written under the breaker's lock. Successes that may be batched are
 /// counted here, and so are calls that may be batched when they begin. The circuit gets them before any other input, so

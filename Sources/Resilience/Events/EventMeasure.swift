@@ -29,7 +29,7 @@ public enum CallOutcome: String, Sendable, Hashable, CaseIterable {
     case cancelled
 
     /// Creates the outcome of an operation that began.
-    /// - Parameter verdict: What its end means.
+    /// - Parameter verdict: The meaning of its end.
     public init(ofOperation verdict: Verdict) {
         self =
             switch verdict.kind {

@@ -81,7 +81,7 @@
     }
 }
 
-/// What a call remembers when it waits or fails. It is one word: a call that does neither has one thing to check when
+/// A call's memory of a wait or a failure. It is one word: a call that does neither has one thing to check when
 /// it cleans up, and a call that fails allocates nothing.
 @usableFromInline enum Trouble {
     /// For ``Step/wait``, and kept while the call walks in again.

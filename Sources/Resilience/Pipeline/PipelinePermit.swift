@@ -79,7 +79,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
 extension Pipeline {
     /// Asks all policies for admission, outermost first, and waits if they say so.
     ///
-    /// - Parameter options: What the caller tells the policies about the work.
+    /// - Parameter options: The options of the work.
     /// - Returns: A permit, to be reported once.
     /// - Throws: The error of the policy that rejects the work; ``DeadlinePassed`` if the deadline comes first;
     ///   `CancellationError` if the task is cancelled.

@@ -44,7 +44,7 @@ public struct PolicyPermit: ~Copyable, Sendable {
 extension Policy {
     /// Asks the policy for admission, without waiting.
     ///
-    /// - Parameter options: What the caller tells the policy about the work.
+    /// - Parameter options: The options of the work.
     /// - Returns: A permit, to be reported once.
     /// - Throws: The error that the policy rejects with; `WouldWait` if it would make the call wait; `DeadlinePassed` if
     ///   the call's deadline has come.
@@ -75,7 +75,7 @@ extension Policy {
 
     /// Asks the policy for admission, and waits if the policy says so.
     ///
-    /// - Parameter options: What the caller tells the policy about the work.
+    /// - Parameter options: The options of the work.
     /// - Returns: A permit, to be reported once.
     /// - Throws: The error that the policy rejects with; `DeadlinePassed` if the deadline comes first;
     ///   `CancellationError` if the task is cancelled.

@@ -50,7 +50,7 @@ public struct ServerQuota: Sendable, Hashable {
 extension Throttle {
     /// Notes a quota that a server reports. If nothing is left, the throttle holds all calls until the reset, but no
     /// longer than its `maxHold`, and then lets one call probe, as after a 429.
-    /// - Parameter quota: What the server said.
+    /// - Parameter quota: The server's report.
     public func note(_ quota: ServerQuota) {
         guard let wait = quota.wait, terms.maxHold > .zero else { return }
         hold(for: min(wait, terms.maxHold))
@@ -59,7 +59,7 @@ extension Throttle {
 
 extension Pipeline {
     /// Passes a quota that a server reports to the throttles of this pipeline: see ``Throttle/note(_:)``.
-    /// - Parameter quota: What the server said.
+    /// - Parameter quota: The server's report.
     public func note(_ quota: ServerQuota) {
         guard quota.wait != nil else { return }
         for throttle in policies(of: Throttle.self) { throttle.note(quota) }

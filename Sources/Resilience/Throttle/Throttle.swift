@@ -296,7 +296,7 @@ public final class Throttle: Policy, StatusReporting {
 
     /// Changes the rate while calls go and wait. Traps if the throttle was made without a rate.
     ///
-    /// A call gets through only if at least one of the two rates allows it. What is left of the burst stays, cut to the
+    /// A call gets through only if at least one of the two rates allows it. The rest of the burst stays, cut to the
     /// new burst; a larger burst fills up at the new rate. Waiting calls keep their places, and their turns move with
     /// the rate: at twice the rate, a turn that is 10 s away is 5 s away. At a lower rate, a turn may come later than
     /// the call may wait. Then the call is rejected, at the time when it would have gone, or when it is the first in
@@ -344,7 +344,7 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// What a call would find now.
+    /// The throttle's state now, as a call would find it.
     public var status: ThrottleStatus {
         let now = base.now
         return state.withLock { $0.machine.status(at: now) }

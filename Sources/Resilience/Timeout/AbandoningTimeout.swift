@@ -59,7 +59,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     /// caller's (Linux, macOS 26).
     ///
     /// The operation does not run if the caller was cancelled before, or if no thread was free for it within the limit.
-    /// - Parameter operation: What to run; at the limit it is cancelled and abandoned.
+    /// - Parameter operation: The work; at the limit it is cancelled and abandoned.
     /// - Returns: The operation's result, even at the limit, if the result is there when the caller looks.
     /// - Throws: The operation's error; ``TimedOut``; `CancellationError` if the caller was cancelled.
     public nonisolated(nonsending) func run<R: Sendable>(
@@ -70,7 +70,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
 
     /// Runs an operation that needs its deadline, for example to pass it to a pipeline in ``RunOptions``. Otherwise the
     /// same as `run` without a deadline.
-    /// - Parameter operation: What to run; it is given the instant at which it is cancelled and abandoned.
+    /// - Parameter operation: The work; it is given the instant at which it is cancelled and abandoned.
     /// - Returns: The operation's result, even at the limit, if the result is there when the caller looks.
     /// - Throws: The operation's error; ``TimedOut``; `CancellationError` if the caller was cancelled.
     public nonisolated(nonsending) func run<R: Sendable>(

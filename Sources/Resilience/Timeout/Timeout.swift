@@ -68,7 +68,7 @@ public struct Timeout: AroundPolicy {
     ///   - inside: Runs the inside.
     /// - Returns: The verdict of the inside.
     /// - Throws: ``TimedOut`` at the limit; ``DeadlinePassed`` if the call's deadline has passed before the inside
-    ///   begins; what the inside threw.
+    ///   begins; the error of the inside.
     public func around(
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict

@@ -106,7 +106,7 @@ struct LanesStateMachine: Sendable, Hashable {
         (self.mostHeld, self.mostHurried) = (mostHeld, mostHurried)
     }
 
-    /// What may be sent, and together with what.
+    /// The mutations that may be sent, and their batches.
     struct Rules: Sendable, Hashable {
         /// How much is sent in one request, by kind.
         var batchLimits: [String: BatchLimit]

@@ -193,7 +193,7 @@ extension SyncQueue: StoredStatusReporting {
         }
     }
 
-    /// Returns a stream of what the queue does from now on, in order.
+    /// Returns a stream of the queue's events from now on, in order.
     ///
     /// - Parameter limit: The most events kept for a reader that lags behind, at least 1; the oldest are dropped first.
     ///   1 000 by default.

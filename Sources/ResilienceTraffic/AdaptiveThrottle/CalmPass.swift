@@ -1,7 +1,7 @@
 import Resilience
 import Synchronization
 
-/// What a call may do without asking an adaptive throttle that rejects nothing: enter, and report a success.
+/// Lets a call enter, and report a success, without asking an adaptive throttle that rejects nothing.
 ///
 /// It is a copy of the machine's last answer, written under the throttle's lock. The machine gets the successes counted
 /// here before any other input.

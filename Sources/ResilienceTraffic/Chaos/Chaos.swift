@@ -70,7 +70,7 @@ public final class Chaos: Policy, StatusReporting {
         }
 
         /// Whether a call that was resumed is still in its delay: the policy's end has changed meanwhile.
-        /// - Returns: What it waits for now, and until when.
+        /// - Returns: The present wait, and its end.
         mutating func waitsOn(_ ticket: UInt64, at now: MonotonicInstant) -> (PolicyWaiter, MonotonicInstant)? {
             guard let due = pending[ticket]?.due, due > now, let ends = machine.ends, ends > now else { return nil }
             let waiter = PolicyWaiter(turn: due)

@@ -24,7 +24,7 @@ public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable
     }
 
     /// Reports how the work ended.
-    /// - Parameter verdict: What the end of the work means.
+    /// - Parameter verdict: The meaning of the work's end.
     public consuming func complete(_ verdict: Verdict) { self.verdict = verdict }
 
     deinit { core.ended(pick, verdict) }

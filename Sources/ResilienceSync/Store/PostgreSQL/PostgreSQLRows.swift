@@ -112,7 +112,7 @@ struct PostgreSQLRow {
 
     var number: Int64 { get throws { try columns.integer(1) } }
     var id: String { get throws { try columns.text(2) } }
-    /// What a row of totals has instead of an operation.
+    /// The size; a row of totals has it in the column of the operation.
     var size: Int64 { get throws { try columns.integer(5) } }
 
     var stored: StoredMutation {
