@@ -19,8 +19,8 @@
     /// ``ResilientHTTPClient`` throws it in place of SwiftNIO's error. The same errors of SwiftNIO come from the
     /// connections of a server's clients; this one means the other service.
     ///
-    /// If the body of the request is streamed, and may have been read, its errors can't be told from those of the
-    /// exchange, and none is replaced.
+    /// If the request's body is streamed, and may have been read, no error is replaced: the body's errors look like
+    /// the exchange's.
     public struct ExchangeFailed: UpstreamError, CustomStringConvertible {
         /// The original error.
         public let underlying: any Error

@@ -8,7 +8,7 @@ extension Pipeline {
     /// let rows = try pipeline.runBlocking { try database.query(sql) }
     /// ```
     ///
-    /// The policies are the same objects as those of asynchronous calls, and count both.
+    /// Blocking and asynchronous calls share the same policies, which count both.
     ///
     /// - Important: A thread of Swift's concurrency pool must not be blocked: there are only as many as cores, and the
     ///   task that would end the wait may need one. In a task this throws ``BlockingInTask`` without running anything;

@@ -2,7 +2,7 @@
     internal import Resilience
 
     extension ConfiguredPipelinesOf {
-        /// Returns the keys that no pipeline and no registry reads: misspelt ones, and those of names that were never
+        /// Returns the keys that no pipeline and no registry reads: misspelt ones, and keys of names that were never
         /// requested.
         ///
         /// A reader of swift-configuration can't list its keys, so a misspelt name is noticed only where it leaves

@@ -29,7 +29,7 @@
     /// and the range of each invalid setting. No configuration ends the process.
     ///
     /// Policies keep their counts, permits and waiting calls over a change, if they can take over the new settings
-    /// while they run: those of a breaker, the limit and the queue of a bulkhead, the rate and the burst of a throttle.
+    /// while they run: all of a breaker, the limit and the queue of a bulkhead, the rate and the burst of a throttle.
     /// Otherwise the policy is replaced, and the event says so.
     ///
     /// Ask for a pipeline for each call, as above: a pipeline that you keep does not follow the configuration.
@@ -74,7 +74,7 @@
         ///   - names: The names of the pipelines that must exist from the start. Others are made when first
         ///     requested.
         ///   - reader: The configuration. If it is scoped, the paths in errors begin there.
-        ///   - key: Where the settings are: those of "catalog" at "resilience.pipelines.catalog" by default.
+        ///   - key: The place of the settings: for "catalog", "resilience.pipelines.catalog" by default.
         ///   - timeBase: The clock of the pipelines and of their policies.
         ///   - observers: The observers of changes, and of the policies' events unless you give `make`.
         ///   - make: Makes a pipeline; nil for one with only the policies of the configuration.
@@ -102,7 +102,7 @@
         ///     requested.
         ///   - path: The path of the file, which may have 1 MiB.
         ///   - interval: How often ``run()`` looks at the file, above 0; 5 seconds by default.
-        ///   - key: Where the settings are: those of "catalog" at "resilience.pipelines.catalog" by default.
+        ///   - key: The place of the settings: for "catalog", "resilience.pipelines.catalog" by default.
         ///   - timeBase: The clock of the pipelines and of their policies.
         ///   - observers: The observers of changes, and of the policies' events unless you give `make`.
         ///   - make: Makes a pipeline; nil for one with only the policies of the configuration.
@@ -204,8 +204,8 @@
         /// The settings of all keys are at "resilience.registries.endpoints.default". "overrideNames" there is a list
         /// of names, and "overrides.<name>" has the differences for one key: "key", by default the name itself.
         /// - Parameters:
-        ///   - name: The registry's name. The same name has the same registry; the parameters below are those of its
-        ///     first call.
+        ///   - name: The registry's name. The same name has the same registry; its first call decides the parameters
+        ///     below.
         ///   - capacity: How many keys are kept before some are evicted, 1 or more.
         ///   - evictingAfter: How long a key must be unused before it may be evicted although it is not at rest; 0 or
         ///     more.

@@ -3,7 +3,7 @@
     public import Resilience
 
     extension SettingsGroup {
-        /// Reads settings from a snapshot of a configuration, once: those of a `Pipeline`, of an `EndpointPool`, of a
+        /// Reads settings from a snapshot of a configuration, once: of a `Pipeline`, of an `EndpointPool`, or of a
         /// policy of your own. Missing settings have their defaults.
         ///
         /// For pipelines that follow the configuration while the process runs, use ``ConfiguredPipelines``. To change

@@ -19,8 +19,8 @@ public enum ServerRemark: Sendable, Hashable {
 
     /// Creates the remark for an AWS error code; nil for a code that adds nothing to the status.
     ///
-    /// The codes that mean a rate limit, and those of a time limit, are those of the AWS SDK for Python's standard
-    /// retry mode (botocore 1.43, `retries/standard.py`).
+    /// The codes that mean a rate limit or a time limit come from the standard retry mode of the AWS SDK for Python
+    /// (botocore 1.43, `retries/standard.py`).
     ///
     /// - Parameter awsErrorCode: The `Code` of an XML body, the `__type` of a JSON body, or the field
     ///   `x-amzn-errortype`, which the verdict reads by itself. A namespace before a `#`, and text after a `:`, are

@@ -57,7 +57,7 @@
             var response = Response(
                 status: status, headers: answer.httpFields,
                 body: problem.isEmpty ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(string: problem)))
-            // The fields are those of the body for another method (RFC 9110 §9.3.2).
+            // HEAD gets the fields that another method gets with the body (RFC 9110 §9.3.2).
             if request.method == .head { response = response.createHeadResponse() }
             return response
         }

@@ -73,7 +73,7 @@ struct Metric: Sendable, Hashable, Comparable {
     static func < (lhs: Metric, rhs: Metric) -> Bool { lhs.name < rhs.name }
 }
 
-/// Names other than those of policies.
+/// Label values, except policies' names.
 enum LabelValue {
     /// The pipeline of a policy that is used without one.
     static let none = "none"

@@ -36,8 +36,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// A budget of tokens: each retry costs some, and successes bring them back.
     ///
-    /// The success of a first attempt restores 1 token; the success of a retry restores its cost. The defaults are
-    /// those of the AWS SDKs' standard retry mode.
+    /// The success of a first attempt restores 1 token; the success of a retry restores its cost. The AWS SDKs'
+    /// standard retry mode has the same defaults.
     /// - Parameters:
     ///   - capacity: The tokens at the start, and the most there can be; 0 or more.
     ///   - cost: The tokens for a retry after any failure but a 429; 1 or more.

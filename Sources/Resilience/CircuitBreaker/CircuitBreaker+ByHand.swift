@@ -117,7 +117,7 @@ extension CircuitBreaker {
         SettingChecks.mayChange && changeByHand { $0.circuit.replace(with: machine, at: $1) }
     }
 
-    /// Replaces all settings with those of a circuit with three states. See ``reconfigure(circuit:)``.
+    /// Replaces all settings with a three-state circuit's settings. See ``reconfigure(circuit:)``.
     /// - Parameters:
     ///   - rule: Decides when to open; by default at the 5th failure in a row.
     ///   - openFor: How long the circuit stays open; by default 60 s.

@@ -2,11 +2,11 @@
 public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// The circuit's state.
     public let state: CircuitState
-    /// The failures that count: those of the rule, or, while half-open, those of the probes of this round.
+    /// The failures that count: the rule's, or, while half-open, those among this round's probes.
     public let failureCount: Int
     /// The number of failures that opens the circuit; nil if no single number does.
     public let failureLimit: Int?
-    /// The calls that count, including failures: those of the rule, or, while half-open, the probes of this round. nil
+    /// The calls that count, including failures: the rule's, or, while half-open, the probes of this round. nil
     /// if the rule does not count calls.
     public let callCount: Int?
     /// How much longer the break lasts; nil if the circuit is isolated or not open.

@@ -24,7 +24,7 @@ public import Synchronization
         if !isFirst { retained.release() }
     }
 
-    /// Sends an event outside of calls, such as a change by hand, to the policy's own observers and to those of its
+    /// Sends an event outside of calls, such as a change by hand, to the observers of the policy and of its
     /// home.
     package func send(
         _ event: @autoclosure () -> any PolicyEventDetail, from policy: String,

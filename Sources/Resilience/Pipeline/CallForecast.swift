@@ -128,7 +128,7 @@ struct Forecaster {
     private var rejection: (policy: String, retryAfter: Duration?)?
     private var wait: (policy: String, time: Duration?)?
     private var chance = 1.0
-    /// When the call reaches the next policy, or the first call that no policy so far rejects does, as far as known.
+    /// The expected time until the call, or the first one that no policy so far rejects, reaches the next policy.
     private var delay = Duration.zero
     private var longestWait = Duration.zero
     /// Whether a wait is of unknown length.

@@ -108,7 +108,7 @@ extension PipelineCore {
     }
 
     /// Drives a call through the policies as far as ``open(_:in:judgingErrors:describing:_:holding:)`` does.
-    /// - Returns: The latest result, and what it means further out.
+    /// - Returns: The latest result, and its meaning for outer policies.
     nonisolated(nonsending) func open<R>(
         _ call: inout PolicyCall, _ opening: inout Opening, judgingErrors judgeError: (any Error) -> Verdict?,
         describing describe: (any Error) -> FailureDetail?,

@@ -27,7 +27,7 @@ public struct PolicyTraits: Sendable, Hashable {
     /// pipeline with the same object twice traps. It has no effect for a struct, which is never the same object.
     public var canNestInItself = true
 
-    /// Creates traits. The defaults are those of a policy that has none.
+    /// Creates traits. The defaults describe a policy without traits.
     /// - Parameters:
     ///   - maxAttempts: How often one call may run the inside of the policy, 1 or more.
     ///   - retriesRejections: Whether the policy runs the inside again after an inner policy rejected it.

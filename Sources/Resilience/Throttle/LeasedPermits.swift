@@ -35,7 +35,7 @@ package struct LeasedPermits: Sendable, Equatable {
 
     func available(at now: Int64) -> Int { lot.ends > now ? lot.left : 0 }
 
-    /// How many more permits other calls could use, as far as known: they are not at hand.
+    /// The known number of further permits that other calls could use: they are not at hand.
     func free(at now: Int64) -> Int { freeUntil > now ? free : 0 }
 
     /// Whether it is unknown if there are permits.
@@ -56,7 +56,7 @@ package struct LeasedPermits: Sendable, Equatable {
         available(at: now) - low >= cost && take(cost, at: now) <= now
     }
 
-    /// When a call may go, as far as known.
+    /// The expected time at which a call may go.
     func turn(of cost: Int, behind: Int, at now: Int64) -> Int64 {
         available(at: now) >= cost.saturatingAdding(behind) ? now : answerComes(by: now)
     }

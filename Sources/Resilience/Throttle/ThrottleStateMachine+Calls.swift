@@ -2,7 +2,7 @@
 extension ThrottleStateMachine {
     enum Admission: Sendable, Equatable {
         case enter(ThrottleSlot)
-        /// In line. The call asks again at `until`, or when it is woken. `turn`: when it can go, as far as known.
+        /// In line. The call asks again at `until`, or when it is woken. `turn`: the expected time at which it can go.
         case wait(ThrottleSlot, turn: MonotonicInstant?, until: MonotonicInstant)
         case reject(retryAfter: Duration?)
     }

@@ -62,7 +62,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         /// How long after the previous one; in nanoseconds.
         private var interval: Int64
         private let longest: Int64
-        /// When the hold ends in which the probe in flight went; the distant past if none is.
+        /// The end of the hold of the probe in flight; the distant past without a probe.
         var heldUntil = MonotonicInstant.distantPast
 
         init(after first: Duration, at now: MonotonicInstant) {
@@ -493,7 +493,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         line.isEmpty && slowStart.map { $0.ends <= now } ?? true && limiter.isFull(at: now.nanoseconds)
     }
 
-    /// When a rejected call should come again: when a similar call may go, as far as known. While other calls decide
+    /// When a rejected call should come again: the expected turn of a similar call. While other calls decide
     /// that, their expected time counts, not the latest time at which they lose their place.
     func comesAgain(_ answer: Answer, cost: Int) -> MonotonicInstant {
         switch answer {
@@ -529,7 +529,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         now < leaseEnds ? probeWait.end(ofProbeBegunAt: probeBegan, leaseEnds: leaseEnds, at: now) : leaseEnds
     }
 
-    /// How long until a new call of cost 1 could go, if no call in line gives up, as far as known.
+    /// The expected time until a new call of cost 1 could go, if no call in line gives up.
     func timeUntilNext(at now: MonotonicInstant) -> Duration {
         let now = max(latest, now)
         // Nobody has said that there are none.

@@ -188,7 +188,7 @@ struct TokenBucket: Sendable, Equatable {
     /// that call.
     ///
     /// Without the call, `arrival` would be lower by its share. But it can't be lower than later calls have made it,
-    /// each from its own time. These times are unknown, but none is later than that of the last taking.
+    /// each from its own time. These times are unknown, but not later than the last taking.
     mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt) {
         let present = taken
         guard receipt.second >> 32 == present.second >> 32 else { return }

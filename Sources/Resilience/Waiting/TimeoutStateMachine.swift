@@ -115,7 +115,7 @@ extension NestedTimeoutsStateMachine: RawRepresentable {
 /// inside of the next inner timeout.
 @frozen @usableFromInline struct SharedLimit {
     let expiry: MonotonicInstant
-    /// The first event, as far as detected.
+    /// The first detected event.
     var machine = TimeoutStateMachine.running
 
     init(expiry: MonotonicInstant) { self.expiry = expiry }

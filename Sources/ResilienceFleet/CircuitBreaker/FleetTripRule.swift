@@ -3,8 +3,8 @@ import Resilience
 /// When the circuit opens in all processes of a fleet.
 ///
 /// It opens if more than a share of the processes have opened their own circuits, or if enough of all calls failed and
-/// more than that share of the processes see it. A process whose network is broken opens its own circuit, not those of
-/// the others; and processes with few calls each find out together.
+/// more than that share of the processes see it. A process whose network is broken opens its own circuit, not the
+/// others'; and processes with few calls each find out together.
 public struct FleetTripRule: Sendable, Hashable, CustomStringConvertible {
     /// The share of failed calls, over all processes, at which the circuit opens.
     public let ratio: Double

@@ -39,8 +39,8 @@
     /// ``/Resilience/CallDeadline`` that travels with the task, and the pipeline's timeouts: the server receives it in
     /// `grpc-timeout`, and no attempt goes on after it.
     ///
-    /// `grpc-previous-rpc-attempts` tells the server how many attempts came before; if more, those of the request that
-    /// the task answers (``/Resilience/CallOrigin``).
+    /// `grpc-previous-rpc-attempts` tells the server how many attempts came before: the RPC's, or, if more, the
+    /// attempts of the request that the task answers (``/Resilience/CallOrigin``).
     ///
     /// A call that a policy rejects or ends fails with an `RPCError`: ``/Resilience/DeadlinePassed`` and
     /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are

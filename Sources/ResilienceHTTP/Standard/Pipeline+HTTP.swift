@@ -33,7 +33,7 @@ extension Pipeline {
     /// its own call: one path that is down stops the others only if its failures open the circuit. With an
     /// ``HTTPEndpointRegistry``, each path has a circuit and a throttle of its own.
     ///
-    /// The order and most figures are those of .NET's standard resilience handler, except: the limit of calls is inside
+    /// The order and most figures come from .NET's standard resilience handler, except: the limit of calls is inside
     /// of the retry, so that a call holds no permit while it waits; the first wait is 50 ms instead of 2 s, as in the
     /// AWS SDKs, since the budget already limits the retries; a 429 holds all calls; the circuit opens at 50 % instead
     /// of 10 %, which retries make good; and it opens for few calls as well.

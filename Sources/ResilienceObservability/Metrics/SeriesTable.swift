@@ -98,7 +98,7 @@
     }
 
     extension SeriesKey {
-        /// The kinds of calls are few, and stay; those of other policies' events may not be.
+        /// The kinds of calls are few, and stay; the kinds of other policies' events may be many.
         fileprivate var overflow: SeriesKey {
             SeriesKey(
                 family: family, pipeline: LabelValue.other, policy: policy.isEmpty ? "" : LabelValue.other,

@@ -238,7 +238,7 @@ extension SyncStateMachine {
     private mutating func pause(
         for named: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, counts: Bool = true, at now: MonotonicInstant
     ) {
-        // A server's wait of zero is no wait. A policy's is real: its break is over.
+        // A server's wait of zero does not count. A policy's does: its break is over.
         let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
         if flight?.halt == .pause {
             // Requests that were in flight with the first one get the same answer.

@@ -42,8 +42,8 @@ public struct Coalescing: Sendable {
     /// - Parameters:
     ///   - acrossKinds: Whether to combine mutations of different kinds, except two updates. Use it if kinds are only
     ///     names of operations, so that a delete replaces an update before it. False by default.
-    ///   - payload: Returns the payload that replaces those of a create or an update and the update after it. It is
-    ///     called while the store is locked, so it must not use the store or its queue.
+    ///   - payload: Merges the payloads of a create or an update and the update after it into one. It is called while
+    ///     the store is locked, so it must not use the store or its queue.
     /// - Returns: The rule.
     public static func merging(
         acrossKinds: Bool = false, _ payload: @escaping @Sendable (_ earlier: Mutation, _ later: Mutation) -> Data

@@ -58,8 +58,8 @@ public protocol MutationStore: Sendable {
     /// Makes changes, in order, drops dead mutations beyond the limits, and then claims mutations, to be sent: all of
     /// it or nothing.
     ///
-    /// A change to a mutation that is no longer pending does nothing. If very many are beyond the limits, some may be
-    /// left for the next call.
+    /// A change to a mutation that is no longer pending does nothing. If very many dead mutations are beyond the
+    /// limits, some may be left for the next call.
     ///
     /// - Parameters:
     ///   - changes: The changes of pending mutations.
@@ -96,8 +96,8 @@ public protocol MutationStore: Sendable {
     /// Returns the positions of all mutations that are pending at one moment. By default it reads pages of
     /// ``pending(after:limit:)``.
     ///
-    /// Those of one entity are in order. A queue changes 1 000 of them at a time, in this order: those of one entity at
-    /// once, if they are adjacent.
+    /// The positions of one entity are in order. A queue changes 1 000 mutations at a time, in this order: an entity's
+    /// all at once, if they are adjacent.
     ///
     /// - Returns: The positions.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
@@ -589,7 +589,7 @@ public struct AppendResult: Sendable, Hashable {
 
 /// The contents of a store, in numbers.
 public struct QueueTotals: Sendable, Hashable {
-    /// The number of pending mutations, including those of blocked lanes.
+    /// The number of pending mutations, including blocked lanes.
     public var pending: Int
     /// The bytes of pending payloads.
     public var bytes: Int

@@ -57,7 +57,7 @@
     private struct DamagedTable {
         /// After this many unreadable positions, the search for a readable one takes longer and longer steps.
         private static let steps: Int64 = 1_000
-        /// No queue counts as far as this.
+        /// Higher than any queue counts.
         private static let end = Int64.max / 4
 
         private let db: Database

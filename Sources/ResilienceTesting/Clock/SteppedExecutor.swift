@@ -19,7 +19,7 @@ package final class SteppedExecutor: TaskExecutor {
 
     private enum Phase {
         case running
-        /// The run is over: the steps that are left continue like those of any other task.
+        /// The run is over: the remaining steps continue as in any other task.
         case ended
         /// The remaining steps would never end, so they stay. Guests continue like any other task, because they may
         /// belong to another test.

@@ -17,7 +17,7 @@ extension PolicyContract {
                                 }
                             }
                         }
-                        // Time for a policy that lets no call through after so many failures.
+                        // Time for a policy that rejects all calls after these failures.
                         await stage.sleep(.seconds(3_600))
                     }
                 }

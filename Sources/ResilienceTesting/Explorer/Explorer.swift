@@ -179,7 +179,7 @@ public struct Explorer<Machine: ExplorableMachine> {
             for limit in 1...depth where found == nil && transitions < budget { deep(machine, limit: limit) }
         }
 
-        /// Walks all states of one depth before those of the next, each state once.
+        /// Walks all states of one depth before the next depth, each state once.
         mutating func broad(_ machine: Machine) {
             /// How each state was first reached: from which state, by which input.
             var origins: [(parent: Int, input: Input?)] = [(-1, nil)]

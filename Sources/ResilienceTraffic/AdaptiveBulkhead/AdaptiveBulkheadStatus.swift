@@ -33,7 +33,7 @@ public struct AdaptiveBulkheadStatus: PolicyStatusDetail {
 }
 
 extension AdaptiveBulkhead {
-    /// An event of an adaptive bulkhead, in addition to those of a `Bulkhead`.
+    /// An event of an adaptive bulkhead, in addition to a `Bulkhead`'s events.
     public enum Event: PolicyEventDetail, Equatable {
         /// The ``AdaptiveLimit`` has changed how many calls may run at the same time.
         case limitAdapted(from: Int, to: Int)

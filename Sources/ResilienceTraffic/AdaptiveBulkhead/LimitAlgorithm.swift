@@ -34,8 +34,8 @@ public struct LimitWindow: Sendable, Hashable {
     public let latency: Duration
     /// The latency of a call that finds no queue on the other side. Above zero.
     public let baseline: Duration
-    /// Whether at least half of the permits were in use at some moment. If not, the limit restrained no call, and there
-    /// is no reason to raise it.
+    /// Whether at least half of the permits were in use at some moment. If not, the limit restrained no call and
+    /// should not rise.
     public let isBusy: Bool
 
     /// Creates a window, to test an algorithm.

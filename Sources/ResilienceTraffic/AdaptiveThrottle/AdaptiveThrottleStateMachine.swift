@@ -112,8 +112,8 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     /// A call that was let through has ended. Calls in flight do not count, so that a first volley is not taken for
     /// unaccepted calls.
     ///
-    /// A call that was cancelled, or rejected by an inner policy, is no reason to reject; but if it did not count at
-    /// all, the rejections alone would cause more of them, for ever.
+    /// A call that was cancelled, or rejected by an inner policy, does not justify a rejection. But if it did not
+    /// count at all, the rejections alone would cause more rejections, for ever.
     /// - Returns: The change since the last time.
     mutating func ended(_ verdict: Verdict, at now: MonotonicInstant) -> Change? {
         if verdict.saysNothing {

@@ -47,7 +47,7 @@ final class HedgeRace: CopyRace, Sendable {
 
     private struct State {
         var machine: HedgeStateMachine
-        /// The call's end, as far as known, and its time.
+        /// The call's end known so far, and its time.
         var kept: (Ending, MonotonicInstant)?
         /// When the first copy ended, if that was before the call's end was certain.
         var firstEnded: MonotonicInstant?

@@ -14,10 +14,10 @@ struct PostgreSQLAppend {
         case fresh(after: Int64)
     }
 
-    /// The pending mutations at the end of a lane, as far as known.
+    /// The known pending mutations at the end of a lane.
     struct Tail {
         var mutations: [StoredMutation] = []
-        /// Whether there is no other before them.
+        /// Whether they are the whole lane.
         var isWhole = false
     }
 

@@ -200,7 +200,7 @@ struct PostgreSQLSchema: Sendable {
         """
     }
 
-    /// The columns of a function's row after its kind: those of a mutation, in ``PostgreSQLRow``'s order.
+    /// The columns of a function's row after its kind: a mutation's columns, in ``PostgreSQLRow``'s order.
     static let columns: KeyValuePairs = [
         "position": "int8", "id": "bytea", "entity": "bytea", "kind": "bytea", "operation": "int8",
         "idempotency_key": "bytea", "created_at": "float8", "queued_at": "float8", "attempted": "int8",
@@ -743,7 +743,7 @@ struct PostgreSQLSchema: Sendable {
                 PERFORM \(name("settle"))(v_lanes, NULL, false);
                 RETURN v_count;
                 """),
-            // Later appends, including those of open transactions, have higher positions.
+            // Later appends, including open transactions', have higher positions.
             function(
                 "seal()", returns: "int8", declaring: ["v_last int8"],
                 """

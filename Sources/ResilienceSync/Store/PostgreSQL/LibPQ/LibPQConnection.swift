@@ -88,7 +88,7 @@
                 """, [.text(length)], until: deadline)
         }
 
-        /// Whether the server has not closed it, as far as is known here.
+        /// Whether it is open: no close by the server is known here.
         var isOpen: Bool {
             guard !isSpoilt, PQstatus(connection) == CONNECTION_OK else { return false }
             // A server that closes a connection says why first, so there may be something to read before the end.
