@@ -5,7 +5,7 @@
 
     /// The origin of an RPC in its metadata.
     enum OriginMetadata {
-        /// How many attempts came before (gRPC's design A6).
+        /// The number of earlier attempts (gRPC's design A6).
         static let attempts = "grpc-previous-rpc-attempts"
         private static let fields = OriginFields(attempt: nil)
 

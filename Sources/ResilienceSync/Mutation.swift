@@ -135,7 +135,7 @@ public struct StoredMutation: Sendable, Hashable {
     /// Whether the other side has received a later mutation of its entity since this one died, or may have: one that is
     /// pending and attempted. Sending this one now could overwrite newer state with older.
     public var isOvertaken: Bool
-    /// How often it was claimed since its last answer. While it is not in flight, this is how often the process ended,
+    /// The number of claims since its last answer. While it is not in flight, this is how often the process ended,
     /// or lost the store, before it knew of an answer.
     public var claims: Int
 

@@ -39,7 +39,7 @@ struct BulkheadStateMachine: Sendable {
         var removed: [UInt64: BulkheadFull.Reason] = [:]
         var waitingSince: Int64?
         var isShedding = false
-        /// When overload was last checked, in nanoseconds.
+        /// The last check for overload, in nanoseconds.
         var latest: Int64 = 0
         /// The removed tickets whose calls have not been woken yet.
         var shed: [UInt64] = []
@@ -58,7 +58,7 @@ struct BulkheadStateMachine: Sendable {
         _read { yield rare.serviceTime }
         _modify { yield &rare.serviceTime }
     }
-    /// How long until the next permit comes back while all are in use, in nanoseconds: a moving average. nil if it was
+    /// The time until the next permit comes back while all are in use, in nanoseconds: a moving average. nil if it was
     /// never measured. It is kept when a permit is free, since it decides nothing: it only tells rejected calls when to
     /// come again.
     private(set) var turnover: Int64? {
@@ -98,9 +98,9 @@ struct BulkheadStateMachine: Sendable {
         let priority: CallPriority
         /// The waiting calls, and since when they wait, in nanoseconds.
         var tickets: TicketLine<Int64>
-        /// How far apart the line's turns are.
+        /// The distance between the line's turns.
         let stride: Int64
-        /// How far away its next turn is.
+        /// The distance to its next turn.
         private(set) var turn: Int64
         /// Whether a call of an empty line was rejected or displaced: the next one has its turn.
         private(set) var keepsTurn = false
@@ -119,12 +119,12 @@ struct BulkheadStateMachine: Sendable {
 
         private var nextTurn: Int64 { tickets.isEmpty && !keepsTurn ? stride : turn }
 
-        /// When the turn of the last of a number of calls comes.
+        /// The turn of the last of a number of calls.
         func turn(ofLast calls: Int) -> Int64 {
             nextTurn.saturatingAdding(stride.saturatingMultiplied(by: Int64(calls - 1)))
         }
 
-        /// How many of the waiting calls have their turn before another turn.
+        /// The number of waiting calls with a turn before another turn.
         /// - Parameter wins: Whether this line is first if both come at the same time.
         func turns(before other: Int64, wins: Bool) -> Int {
             let time = other.saturatingSubtracting(turn).saturatingAdding(wins ? 1 : 0)
@@ -295,7 +295,7 @@ struct BulkheadStateMachine: Sendable {
         self.queueLimit = queueLimit
     }
 
-    /// How long one more call at the end of the queue would wait, in nanoseconds; nil without a measured service time.
+    /// The wait of one more call at the end of the queue, in nanoseconds; nil without a measured service time.
     var estimatedWait: Int64? { wait(behind: queued + 1) }
 
     /// After how long a rejected call should come again, in nanoseconds: when one more call at the end of the queue
@@ -303,7 +303,7 @@ struct BulkheadStateMachine: Sendable {
     /// state (Little's law). nil if nothing was measured yet.
     var retryEstimate: Int64? { estimatedWait ?? turnover.map { $0.saturatingMultiplied(by: Int64(queued + 1)) } }
 
-    /// How long a new call of a priority would wait for its turn, in nanoseconds; nil without a measured service time.
+    /// The wait of a new call of a priority for its turn, in nanoseconds; nil without a measured service time.
     mutating func estimatedWait(of priority: CallPriority) -> Int64? {
         // Before the other lines are examined: the line may be new.
         let line = index(of: priority)

@@ -4,11 +4,11 @@ public struct BulkheadStatus: PolicyStatusDetail {
     public let limit: Int
     /// The number of calls inside. It may exceed ``limit`` for a while after a decrease.
     public let inUse: Int
-    /// How many calls may wait. `Int.max`, which is written as null, for any number.
+    /// The most calls that may wait. `Int.max`, which is written as null, for any number.
     public let queueLimit: Int
     /// The number of calls in the queue. It may exceed ``queueLimit`` for a while after a decrease.
     public let queued: Int
-    /// How long one more call at the end of the queue would wait; nil if there are no recent service times, for example
+    /// The wait of one more call at the end of the queue; nil if there are no recent service times, for example
     /// because no call had to wait.
     public let estimatedWait: Duration?
     /// Whether the bulkhead is overloaded, and rejects waiting calls by its ``LoadShedding``.

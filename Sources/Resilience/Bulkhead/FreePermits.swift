@@ -10,7 +10,7 @@ struct FreePermits: ~Copyable {
 
     init(_ count: Int) { self.count = Atomic(count) }
 
-    /// How many permits were free a moment ago; nil if they were collected.
+    /// The number of permits free a moment ago; nil if they were collected.
     var free: Int? {
         let seen = count.load(ordering: .relaxed)
         return seen == Self.collected ? nil : seen

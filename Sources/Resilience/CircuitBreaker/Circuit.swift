@@ -58,12 +58,12 @@ struct Circuit: Sendable {
     /// The largest number of calls that wait for probes.
     static let maxWaiting = 10_000
 
-    /// How long a call may wait, and how many others do.
+    /// The longest wait of a call, and the number of other waiting calls.
     struct Patience {
         var deadline = MonotonicInstant.distantFuture
         /// Until when it may wait; nil if it has not waited before.
         var latest: MonotonicInstant?
-        /// How many other calls wait.
+        /// The number of other waiting calls.
         var waiting = 0
     }
 

@@ -33,7 +33,7 @@ public struct CircuitOpen: Rejection, Hashable, FailureDescribing {
         wait = RejectionWait(until: until, on: timeBase)
     }
 
-    /// How long from now until a call may be let through; zero if that time has come; nil if unknown.
+    /// The time from now until a call may be let through; zero if that time has come; nil if unknown.
     public var retryAfter: Duration? { wait.remaining }
 
     /// A message for people.

@@ -9,7 +9,7 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// The calls that count, including failures: the rule's, or, while half-open, the probes of this round. nil
     /// if the rule does not count calls.
     public let callCount: Int?
-    /// How much longer the break lasts; nil if the circuit is isolated or not open.
+    /// The rest of the break; nil if the circuit is isolated or not open.
     public let timeRemaining: Duration?
     /// Whether a call would be let through.
     public internal(set) var isAllowed: Bool

@@ -216,7 +216,7 @@ public enum CircuitAdmission: Sendable, Hashable {
 public struct CircuitMemory: Sendable, Hashable, Codable {
     /// The circuit's state.
     public var state: CircuitState
-    /// How much longer the circuit was to stay open; zero unless it was open.
+    /// The time that the circuit was still to stay open; zero unless it was open.
     public var remaining: Duration {
         get { .nanoseconds(remainingNanoseconds) }
         set { remainingNanoseconds = newValue.saturatedNanoseconds }

@@ -136,7 +136,7 @@ struct FreePass: ~Copyable, Sendable {
 /// It is kept in one word. For successes alone: the low half of the generation, and their number. For calls: the low
 /// half of the tally's number, a mark, and 15 bits each for begun and for succeeded calls.
 struct CircuitTally: Equatable {
-    /// How many calls began; nil if they are not watched.
+    /// The number of calls begun; nil if they are not watched.
     var began: Int?
     var succeeded: Int
 

@@ -67,7 +67,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         }
     }
 
-    /// How long until another call may succeed, as a policy or the other side said; nil if neither did.
+    /// The time until another call may succeed, as a policy or the other side said; nil if neither did.
     public var retryAfter: Duration? {
         switch self {
         case .rejected(let error): error.retryAfter

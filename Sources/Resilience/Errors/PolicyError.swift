@@ -9,7 +9,7 @@ public protocol PolicyError: Error, CustomStringConvertible {
     /// Whether any attempt of the call reached the other side; nil if it is unknown.
     var reachedService: Bool? { get }
 
-    /// How long until another call may succeed; nil if it is unknown.
+    /// The time until another call may succeed; nil if it is unknown.
     var retryAfter: Duration? { get }
 }
 

@@ -3,7 +3,7 @@
 /// A call throws a rejection only if it made no attempt: if a further attempt is rejected, the call ends with the
 /// result or error of the attempt before it. To handle all rejections alike: `catch let rejection as any Rejection`.
 public protocol Rejection: PolicyError, VerdictConvertible {
-    /// How long until a call may be let through; nil if it is unknown.
+    /// The time until a call may be let through; nil if it is unknown.
     var retryAfter: Duration? { get }
 }
 

@@ -2,7 +2,7 @@
 public struct WouldWait: Rejection, Hashable, FailureDescribing {
     /// The policy's name.
     public let policy: String
-    /// How long the call would have had to wait; nil if the policy can't tell.
+    /// The time that the call would have waited; nil if the policy can't tell.
     public let retryAfter: Duration?
 
     /// Creates the error.

@@ -57,7 +57,7 @@ public final class EventCounter: MeteringObserver {
     }
 }
 
-/// How many events there were, by pipeline, policy and kind, and how the calls ended.
+/// The number of events, by pipeline, policy and kind, and the ends of calls.
 public struct EventCounts: Sendable, Hashable {
     /// One kind of event of one policy in one pipeline.
     public struct Key: Sendable, Hashable, CustomStringConvertible {
@@ -116,7 +116,7 @@ public struct EventCounts: Sendable, Hashable {
     private static let kindLimit = 100
 
     let limit: Int
-    /// How many kinds of each combination are counted: a pipeline that has succeeded has room for its failures.
+    /// The number of kinds counted for each combination: a pipeline that has succeeded has room for its failures.
     private var kinds: [Names: Int] = [:]
     /// The number of events of each key; for a sync queue, of the mutations that they are about.
     public private(set) var byKey: [Key: Int] = [:]
@@ -193,7 +193,7 @@ public struct CountedValues: Sendable, Hashable {
         counts = Array(repeating: 0, count: bounds.count + 1)
     }
 
-    /// How many values there are.
+    /// The number of values.
     public var count: Int { counts.reduce(0) { $0.saturatingAdding($1) } }
 
     /// Adds another's values; it must have the same bounds.

@@ -55,7 +55,7 @@ public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     /// event outside of calls has the name of the first pipeline that the policy was put into, if that was made with
     /// observers; they receive it.
     public let pipeline: String?
-    /// When it happened, on the policy's time base.
+    /// The time of the event, on the policy's time base.
     public let time: MonotonicInstant
     /// What happened.
     public let detail: any PolicyEventDetail

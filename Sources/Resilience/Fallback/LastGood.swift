@@ -28,7 +28,7 @@ public final class LastGood<Value: Sendable>: Sendable {
         return state.withLock { $0.value(at: now) }
     }
 
-    /// How long ago the last good result came, even if it is too old; nil if there is none.
+    /// The age of the last good result, even if it is too old; nil if there is none.
     public var age: Duration? {
         let now = timeBase.now
         return state.withLock { $0.age(at: now) }

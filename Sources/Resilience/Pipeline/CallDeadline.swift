@@ -40,7 +40,7 @@ public struct CallDeadline: Sendable {
         self.init(at: timeBase.now + duration, on: timeBase)
     }
 
-    /// How long until the deadline: zero if it has passed, 292 years if there is none.
+    /// The time until the deadline: zero if it has passed, 292 years if there is none.
     public var remaining: Duration {
         instant == .distantFuture ? .infinite : max(.zero, timeBase.now.duration(to: instant))
     }

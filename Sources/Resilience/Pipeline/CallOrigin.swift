@@ -23,7 +23,7 @@ import Synchronization
 /// Source: B. Beyer and others, *Site Reliability Engineering*, 2016, chapters 21 and 22: criticality, retries in one
 /// layer, three attempts for a request, "overloaded; don't retry".
 public struct CallOrigin: Sendable {
-    /// How often a request should be tried in all: 3.
+    /// The total number of attempts for a request: 3.
     public static let mostAttempts = 3
 
     /// How important the request is; nil if it does not say.

@@ -1,6 +1,6 @@
 /// The health of a policy in a few words, for health reports, the live page and alerts.
 public struct PolicyCondition: Sendable, Hashable {
-    /// How much the condition matters.
+    /// The importance of the condition.
     public enum Level: String, Sendable, Hashable, Codable, CaseIterable {
         /// All is well.
         case up
@@ -18,9 +18,9 @@ public struct PolicyCondition: Sendable, Hashable {
 
     /// The condition in a word or a few, such as "half-open".
     public let state: String
-    /// How much it matters.
+    /// Its importance.
     public let level: Level
-    /// How much longer it lasts; nil if unknown.
+    /// The time that it still lasts; nil if unknown.
     public let timeLeft: Duration?
 
     /// Creates a condition.

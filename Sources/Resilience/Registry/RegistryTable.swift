@@ -59,7 +59,7 @@
     @usableFromInline var places = KeyPlaces()
     /// The place of the entry that is examined next.
     private var hand = 0
-    /// How often values were handed out without a mark at their entries.
+    /// The number of values handed out without a mark at their entries.
     private var handouts = 0
 
     private(set) var make: Make

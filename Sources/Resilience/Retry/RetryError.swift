@@ -71,7 +71,7 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribi
         history.count > 0 ? history.reachedService : CallFailure(lastError).reachedService
     }
 
-    /// How long until another call may succeed: the wait named by the policy that rejected the last attempt, or else by
+    /// The time until another call may succeed: the wait named by the policy that rejected the last attempt, or else by
     /// the other side. nil if none was named.
     public var retryAfter: Duration? {
         if let rejection { return rejection.retryAfter }

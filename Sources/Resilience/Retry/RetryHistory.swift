@@ -29,7 +29,7 @@ public struct RetryHistory: Sendable {
     private var last: [RetryFailure] = []
     /// The number of all failed attempts, including those that are not kept.
     public private(set) var count = 0
-    /// How many of the failed attempts ran. Policies rejected the others.
+    /// The number of failed attempts that ran. Policies rejected the others.
     public private(set) var attempts = 0
 
     /// Creates a history.

@@ -19,7 +19,7 @@ package struct LeasedPermits: Sendable, Equatable {
     /// The supply is told when fewer permits than this are left.
     private var low = 0
     private var mayProbeUntil = Int64.min
-    /// How many more there were for all processes, while that information is valid.
+    /// The further permits for all processes, while that information is valid.
     private var free = 0
     private var freeUntil = Int64.min
     private var report = PermitReport()
@@ -242,7 +242,7 @@ package struct PermitGrant: Sendable, Equatable {
     /// How many more there are that this process does not hold, and until when this is valid.
     package var free = 0
     package var freeUntil = MonotonicInstant.distantPast
-    /// How many times in a row the gate was held, over all processes.
+    /// The number of holds in a row, over all processes.
     package var holds = 0
     /// nil if unknown.
     package var gate: Gate?

@@ -188,10 +188,10 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// How many calls of cost 1 other processes could make, of a shared limit.
+    /// The number of calls of cost 1 that other processes could make, of a shared limit.
     func free(at now: Int64) -> Int { leased?.free(at: now) ?? 0 }
 
-    /// How many calls of cost 1 could go now.
+    /// The number of calls of cost 1 that could go now.
     func available(at now: Int64) -> Int {
         switch window {
         case .absent: return bucket.available(at: now)

@@ -11,7 +11,7 @@ public struct ServerQuota: Sendable, Hashable {
     public let limit: Int?
     /// The units that are left, 0 or more; nil if the server does not say.
     public let remaining: Int?
-    /// How long until the server gives new units, 0 or more; nil if it does not say.
+    /// The time until the server gives new units, 0 or more; nil if it does not say.
     public let resetsAfter: Duration?
     /// The length of a window; nil if the server does not say.
     public let window: Duration?

@@ -18,8 +18,8 @@ public struct ThrottleExceeded: Rejection, Hashable, FailureDescribing {
         wait = RejectionWait(until: until == .distantFuture ? nil : until, on: timeBase)
     }
 
-    /// How long until the call's turn would come: from now, if the throttle was held until a known time; zero if that has
-    /// come. nil if the call's cost exceeds the burst or the limit of the window.
+    /// The time until the call's turn would come: from now, if the throttle was held until a known time; zero if that
+    /// has come. nil if the call's cost exceeds the burst or the limit of the window.
     public var retryAfter: Duration? { wait.remaining }
 
     public var description: String { "Too many calls (\(policy)). \(retryAdvice)" }

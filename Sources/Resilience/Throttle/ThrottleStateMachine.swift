@@ -51,7 +51,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// time of the ramp is over.
     private struct SlowStartRamp: Equatable {
         let ends: MonotonicInstant
-        /// How many calls may go.
+        /// The number of calls that may go.
         var credit = 2
     }
 
@@ -91,7 +91,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     static let probeLease = Duration.seconds(60)
-    /// How long the line waits for its head.
+    /// The line's wait for its head.
     static let absence = Duration.milliseconds(100)
 
     var limiter: Limiter
@@ -547,7 +547,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return max(.zero, now.duration(to: turn))
     }
 
-    /// How many calls of cost 1 could go now.
+    /// The number of calls of cost 1 that could go now.
     func available(at now: MonotonicInstant) -> Int {
         let now = max(latest, now)
         guard line.head == nil else { return 0 }

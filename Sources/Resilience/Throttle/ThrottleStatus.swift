@@ -1,8 +1,9 @@
 /// The state of a ``Throttle`` at one moment: for display. To decide whether a call may go, run it.
 public struct ThrottleStatus: PolicyStatusDetail {
-    /// How many calls of cost 1 could go now; `Int.max` at an open gate without a rate, which is written as null.
+    /// The number of calls of cost 1 that could go now; `Int.max` at an open gate without a rate, which is written as
+    /// null.
     public let available: Int
-    /// How long until a new call of cost 1 could probably go; zero if at once.
+    /// The expected time until a new call of cost 1 could go; zero if at once.
     public let timeUntilNext: Duration
     /// When the gate will probably open: at the end of the hold, or when the probe in flight has probably ended; nil if
     /// it is open. An early probe may open it before.

@@ -58,9 +58,9 @@ struct TokenBucket: Sendable, Equatable {
     private var arrival = Ticks(steps: .min)
     /// The share of a burst.
     private var tolerance = Ticks(steps: 0)
-    /// When the last share was taken, on the bucket's clock.
+    /// The time of the last taking, on the bucket's clock.
     private var lastTaken = Int64.min
-    /// How much was given back. With `arrival`, this gives how much was taken.
+    /// The amount given back. With `arrival`, this gives the amount taken.
     private var returned = Ticks(steps: 0)
     /// Counts the changes of `arrival` other than taking: shares taken before such a change can't be given back.
     private var generation: UInt32 = 0
@@ -175,7 +175,7 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Giving back
 
-    /// How much was taken in this generation. Right after a call has taken its share, this is its receipt.
+    /// The amount taken in this generation. Right after a call has taken its share, this is its receipt.
     var taken: ShareReceipt {
         // Wraps around on overflow.
         let taken = sum(Ticks(steps: 0, rest: arrival.rest), Ticks(steps: 0, rest: returned.rest))
@@ -254,7 +254,7 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Seen from outside
 
-    /// How many calls of cost 1 could go now.
+    /// The number of calls of cost 1 that could go now.
     func available(at now: Int64) -> Int {
         if isUnlimited { return .max }
         let missing = max(0, whole(arrival) - whole(Ticks(steps: clock(now))))

@@ -45,7 +45,7 @@
         .nanoseconds(other.nanoseconds.saturatingSubtracting(nanoseconds))
     }
 
-    /// How long until another instant; nil if that never comes.
+    /// The time until another instant; nil if that never comes.
     package func wait(until other: MonotonicInstant) -> Duration? {
         other == .distantFuture ? nil : duration(to: other)
     }

@@ -24,7 +24,7 @@ package struct ProbeWait: Sendable, Equatable {
         UInt32(clamping: max(shortest, min(time, longest)).saturatedNanoseconds)
     }
 
-    /// How long a probe is expected to take.
+    /// The expected time of a probe.
     var expected: Duration { .nanoseconds(Int64(min(probeTook, breakLasted))) }
 
     /// When a probe in flight has probably ended. An overdue probe is expected to take as long again.

@@ -11,7 +11,7 @@ enum RejectionWait: Sendable {
         self = instant.map { .until($0, timeBase) } ?? .unknown
     }
 
-    /// How long from now; zero if that time has come; nil if unknown.
+    /// The time from now; zero if that time has come; nil if unknown.
     var remaining: Duration? {
         switch self {
         case .unknown: nil

@@ -44,7 +44,7 @@ public struct FailureResponse: Sendable, Hashable {
     public var status: Int
     /// Why the request can't be served: a word for your metrics.
     public var reason: Reason
-    /// How long the client should wait, for the field `Retry-After`; nil if unknown.
+    /// The client's wait, for the field `Retry-After`; nil if unknown.
     public var retryAfter: Duration?
     /// Whether the client should send the request again, for the fields `x-should-retry` and `x-envoy-overloaded`; nil
     /// sends neither. By default the answer of the task's ``/Resilience/CallOrigin``: false if this service's retries

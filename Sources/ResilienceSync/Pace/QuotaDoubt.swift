@@ -24,7 +24,7 @@ struct QuotaDoubt: Sendable, Hashable {
     /// The number of silences in a row that let only a probe through, and the number before a test.
     private var fruitless = 0
     private var patience = Self.leastPatience
-    /// How many requests were acknowledged since the last probe was sent.
+    /// The number of requests acknowledged since the last probe was sent.
     private var acknowledgements = 0
     private var disbelief = 0
 

@@ -50,7 +50,7 @@ struct LanesStateMachine: Sendable, Hashable {
     /// Whether the store holds urgent mutations at times: only then it is asked for them between pages.
     var knowsUrgent = false
     private var mustLookForUrgent = false
-    /// How many requests went to urgent lanes since the last in order.
+    /// The number of requests to urgent lanes since the last in order.
     private var hurried = 0
     private var turn = 0
     /// The walk whose page was requested; ``urgentIndex`` if only urgent heads were.
@@ -81,7 +81,7 @@ struct LanesStateMachine: Sendable, Hashable {
     /// Heads that go alone, by lane, and the lane of the one that is in flight.
     private var suspects: [String: LaneHead] = [:]
     private var alone: String?
-    /// How many requests may still go before a suspect.
+    /// The number of requests that may still go before a suspect.
     private var patience = Self.mostBeforeSuspects
 
     private static let mostBeforeSuspects = 1_000

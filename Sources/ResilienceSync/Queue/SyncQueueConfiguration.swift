@@ -50,7 +50,7 @@ public struct SyncQueueConfiguration: Sendable {
     public var laneRule: LaneRule
     /// How long a mutation may be in the queue and still be sent, 0 or more. Older ones become dead. nil for no limit.
     public var maxAge: Duration?
-    /// How much may be pending, and what is coalesced.
+    /// The limits of pending mutations, and the coalescing.
     public var appending: AppendRules
     /// How many dead mutations are kept. Excess ones are dropped whenever the queue sends; by default there are no
     /// limits.

@@ -332,7 +332,7 @@ public struct LaneHead: Sendable, Hashable {
     public package(set) var failures: Int
     /// The size of its payload in bytes.
     public let bytes: Int
-    /// How often it was claimed since its last answer.
+    /// The number of claims since its last answer.
     public let claims: Int
 
     /// Creates a head.

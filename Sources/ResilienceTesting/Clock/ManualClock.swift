@@ -21,7 +21,7 @@ public final class ManualClock: TimeBase, Clock {
         var alarms = AlarmQueue()
         /// Tasks that wait for a number of sleepers.
         var watchers = CountWaiters()
-        /// How often an alarm was set or time has moved.
+        /// The number of alarms set and of moves of time.
         var changes = 0
         /// Tasks that wait for a certain sleeper, and look again after every change.
         var changeWatchers = CountWaiters()

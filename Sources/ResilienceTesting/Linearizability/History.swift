@@ -101,7 +101,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
 
     private func tick() -> Int { ticks.add(1, ordering: .sequentiallyConsistent).oldValue }
 
-    /// How many operations were in flight when the next one began. If this is 0, a check of the history shows nothing.
+    /// The number of operations in flight when the next one began. If this is 0, a check of the history shows nothing.
     public var overlaps: Int {
         let operations = operationsByThread.joined().sorted { $0.invoked < $1.invoked }
         return zip(operations, operations.dropFirst()).count { $1.invoked < $0.returned }

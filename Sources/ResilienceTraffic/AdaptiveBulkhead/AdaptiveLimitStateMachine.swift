@@ -173,7 +173,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         return Double(cuts) > Constants.mostCuts * count + chance && peak >= min(Constants.inUse, (permits + 1) / 2)
     }
 
-    /// How many calls of the window ended well per nanosecond.
+    /// The window's successful calls per nanosecond.
     private func rate(at now: Int64) -> Double {
         Double(calls.count) / Double(max(1, now.saturatingSubtracting(windowBegins)))
     }

@@ -4,7 +4,7 @@ public import Resilience
 public struct AdaptiveThrottleStatus: PolicyStatusDetail {
     /// The calls of the window: those that ended, and those that were rejected.
     public let calls: Int
-    /// How many of them the service accepted.
+    /// The number of calls that the service accepted.
     public let accepted: Int
     /// The share of calls that is rejected, 0…1.
     public let rejection: Double

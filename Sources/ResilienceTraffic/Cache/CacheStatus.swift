@@ -6,7 +6,7 @@ public struct CacheStatus: PolicyStatusDetail {
     public let count: Int
     /// Their total cost; 0 if costs are not counted.
     public let cost: Int
-    /// How many loads are in flight, and how many calls wait for them.
+    /// The number of loads in flight, and of calls that wait for them.
     public let loads: SingleFlightStatus
 
     /// Creates a status, for tests and previews.

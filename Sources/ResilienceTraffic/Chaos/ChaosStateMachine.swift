@@ -65,7 +65,7 @@ struct ChaosStateMachine: Sendable, Hashable {
     private(set) var ends: MonotonicInstant?
     /// The script's next step.
     private(set) var position = 0
-    /// How many calls were touched since the policy was turned on.
+    /// The number of calls touched since the policy was turned on.
     private(set) var touched = 0
     private(set) var counts = Counts()
     private(set) var pending: [UInt64: Stage] = [:]
@@ -76,7 +76,7 @@ struct ChaosStateMachine: Sendable, Hashable {
 
     func isOn(at now: MonotonicInstant) -> Bool { ends.map { now < $0 } ?? false }
 
-    /// How many steps of the script are still to come.
+    /// The number of steps left in the script.
     var scriptLeft: Int { settings.script.count - position }
 
     /// Whether no further call is touched until the policy is turned on again.

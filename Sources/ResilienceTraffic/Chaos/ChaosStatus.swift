@@ -4,23 +4,23 @@ public import Resilience
 public struct ChaosStatus: PolicyStatusDetail {
     /// Whether calls are touched now.
     public let isOn: Bool
-    /// How long until the policy turns itself off; zero while it is off.
+    /// The time until the policy turns itself off; zero while it is off.
     public let timeLeft: Duration
-    /// How many calls have failed in place of their operation, since the policy was made or reset.
+    /// The number of calls failed in place of their operation, since the policy was made or reset.
     public let faults: Int
-    /// How many answers were lost.
+    /// The number of lost answers.
     public let lostAnswers: Int
-    /// How many calls were delayed.
+    /// The number of delayed calls.
     public let delays: Int
-    /// How often a closure ran.
+    /// The number of runs of a closure.
     public let behaviors: Int
-    /// How many calls have ended as if they had been cancelled.
+    /// The number of calls ended as if they had been cancelled.
     public let cancellations: Int
-    /// How many calls were to be delayed but were not, because enough others were.
+    /// The number of calls not delayed because enough others were.
     public let leftOut: Int
-    /// How many calls are in an injected delay now.
+    /// The number of calls in an injected delay now.
     public let delayed: Int
-    /// How many steps of the script are still to come.
+    /// The number of steps left in the script.
     public let scriptLeft: Int
 
     /// Creates a status, for tests and previews.
@@ -51,7 +51,7 @@ public struct ChaosStatus: PolicyStatusDetail {
         self.scriptLeft = scriptLeft
     }
 
-    /// How many calls were touched, by any injection.
+    /// The number of calls touched, by any injection.
     public var touched: Int { faults + lostAnswers + delays + behaviors + cancellations }
 
     /// Always true: the policy rejects no call. An injected failure stands for the operation's.

@@ -6,7 +6,7 @@ public struct NoEndpoint: Rejection, Hashable {
     public let policy: String
     /// The number of endpoints in the list, all of which are ejected.
     public let count: Int
-    /// How long until the first of them returns; nil if none does by itself.
+    /// The time until the first of them returns; nil if none does by itself.
     public let retryAfter: Duration?
 
     /// Creates an error for a call without an endpoint.

@@ -16,7 +16,7 @@ public struct EndpointPoolStatus: PolicyStatusDetail {
         self.isPanicking = isPanicking
     }
 
-    /// How many endpoints are ejected.
+    /// The number of ejected endpoints.
     public var ejected: Int { endpoints.count { $0.isEjected } }
 
     /// Whether any endpoint gets calls.
@@ -53,9 +53,9 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     public let isUsed: Bool
     /// Whether it is ejected.
     public let isEjected: Bool
-    /// How much longer it is ejected; nil if it is not, or until ``EndpointPool/restore(_:)``.
+    /// The rest of its ejection; nil if it is not, or until ``EndpointPool/restore(_:)``.
     public let timeRemaining: Duration?
-    /// How many times in a row it has been ejected, if the pool remembers.
+    /// The number of its ejections in a row, if the pool remembers.
     public let ejections: Int
     /// Its weight now. While it grows, it is less than in the list.
     public let weight: Double
@@ -63,7 +63,7 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     public let inFlight: Int
     /// The number of counted calls since the endpoint is in the list, including failures.
     public let calls: Int
-    /// How many of them failed.
+    /// The number of failures among them.
     public let failures: Int
 
     /// Creates a status, for tests and previews.

@@ -104,7 +104,7 @@ final class HedgeRace: CopyRace, Sendable {
         first.cancel()
     }
 
-    /// How long the call has been running, in nanoseconds.
+    /// The call's running time, in nanoseconds.
     var age: Int64 { start.began.duration(to: start.inner.timeBase.now).saturatedNanoseconds }
 
     /// - Returns: Whether its end counts: not if the call's end was certain before.

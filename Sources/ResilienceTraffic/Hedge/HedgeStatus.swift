@@ -7,8 +7,8 @@ public struct HedgeStatus: PolicyStatusDetail {
     public let delay: Duration?
     /// The number of known latencies, up to 1000; 0 if the delay is not a percentile.
     public let samples: Int
-    /// How many more hedges the budget would allow now, if no call ended meanwhile. `Int.max`, which is written
-    /// as null, for any number.
+    /// The hedges that the budget would allow now, if no call ended meanwhile. `Int.max`, which is written as null, for
+    /// any number.
     public let hedgesLeft: Int
     /// The number of calls without copies because their operation can't run concurrently: see ``Hedge/NoCopy/runOnce``.
     public let ranOnce: Int

@@ -15,12 +15,12 @@ struct LatencyWindow: Sendable, Hashable {
 
     /// The percentile at hand, as a share: 0.95 for p95.
     let share: Double
-    /// How many latencies lie in each bucket.
+    /// The number of latencies in each bucket.
     private var counts = [UInt16](repeating: 0, count: buckets)
     /// The latest latencies, the oldest at `oldest` once there are as many as fit.
     private var latest: [Latency] = []
     private var oldest = 0
-    /// How many of them are of copies that lost.
+    /// The number of them from copies that lost.
     private var lost = 0
     /// The percentile, and those that bound the delay.
     private var percentiles: [Percentile]

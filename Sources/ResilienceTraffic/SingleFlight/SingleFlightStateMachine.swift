@@ -25,7 +25,7 @@ public import Resilience
         @usableFromInline let payload: Payload
         /// Whether the flight begins with this call.
         @usableFromInline let isFirst: Bool
-        /// How many calls wait for it now, including this one.
+        /// The number of calls that wait for it now, including this one.
         @usableFromInline let waiting: Int
 
         @inlinable init(number: Int, payload: Payload, isFirst: Bool, waiting: Int) {

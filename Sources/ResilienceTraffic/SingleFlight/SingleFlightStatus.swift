@@ -2,11 +2,13 @@ public import Resilience
 
 /// The state of a ``SingleFlight`` at one moment.
 public struct SingleFlightStatus: PolicyStatusDetail {
-    /// How many flights have waiting calls. There may be two for a key, if the earlier one can't be joined any more.
+    /// The number of flights with waiting calls. There may be two for a key, if the earlier one can't be joined any
+    /// more.
     public let flights: Int
-    /// How many calls wait for them.
+    /// The number of calls that wait for them.
     public let waiting: Int
-    /// How many operations still run without a waiting call. If it keeps growing, they ignore their cancellation.
+    /// The number of operations that still run without a waiting call. If it keeps growing, they ignore their
+    /// cancellation.
     public let abandoned: Int
 
     /// Creates a status, for tests and previews.

@@ -160,9 +160,9 @@ enum MemoryKind: Int {
 public struct CallEnd: Sendable, Hashable {
     /// How the call ended.
     public let verdict: Verdict
-    /// When the call ended.
+    /// The end of the call.
     public let time: MonotonicInstant
-    /// When the call began; nil unless the rule needs ``TripRuleNeeds/calls``.
+    /// The beginning of the call; nil unless the rule needs ``TripRuleNeeds/calls``.
     public let began: MonotonicInstant?
     /// The evidence about the endpoint, in place of the rule's: set for a health check.
     public let evidence: TripEvidence?

@@ -24,7 +24,7 @@ package import Resilience
 /// With ``Sending/shared``, each queue needs a value of the store of its own. It takes free lanes with `SKIP LOCKED`,
 /// and gives a lane back when the mutations sent from it are acknowledged. At most one queue has a lane.
 public final class PostgreSQLStore: MutationStore {
-    /// How many queues send.
+    /// The number of queues that send.
     public enum Sending: Sendable, Hashable {
         /// One queue at a time; the others wait for it.
         case exclusive
@@ -56,7 +56,7 @@ public final class PostgreSQLStore: MutationStore {
         var unsent: Set<Int64> = []
     }
 
-    /// How many queues send.
+    /// The number of queues that send.
     public let sending: Sending
     /// How long the server waits for a sign of life.
     public let lease: Duration

@@ -33,7 +33,7 @@
         private struct State {
             var threads: [LibPQThread] = []
             var free: [LibPQThread] = []
-            /// How many threads are used by transactions.
+            /// The number of threads in use by transactions.
             var transactions = 0
             var waiting: [Waiter] = []
             var last = 0
