@@ -150,7 +150,7 @@ public struct StoredMutation: Sendable, Hashable {
     ///   - lastError: The last such failure, or why it died.
     ///   - diedAt: When it died; nil if it is pending.
     ///   - isOvertaken: Whether the other side has received a later mutation of its entity, or may have.
-    ///   - claims: How often it was claimed since its last answer.
+    ///   - claims: The number of claims since its last answer.
     public init(
         position: Int64, mutation: Mutation, queuedAt: Date, isAttempted: Bool = false, failures: Int = 0,
         lastError: String? = nil, diedAt: Date? = nil, isOvertaken: Bool = false, claims: Int = 0

@@ -20,7 +20,7 @@ public struct BulkheadStatus: PolicyStatusDetail {
     ///   - inUse: The number of calls inside.
     ///   - queueLimit: How many calls may wait.
     ///   - queued: The number of calls in the queue.
-    ///   - estimatedWait: How long one more call at the end of the queue would wait; nil if unknown.
+    ///   - estimatedWait: The wait of one more call at the end of the queue; nil if unknown.
     ///   - isShedding: Whether waiting calls are rejected because of an overload.
     public init(
         limit: Int, inUse: Int, queueLimit: Int, queued: Int, estimatedWait: Duration? = nil,

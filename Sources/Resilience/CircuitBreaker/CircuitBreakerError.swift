@@ -20,7 +20,7 @@ public struct CircuitOpen: Rejection, Hashable, FailureDescribing {
     /// - Parameters:
     ///   - policy: The breaker's name.
     ///   - reason: Why the call was rejected.
-    ///   - retryAfter: How long until a call may be let through; nil if unknown.
+    ///   - retryAfter: The time until a call may be let through; nil if unknown.
     public init(policy: String, reason: Reason = .open, retryAfter: Duration?) {
         self.policy = policy
         self.reason = reason

@@ -30,7 +30,7 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     ///   - failureCount: The failures that count.
     ///   - failureLimit: The number of failures that opens the circuit; nil if there is none.
     ///   - callCount: The calls that count, including failures; nil if calls are not counted.
-    ///   - timeRemaining: How much longer the break lasts; nil if the circuit is not open.
+    ///   - timeRemaining: The rest of the break; nil if the circuit is not open.
     ///   - isAllowed: Whether a call would be let through; by default, whether the circuit is not open.
     ///   - mode: Who decides.
     ///   - since: When the circuit entered its state; nil if unknown.

@@ -8,7 +8,7 @@ public struct WouldWait: Rejection, Hashable, FailureDescribing {
     /// Creates the error.
     /// - Parameters:
     ///   - policy: The policy's name.
-    ///   - retryAfter: How long the call would have had to wait; nil if the policy can't tell.
+    ///   - retryAfter: The time that the call would have waited; nil if the policy can't tell.
     public init(policy: String, retryAfter: Duration?) {
         self.policy = policy
         self.retryAfter = retryAfter

@@ -69,7 +69,7 @@ public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     /// - Parameters:
     ///   - policy: The policy's name.
     ///   - pipeline: The pipeline's name; nil if the event belongs to no call of a pipeline.
-    ///   - time: When it happened, on the policy's time base.
+    ///   - time: The time of the event, on the policy's time base.
     ///   - detail: What happened.
     ///   - failure: The failure of the event's attempt or call. nil, the default, if none failed.
     public init(

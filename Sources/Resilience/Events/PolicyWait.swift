@@ -8,7 +8,7 @@ public struct PolicyWait: Sendable, Hashable {
     /// Creates a wait.
     /// - Parameters:
     ///   - policy: The policy's name.
-    ///   - duration: How long the call waited for it, in all.
+    ///   - duration: The total time that the call waited for it.
     public init(policy: String, duration: Duration) {
         self.policy = policy
         self.duration = duration

@@ -26,7 +26,7 @@ public struct PolicyCondition: Sendable, Hashable {
     /// Creates a condition.
     /// - Parameters:
     ///   - state: The condition in a word or a few.
-    ///   - level: How much it matters.
+    ///   - level: Its importance.
     ///   - timeLeft: How much longer it lasts; nil, the default, if unknown.
     public init(_ state: String, _ level: Level, timeLeft: Duration? = nil) {
         self.state = state

@@ -15,7 +15,7 @@ public struct ThrottleStatus: PolicyStatusDetail {
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
-    ///   - available: How many calls of cost 1 could go now.
+    ///   - available: The number of calls of cost 1 that could go now.
     ///   - timeUntilNext: How long until a new call of cost 1 could go.
     ///   - heldUntil: When the gate will probably open; nil if it is open.
     ///   - isProbing: Whether a probe is in flight.

@@ -12,7 +12,7 @@ public struct AdaptiveThrottleStatus: PolicyStatusDetail {
     /// Creates a status, for tests and previews.
     /// - Parameters:
     ///   - calls: The calls of the window.
-    ///   - accepted: How many of them the service accepted.
+    ///   - accepted: The number of calls that the service accepted.
     ///   - rejection: The share of calls that is rejected, 0…1.
     public init(calls: Int, accepted: Int, rejection: Double) {
         self.calls = calls

@@ -13,7 +13,7 @@ public struct CacheStatus: PolicyStatusDetail {
     /// - Parameters:
     ///   - count: The number of cached values and failures.
     ///   - cost: Their total cost.
-    ///   - loads: How many loads are in flight, and how many calls wait for them.
+    ///   - loads: The number of loads in flight, and of calls that wait for them.
     public init(count: Int, cost: Int, loads: SingleFlightStatus) {
         self.count = count
         self.cost = cost

@@ -26,15 +26,15 @@ public struct ChaosStatus: PolicyStatusDetail {
     /// Creates a status, for tests and previews.
     /// - Parameters:
     ///   - isOn: Whether calls are touched now.
-    ///   - timeLeft: How long until the policy turns itself off; zero while it is off.
+    ///   - timeLeft: The time until the policy turns itself off; zero while it is off.
     ///   - faults: How many calls have failed in place of their operation.
-    ///   - lostAnswers: How many answers were lost.
-    ///   - delays: How many calls were delayed.
-    ///   - behaviors: How often a closure ran.
-    ///   - cancellations: How many calls have ended as if they had been cancelled.
+    ///   - lostAnswers: The number of lost answers.
+    ///   - delays: The number of delayed calls.
+    ///   - behaviors: The number of runs of a closure.
+    ///   - cancellations: The number of calls ended as if they had been cancelled.
     ///   - leftOut: How many calls were to be delayed, and were not.
-    ///   - delayed: How many calls are in an injected delay now.
-    ///   - scriptLeft: How many steps of the script are still to come.
+    ///   - delayed: The number of calls in an injected delay now.
+    ///   - scriptLeft: The number of steps left in the script.
     public init(
         isOn: Bool, timeLeft: Duration = .zero, faults: Int = 0, lostAnswers: Int = 0, delays: Int = 0,
         behaviors: Int = 0, cancellations: Int = 0, leftOut: Int = 0, delayed: Int = 0, scriptLeft: Int = 0

@@ -13,7 +13,7 @@ public struct NoEndpoint: Rejection, Hashable {
     /// - Parameters:
     ///   - policy: The pool's name.
     ///   - count: The number of endpoints in the list.
-    ///   - retryAfter: How long until the first of them returns; nil if none does by itself.
+    ///   - retryAfter: The time until the first of them returns; nil if none does by itself.
     public init(policy: String, count: Int, retryAfter: Duration?) {
         self.policy = policy
         self.count = count

@@ -76,7 +76,7 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     ///   - weight: Its weight now.
     ///   - inFlight: The number of calls in flight.
     ///   - calls: The number of counted calls, including failures.
-    ///   - failures: How many of them failed.
+    ///   - failures: The number of failures among them.
     public init(
         endpoint: String, isUsed: Bool? = nil, isEjected: Bool = false, timeRemaining: Duration? = nil,
         ejections: Int = 0, weight: Double = 1, inFlight: Int = 0, calls: Int = 0, failures: Int = 0

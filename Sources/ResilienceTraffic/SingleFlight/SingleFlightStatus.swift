@@ -14,7 +14,7 @@ public struct SingleFlightStatus: PolicyStatusDetail {
     /// Creates a status, for tests and previews.
     /// - Parameters:
     ///   - flights: How many flights have waiting calls.
-    ///   - waiting: How many calls wait for them.
+    ///   - waiting: The number of calls that wait for them.
     ///   - abandoned: How many operations still run without a waiting call.
     public init(flights: Int, waiting: Int, abandoned: Int) {
         self.flights = flights

@@ -170,8 +170,8 @@ public struct CallEnd: Sendable, Hashable {
     /// Creates the end of a call.
     /// - Parameters:
     ///   - verdict: How the call ended.
-    ///   - time: When the call ended.
-    ///   - began: When the call began; nil if nobody needs it.
+    ///   - time: The end of the call.
+    ///   - began: The beginning of the call; nil if nobody needs it.
     ///   - evidence: The evidence about the endpoint; nil if the rule decides.
     public init(
         _ verdict: Verdict, at time: MonotonicInstant, began: MonotonicInstant? = nil, evidence: TripEvidence? = nil
