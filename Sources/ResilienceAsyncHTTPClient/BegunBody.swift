@@ -4,13 +4,13 @@
     import NIOHTTP1
     import Resilience
 
-    /// The body of a response, of which nothing has been read.
+    /// An unread response body.
     struct UntouchedBody: Sendable {
         let body: HTTPClientResponse.Body
-        /// Whether the body of the request is streamed: then an error may be the stream's, and keeps its type.
+        /// Whether the request's body is streamed: then an error may be the stream's, and keeps its type.
         let isUploading: Bool
-        /// The number of bytes, where the end comes with the last of them; nil if it may come later, or is not known. A frame of its
-        /// own may end the body over HTTP/2, and what is decoded on the way has another length.
+        /// The number of bytes, if the last of them is also the end; nil if the end may come later, or if unknown. Over
+        /// HTTP/2, a separate frame may end the body, and a decoded body has another length.
         let length: Int?
 
         init(_ response: HTTPClientResponse, isUploading: Bool) {
@@ -23,19 +23,19 @@
         }
     }
 
-    /// A body that one reader has begun to read, and that another may go on with.
+    /// A body that one reader has begun, and that another may continue.
     final class BegunBody: Sendable {
-        /// Unchecked because the compiler can't tell that a value which is put into a mutex is given up. Safe: a value of
-        /// this type is made from an iterator that nobody else has, and is moved into the mutex and out of it, so one
-        /// task at a time has the iterator.
+        /// Unchecked because the compiler can't tell that a value put into a mutex is given up. Safe: a value of this
+        /// type is made from an iterator that nothing else has, and is moved into the mutex and out of it, so one task
+        /// at a time has the iterator.
         private struct Moved: @unchecked Sendable {
             var iterator: HTTPClientResponse.Body.AsyncIterator
-            /// The bytes that are still to come; nil if that is not known.
+            /// The number of remaining bytes; nil if unknown.
             var left: Int?
         }
 
-        /// nil while a part is read, and after the end. Letting go of the iterator closes the connection of a body that
-        /// has not ended.
+        /// nil while a part is read, and after the end. Releasing the iterator closes the connection of an unfinished
+        /// body.
         private let state: Locked<Moved?>
         private let isUploading: Bool
 
@@ -44,7 +44,7 @@
             isUploading = body.isUploading
         }
 
-        /// Whether all bytes have come, so that nobody waits for the end.
+        /// Whether all bytes have come, so that the end need not be awaited.
         var isWhole: Bool { state.withLock { $0?.left == 0 } }
 
         /// Returns the next part; nil after the end, and after an error.
@@ -60,9 +60,9 @@
             return part
         }
 
-        /// Closes the connection of a body that has not ended: its reader, who has stopped, wants nothing more.
+        /// Closes the connection of an unfinished body, whose reader has stopped.
         func close() {
-            // Let go of after the lock, since that runs code of the client.
+            // Released after the lock, since that runs code of the client.
             _ = state.withLock { $0.take() }
         }
     }

@@ -2,7 +2,7 @@
     import AsyncHTTPClient
     import Resilience
 
-    /// Ends the reading of a body at an instant, on the time base of a pipeline. The client's own deadline is only for
+    /// Ends the reading of a body at an instant, on the time base of a pipeline. The client's own deadline covers only
     /// the time to the head.
     struct BodyTimer: Sendable {
         /// The instant came before the part of the body did.
@@ -10,7 +10,7 @@
 
         private let pipeline: Pipeline
 
-        /// That of most clients, which are made anew for each request in places.
+        /// The timer of most clients, which some code makes anew for each request.
         private static let system = BodyTimer(Pipeline("body") {})
 
         private init(_ pipeline: Pipeline) { self.pipeline = pipeline }
@@ -33,7 +33,7 @@
             }
         }
 
-        /// Renews the credentials of a request. At the deadline that ends as the request itself would have.
+        /// Renews the credentials of a request. At the deadline it ends as the request itself would.
         nonisolated(nonsending) func renew(
             _ request: HTTPClientRequest, until deadline: MonotonicInstant,
             _ renew: @Sendable (HTTPClientRequest) async throws -> HTTPClientRequest?

@@ -6,7 +6,7 @@
     import Resilience
     import ResilienceHTTP
 
-    /// One call of a ``ResilientHTTPClient``: what its attempts and their copies send, and what their ends mean.
+    /// One call of a ``ResilientHTTPClient``: the requests of its attempts and copies, and the verdicts of their ends.
     final class ClientCall: Sendable {
         let judge: RequestJudge
         let options: RunOptions
@@ -31,7 +31,7 @@
             sent = Locked(SentBody(request, makesBodies: makeBody != nil))
         }
 
-        /// Whether the request may be sent several times at once, and something would do so.
+        /// Whether the request may be sent concurrently, and something would do so.
         var mayBeCopied: Bool {
             client.pipeline.makesCopies && options.isIdempotent == true
                 && (makeBody != nil || request.latest.request.body.canBeReadAgain)
@@ -76,7 +76,7 @@
                     request, deadline: NIODeadline(attempt, on: timeBase), logger: logger)
             } catch {
                 sent.withLock { $0.note(error) }
-                // Nobody has read a body that was not sent.
+                // A body that was not sent is unread.
                 let isNamed = request.body.canBeReadAgain || RequestFailure(error)?.isUnsent == true
                 throw isNamed ? ExchangeFailed.naming(error, at: HTTPClientRequest.host(of: request.url)) : error
             }
@@ -88,7 +88,7 @@
             return exchange
         }
 
-        /// Who answered by a redirect has had the request, and may have acted on it, whatever was answered further on.
+        /// A redirecting server had the request, and may have acted on it, whatever the later answer.
         private func isSeen(_ response: HTTPClientResponse) -> Bool {
             response.history.count > 1 && options.isIdempotent != true
         }

@@ -2,15 +2,16 @@
     import AsyncHTTPClient
     public import Resilience
 
-    /// No connection of the client's own pool became free within its connect timeout. The server knows nothing of the request.
+    /// No connection of the client's own pool became free within its connect timeout. The server did not receive the
+    /// request.
     ///
-    /// ``ResilientHTTPClient`` throws it in place of `HTTPClientError.getConnectionFromPoolTimeout`. It is a rejection, as that
-    /// of a full bulkhead is: it is no failure of the server, and a circuit breaker does not count it.
+    /// ``ResilientHTTPClient`` throws it in place of `HTTPClientError.getConnectionFromPoolTimeout`. Like that of a
+    /// full bulkhead, it is a rejection, not a failure of the server: a circuit breaker does not count it.
     public struct NoFreeConnection: Rejection {
         /// Creates the error.
         public init() {}
 
-        /// Always nil: it is not known when one becomes free.
+        /// Always nil: it is unknown when one becomes free.
         public var retryAfter: Duration? { nil }
 
         public var description: String {
@@ -19,10 +20,10 @@
         }
     }
 
-    /// What a ``ResilientHTTPClient`` tells the observers of its pipeline.
+    /// An event of a ``ResilientHTTPClient``, for the observers of its pipeline.
     public enum ConnectionPoolEvent: PolicyEventDetail, Equatable {
-        /// The pipeline lets more calls in than the client has connections for one host. The others wait for one inside of
-        /// the client, and their attempts time out meanwhile.
+        /// The pipeline lets in more calls than the client has connections for one host. The others wait inside of the
+        /// client, and their attempts time out meanwhile.
         case tooNarrow(connections: Int, bulkhead: Int)
 
         public var kind: String { "tooNarrow" }
@@ -44,7 +45,7 @@
         }
     }
 
-    /// Tells, once for each client and pipeline, that the client's pool of connections is narrower than the pipeline.
+    /// Reports, once for each client and pipeline, that the client's pool of connections is narrower than the pipeline.
     enum ConnectionPoolCheck {
         private struct Pair: Hashable {
             let client: ObjectIdentifier
@@ -59,7 +60,7 @@
             let pair = Pair(
                 client: ObjectIdentifier(client), observers: ObjectIdentifier(observers), pipeline: pipeline.name)
             let isNew = seen.withLock { seen in
-                // A client is made for each request in places. Rather tell it once more than remember for ever.
+                // Some code makes a client for each request. Better to report it once more than to remember for ever.
                 if seen.count > 1_000 { seen = [] }
                 return seen.insert(pair).inserted
             }

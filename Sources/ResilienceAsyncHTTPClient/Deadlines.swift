@@ -3,15 +3,15 @@
     import Resilience
 
     extension TimeBase {
-        /// The instant of a deadline of NIO. The two clocks are compared by what is left.
+        /// The instant of a deadline of NIO. The two clocks are compared by remaining time.
         func instant(_ deadline: NIODeadline) -> MonotonicInstant {
             deadline == .distantFuture ? .distantFuture : now + Duration.nanoseconds((deadline - .now()).nanoseconds)
         }
     }
 
     extension NIODeadline {
-        /// The deadline of an attempt, as the client takes it. This reads the pipeline's time first, so the deadline is
-        /// never the earlier one: what the client throws then is thrown at the attempt's deadline or later.
+        /// An attempt's deadline for the client. This reads the pipeline's time first, so the client's deadline is
+        /// never earlier: its errors come at the attempt's deadline or later.
         init(_ attempt: CallAttempt, on timeBase: any TimeBase) {
             guard attempt.deadline != .distantFuture else {
                 self = .distantFuture

@@ -3,14 +3,14 @@
     import NIOCore
     import Resilience
 
-    /// A response whose head has come, and what has been read of its body.
+    /// A response whose head has come, and the part of its body that was read.
     struct Exchange: Sendable {
         private(set) var response: HTTPClientResponse
-        /// The URL that was asked for.
+        /// The requested URL.
         let url: String
-        /// What the response means.
+        /// The verdict of the response.
         var verdict = Verdict.success
-        /// What has been read of the body.
+        /// The part of the body that was read.
         private(set) var buffered = ByteBuffer()
         private var rest: BodyRest
         private let attempt: CallAttempt
@@ -27,16 +27,16 @@
             rest = hasNoBody ? .ended : .untouched(UntouchedBody(response, isUploading: isUploading))
         }
 
-        /// Reads the body of a success up to a number of bytes. That it is lost is a failure of the attempt.
+        /// Reads the body of a success up to a number of bytes. Losing it is a failure of the attempt.
         nonisolated(nonsending) mutating func buffer(_ limit: Int) async throws {
             guard limit > 0, case .untouched(let body) = rest else { return }
             await read(body, limit, until: attempt.deadline)
             guard case .failed(let error) = rest else { return }
-            // As the client would have said if the deadline had come before the head.
+            // The same error as for a deadline before the head.
             throw error is BodyTimer.Expired ? HTTPClientError.deadlineExceeded : error
         }
 
-        /// Reads the body of a failure up to a number of bytes and for a time. That it is lost changes nothing.
+        /// Reads the body of a failure up to a number of bytes and for a time. Losing it changes nothing.
         nonisolated(nonsending) mutating func buffer(_ limit: Int, within time: Duration) async throws {
             guard limit > 0, case .untouched(let body) = rest else { return }
             await read(body, limit, until: min(attempt.deadline, timer.now + max(.zero, time)))
@@ -57,7 +57,7 @@
             }
         }
 
-        /// The exchange of a failure, whose body must have come by the attempt's deadline, too, should it be returned.
+        /// The exchange of a failure, whose body must also come by the attempt's deadline, in case it is returned.
         func limited(_ judge: RequestJudge, _ settings: ResilientHTTPClient.Settings) -> Exchange {
             if case .ended = rest { return self }
             var exchange = self
@@ -83,7 +83,7 @@
         }
     }
 
-    /// What is still to come of a body.
+    /// The rest of a body.
     enum BodyRest: Sendable {
         case untouched(UntouchedBody)
         case begun(BegunBody)
@@ -96,7 +96,7 @@
         /// - Parameters:
         ///   - limit: The number of bytes after which reading ends. The part that reaches it is kept whole.
         ///   - deadline: When reading ends with ``BodyTimer/Expired``. Then the connection is closed.
-        /// - Returns: What has been read, and what is still to come.
+        /// - Returns: The part that was read, and the rest.
         nonisolated(nonsending) func read(
             upTo limit: Int, until deadline: MonotonicInstant, _ timer: BodyTimer
         ) async -> (ByteBuffer, BodyRest) {

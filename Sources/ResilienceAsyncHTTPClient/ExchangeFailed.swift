@@ -13,27 +13,27 @@
         import Musl
     #endif
 
-    /// The exchange with a server failed, and `HTTPClient` has no error of its own for that: a reset connection, a certificate
-    /// that is not trusted, an answer that is no HTTP.
+    /// The exchange with a server failed with an error that is not `HTTPClient`'s own: a reset connection, an untrusted
+    /// certificate, an answer that is not HTTP.
     ///
-    /// ``ResilientHTTPClient`` throws it in place of what SwiftNIO threw. The same errors of SwiftNIO come from the connections
-    /// of a server's clients; this one says that it was the other service.
+    /// ``ResilientHTTPClient`` throws it in place of SwiftNIO's error. The same errors of SwiftNIO come from the
+    /// connections of a server's clients; this one means the other service.
     ///
-    /// If the body of the request is streamed, and may have been read, its errors can't be told from those of the exchange, and
-    /// none is replaced.
+    /// If the request's body is streamed, and may have been read, no error is replaced: the body's errors look like
+    /// the exchange's.
     public struct ExchangeFailed: UpstreamError, CustomStringConvertible {
-        /// What was thrown.
+        /// The original error.
         public let underlying: any Error
-        /// The host that was called, for those further out who tell what failed.
+        /// The host that was called, for outer descriptions of the failure.
         let host: String?
 
         /// Creates the error.
-        /// - Parameter underlying: What was thrown.
+        /// - Parameter underlying: The original error.
         public init(underlying: any Error) { self.init(underlying: underlying, host: nil) }
 
         private init(underlying: any Error, host: String?) { (self.underlying, self.host) = (underlying, host) }
 
-        /// Whether a time limit of the system or of SwiftNIO has passed.
+        /// Whether a time limit of the system or of SwiftNIO passed.
         public var isTimeout: Bool {
             switch underlying {
             case let error as IOError: error.errnoCode == ETIMEDOUT
@@ -44,7 +44,7 @@
 
         public var description: String { "The exchange with the server failed: \(underlying)" }
 
-        /// Returns the error that says so; or the same error, if it already does, or says something else.
+        /// Wraps an error of the exchange in this type; all others stay as they are.
         static func naming(_ error: any Error, at host: String? = nil) -> any Error {
             switch error {
             case let error as HTTPClientError where error == .getConnectionFromPoolTimeout: NoFreeConnection()

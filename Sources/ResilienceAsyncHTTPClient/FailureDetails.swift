@@ -13,7 +13,7 @@
         import Musl
     #endif
 
-    // What logs and spans say of a failed request: status, code and host. No body, no field, no path and no query.
+    // The text of a failed request in logs and spans: status, code and host. No body, no field, no path and no query.
 
     extension HTTPClientResponse: FailureDescribing {
         public var failureDetail: FailureDetail {
@@ -58,18 +58,18 @@
     }
 
     extension ExchangeFailed: FailureDescribing {
-        /// That of ``underlying``, and the host.
+        /// The detail of ``underlying``, with the host.
         public var failureDetail: FailureDetail { FailureDetail(of: underlying).at(host) }
     }
 
     extension HTTPClientRequest {
         /// Returns the host of a URL, and its port if it has one: without credentials. nil if there is none.
         static func host(of url: String) -> String? {
-            // Byte by byte: a mark that combines with a separator must not hide it, and show a password or a query.
+            // Byte by byte: a mark that combines with a separator must not hide it, and reveal a password or a query.
             guard let scheme = url.utf8.firstRange(of: "://".utf8) else { return nil }
             var host = url.utf8[scheme.upperBound...].prefix { !"/?#".utf8.contains($0) }
             if let at = host.lastIndex(of: UInt8(ascii: "@")) { host = host[host.index(after: at)...] }
-            // A password that has a separator in it stands where a port would.
+            // A password that contains a separator is where a port would be.
             let port = host.last == UInt8(ascii: "]") ? nil : host.lastIndex(of: UInt8(ascii: ":"))
             guard !host.isEmpty, port.map({ host[$0...].dropFirst().allSatisfy { (48...57).contains($0) } }) ?? true
             else {

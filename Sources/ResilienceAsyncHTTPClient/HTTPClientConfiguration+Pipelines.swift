@@ -4,19 +4,19 @@
     import Resilience
 
     extension HTTPClient.Configuration {
-        /// The default configuration, but it leaves to a pipeline what a pipeline does better: to repeat, and to limit.
+        /// The default configuration, but without the repetitions and limits that a pipeline does better.
         ///
         /// ```swift
         /// let client = HTTPClient(configuration: .forPipelines())
         /// ```
         ///
-        /// - The client does not try again by itself where nobody listens: the attempt fails at once, the pipeline repeats it, and
-        ///   its circuit breaker learns of it. By default the client tries until its connect timeout, which is longer than most
-        ///   attempts, and the call seems to have timed out.
-        /// - A connection that is not there within half of an attempt, and within 3 seconds, is given up: the request was not sent,
-        ///   so that any may be repeated.
-        /// - The bulkhead decides how many requests there are. The client has a connection for each; by default it has 8 for
-        ///   each host, and the time that a request waits for one of these is time of its attempt.
+        /// - The client does not try again by itself if nothing listens: the attempt fails at once, the pipeline
+        ///   repeats it, and its circuit breaker learns of it. By default the client tries until its connect timeout,
+        ///   which is longer than most attempts, and the call seems to have timed out.
+        /// - A connection attempt is given up after half of an attempt, and after 3 seconds: the request was not
+        ///   sent, so that any may be repeated.
+        /// - The bulkhead limits the requests. The client has a connection for each; by default it has 8 for each
+        ///   host, and a request's wait for one of these is part of its attempt.
         ///
         /// - Parameters:
         ///   - attempt: How long an attempt may take; above 0. 10 seconds by default, as in `Pipeline.http`.

@@ -17,11 +17,11 @@
     }
 
     extension HTTPClientResponse {
-        /// What this response means: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`.
+        /// The verdict of this response: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`.
         ///
         /// - Parameters:
         ///   - request: The request that was answered.
-        ///   - remark: What the body says, if you read it; nil by default.
+        ///   - remark: The remark in the body, if you read it; nil by default.
         ///   - dialect: How the server writes down its limits.
         ///   - now: The wall clock in seconds since 1970, as for `RetryAfter`; nil, the default, reads the machine's.
         /// - Returns: The verdict.
@@ -34,7 +34,7 @@
                 header: headers.joined)
         }
 
-        /// Whether no body follows the head, whatever its fields say (RFC 9112 §6.3).
+        /// Whether no body follows the head, regardless of its fields (RFC 9112 §6.3).
         func hasNoBody(to method: String) -> Bool {
             if method == "HEAD" || status.code == 204 || status.code == 304 { return true }
             return headers["Content-Length"] == ["0"]
@@ -49,12 +49,11 @@
         }
     }
 
-    // The verdicts of failed requests of which nothing else is known, so that a pipeline around any use of `HTTPClient`
+    // The verdicts of failed requests without further knowledge, so that a pipeline around any use of `HTTPClient`
     // needs no classifier.
 
     extension HTTPClientError: VerdictConvertible {
-        /// What the failure means for a request that may not be sent twice: see
-        /// `Verdict.init(asyncHTTPClientError:for:)`.
+        /// The verdict for a request that may not be sent twice: see `Verdict.init(asyncHTTPClientError:for:)`.
         public var verdict: Verdict { .unknownRequest(self) }
     }
 
@@ -64,12 +63,12 @@
     }
 
     extension ChannelError: VerdictConvertible {
-        /// Transient if there was no connection, permanent if it will be the same the next time; otherwise uncertain.
+        /// Transient if there was no connection, permanent if it will fail again in the same way; otherwise uncertain.
         public var verdict: Verdict { .unknownRequest(self) }
     }
 
     extension IOError: VerdictConvertible {
-        /// Transient if nothing was sent, permanent if it will be the same the next time; otherwise uncertain.
+        /// Transient if nothing was sent, permanent if it will fail again in the same way; otherwise uncertain.
         public var verdict: Verdict { .unknownRequest(self) }
     }
 

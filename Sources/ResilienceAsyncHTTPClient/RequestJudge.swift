@@ -4,7 +4,7 @@
     import Resilience
     import ResilienceHTTP
 
-    /// Decides what the ends of one request's attempts mean.
+    /// Decides the verdicts of one request's attempts.
     struct RequestJudge: Sendable {
         let semantics: RequestSemantics
         private let pipeline: Pipeline
@@ -16,8 +16,8 @@
             self.settings = settings
         }
 
-        /// What an error means. One that neither the caller nor this module knows is left to the pipeline's classifier;
-        /// but that does not know the request, and calls all that may pass transient.
+        /// The verdict of an error. An error that neither the caller nor this module knows is left to the pipeline's
+        /// classifier; but that does not know the request, and calls everything that may pass transient.
         func verdict(for error: any Error) -> Verdict {
             let error = (error as? ExchangeFailed)?.underlying ?? error
             if let verdict = settings.verdict?(error, semantics) { return verdict }
@@ -27,7 +27,7 @@
             return Verdict(.uncertain, retryAfter: verdict.retryAfter, shouldRetry: verdict.shouldRetry)
         }
 
-        /// Judges a response whose head has come, and reads as much of its body as the settings say.
+        /// Judges a response whose head has come, and reads the part of its body that the settings require.
         nonisolated(nonsending) func exchange(
             _ response: HTTPClientResponse, to url: String, _ attempt: CallAttempt, _ reading: BodyTimer,
             isUploading: Bool

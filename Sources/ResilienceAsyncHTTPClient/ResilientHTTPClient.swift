@@ -17,7 +17,7 @@
         ///
         /// - Parameters:
         ///   - pipeline: The policies.
-        ///   - settings: What the client does besides; by default nothing.
+        ///   - settings: Further settings of the client; by default none.
         /// - Returns: The client. It is a value: make one where you need it, or keep it.
         public func resilient(
             _ pipeline: Pipeline, settings: ResilientHTTPClient.Settings = ResilientHTTPClient.Settings()
@@ -28,7 +28,7 @@
 
     /// An `HTTPClient` that sends each request through a pipeline.
     ///
-    /// It is used as the client itself is:
+    /// Use it like the client itself:
     ///
     /// ```swift
     /// let client = HTTPClient.shared.resilient(pipeline)
@@ -38,25 +38,24 @@
     ///
     /// - A response that means failure, and an error, are repeated as the pipeline says. When attempts run out, the last
     ///   response is returned, or the last error is thrown.
-    /// - A request that may have had its effect is repeated only if that does no harm: if its method is idempotent, or
-    ///   it has an `Idempotency-Key` field.
+    /// - A request that may have had its effect is repeated only if its method is idempotent, or it has an
+    ///   `Idempotency-Key` field.
     /// - A request whose body can be read only once is not repeated once it has been sent: see
     ///   ``execute(_:deadline:options:body:logger:)``.
-    /// - A `Hedge` in the pipeline copies what may be repeated; the copies that lose are cancelled, and their connections
-    ///   are closed.
+    /// - A `Hedge` in the pipeline copies requests that may be repeated; losing copies are cancelled, and their
+    ///   connections are closed.
     /// - A call keeps its place in the pipeline's bulkheads until the body of its response has ended.
-    /// - A pipeline that lets in more calls than the client has connections for a host says so once to its observers, as a
+    /// - A pipeline that lets in more calls than the client has connections for a host reports that once, as a
     ///   ``ConnectionPoolEvent``: see `HTTPClient.Configuration.forPipelines(attempt:concurrency:)`.
     /// - The deadline of a call reaches the client, so a `ClientTimeout` in the pipeline suffices, where a `Timeout`
     ///   would cost a child task.
-    ///
     /// See <doc:AsyncHTTPClientGuide>.
     public struct ResilientHTTPClient: Sendable {
         /// The client that sends the requests.
         public let client: HTTPClient
         /// The policies.
         public let pipeline: Pipeline
-        /// What the client does besides.
+        /// The client's further settings.
         public let settings: Settings
         /// Ends the reading of a body at its deadline.
         let reading: BodyTimer
@@ -65,7 +64,7 @@
         /// - Parameters:
         ///   - client: The client that sends the requests. It is yours to shut down.
         ///   - pipeline: The policies.
-        ///   - settings: What the client does besides; by default nothing.
+        ///   - settings: Further settings of the client; by default none.
         public init(_ client: HTTPClient, pipeline: Pipeline, settings: Settings = Settings()) {
             self.client = client
             self.pipeline = pipeline
@@ -80,7 +79,7 @@
         ///   - request: The request.
         ///   - timeout: How long the call may take, with all its attempts and waits; see
         ///     ``Settings/endsBodyAtDeadline`` for the body. A call with a timeout of 0 or less is rejected.
-        ///   - options: What the policies are told about the call.
+        ///   - options: The options of the call.
         ///   - body: Makes the body of each attempt, in place of the request's; nil, the default, for the request's own.
         ///   - logger: The logger of the request.
         /// - Returns: The response of the last attempt.
@@ -97,9 +96,9 @@
         /// The earliest deadline counts: this one, that of `options`, and the `CallDeadline` that travels with the task.
         ///
         /// A body made from a `ByteBuffer`, or from a collection of at most 4 MB, is sent again with each attempt. A
-        /// body that is streamed can be read only once: then nothing is repeated after an attempt that may have read
-        /// it, and its response is returned or its error is thrown. Attempts that did not reach the server are repeated
-        /// all the same. To repeat a streamed body, make it for each attempt:
+        /// streamed body can be read only once: after an attempt that may have read it, nothing is repeated, and its
+        /// response is returned or its error is thrown. Attempts that did not reach the server are repeated all the
+        /// same. To repeat a streamed body, make it for each attempt:
         ///
         /// ```swift
         /// let response = try await client.execute(
@@ -110,15 +109,14 @@
         ///   - request: The request.
         ///   - deadline: When the call must have ended, with all its attempts and waits; none by default. See
         ///     ``Settings/endsBodyAtDeadline`` for the body. A call whose deadline has come is rejected.
-        ///   - options: What the policies are told about the call.
+        ///   - options: The options of the call.
         ///   - body: Makes the body of each attempt, in place of the request's; nil, the default, for the request's own.
         ///   - logger: The logger of the request.
-        /// - Returns: The response of the last attempt. Read its body, or let go of it: the connection and the call's
+        /// - Returns: The response of the last attempt. Read its body, or release it: the connection and the call's
         ///   place in the policies are kept until then.
-        /// - Throws: What the client threw in the last attempt, as an ``ExchangeFailed`` if the error is not the client's own
-        ///   and the body is not streamed;
-        ///   an error of a policy or of the pipeline, such as
-        ///   `CircuitOpen` or `TimedOut`; ``NoFreeConnection``; `DeadlinePassed` if the deadline comes before the first attempt;
+        /// - Throws: The client's error in the last attempt, or an ``ExchangeFailed`` if the error is not the
+        ///   client's own and the body is not streamed; an error of a policy or of the pipeline, such as `CircuitOpen`
+        ///   or `TimedOut`; ``NoFreeConnection``; `DeadlinePassed` if the deadline comes before the first attempt;
         ///   `CancellationError` if the task is cancelled.
         public nonisolated(nonsending) func execute(
             _ request: HTTPClientRequest, deadline: NIODeadline = .distantFuture, options: RunOptions = RunOptions(),

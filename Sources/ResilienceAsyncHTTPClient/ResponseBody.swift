@@ -3,7 +3,7 @@
     import NIOCore
     import Resilience
 
-    /// A body of which a part may have been read, and which says when it has ended.
+    /// A body that may have been partly read, and that reports its end.
     struct ResponseBody: AsyncSequence, Sendable {
         private let buffered: ByteBuffer
         private let rest: BodyRest
@@ -18,7 +18,7 @@
         func makeAsyncIterator() -> AsyncIterator { AsyncIterator(buffered, rest, hold) }
 
         struct AsyncIterator: AsyncIteratorProtocol {
-            /// What has been read is given out first.
+            /// The part already read comes first.
             private var buffered: ByteBuffer?
             private var rest: BodyRest
             private let reader: Reader
@@ -34,7 +34,7 @@
                 if let buffered = buffered.take() { return buffered }
                 switch rest {
                 case .begun(let body):
-                    // If this is the end, or throws, the body is let go of.
+                    // At the end, or on an error, the body is released.
                     rest = .ended
                     guard let part = try await part(of: body) else { return nil }
                     rest = .begun(body)
@@ -59,7 +59,7 @@
             }
         }
 
-        /// One who reads stops reading: then the body has ended, even if the response is still there.
+        /// A reader that stops reading: then the body has ended, even if the response still exists.
         private final class Reader: Sendable {
             let hold: BodyHold?
             private let body: BegunBody?
@@ -83,10 +83,10 @@
         private let timer: BodyTimer
         private let began: MonotonicInstant
         private let deadline: MonotonicInstant
-        /// The URL that was asked for.
+        /// The requested URL.
         private let url: String
 
-        /// - Parameter permit: nil if the call has ended, since the response means failure.
+        /// - Parameter permit: nil if the call has ended, because the response means failure.
         init(
             _ permit: consuming PipelinePermit?, _ judge: RequestJudge, _ timer: BodyTimer, deadline: MonotonicInstant,
             url: String
@@ -99,7 +99,7 @@
             began = timer.now
         }
 
-        /// The response was a success, and its reader has all that it wants of the body.
+        /// The response was a success, and its reader needs no more of the body.
         deinit { ended() }
 
         /// Runs the reading of one part, until the deadline.
@@ -113,14 +113,14 @@
             }
         }
 
-        /// The body has come whole, or nobody wants the rest.
+        /// The whole body has come, or the rest is not needed.
         func ended() { take()?.complete(.success) }
 
-        /// The body was lost. It is not repeated: a part of it has been given out.
+        /// The body was lost. It is not repeated, since a part of it has been passed on.
         /// - Returns: The error.
         func failed(_ error: any Error) -> any Error {
             let verdict = Task.isCancelled ? .cancelled : Verdict(judge.verdict(for: error).kind, shouldRetry: false)
-            // The error tells a client timeout that it was the cause, if the time is over.
+            // If the time is over, the error tells a client timeout that it was the cause.
             take()?.complete(
                 verdict, error: deadline == .distantFuture ? nil : error,
                 failure: FailureDetail(of: error).at(HTTPClientRequest.host(of: url)))

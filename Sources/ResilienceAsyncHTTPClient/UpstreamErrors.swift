@@ -12,7 +12,7 @@
             }
         }
 
-        /// Whether a time limit of the client has passed.
+        /// Whether a time limit of the client passed.
         public var isTimeout: Bool {
             [
                 .connectTimeout, .deadlineExceeded, .getConnectionFromPoolTimeout, .httpProxyHandshakeTimeout,

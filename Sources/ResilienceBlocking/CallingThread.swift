@@ -1,13 +1,13 @@
 import Dispatch
 import Resilience
 
-/// Runs the parts of one task on the thread that waits for the task.
+/// Runs the jobs of one task on the thread that waits for the task.
 final class CallingThread: TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
-        /// The call that blocks this thread within an operation that runs here.
+        /// The blocking call within an operation that runs here.
         var inner: Task<Void, Never>?
-        /// After that nobody runs a job here any more.
+        /// Whether jobs no longer run here.
         var hasEnded = false
     }
 
@@ -63,7 +63,7 @@ final class CallingThread: TaskExecutor {
         }
     }
 
-    /// Not in a task, unless that is one of ours and runs here: then the thread is blocked already.
+    /// Outside tasks, and in a task of ours that runs here: its thread is blocked already.
     private static var mayBlock: Bool {
         withUnsafeCurrentTask { task in
             guard let task else { return true }
@@ -82,17 +82,17 @@ final class CallingThread: TaskExecutor {
         }
     }
 
-    /// The task has nothing left to do but to end.
+    /// Ends the run: the task has no further work.
     private func end() {
         state.withLock { $0.hasEnded = true }
         changes.signal()
     }
 }
 
-/// Rings the alarms of the system's time base from a thread of its own. Otherwise its timer is a task, and the threads that
-/// could run that may be blocked by calls that wait for its alarms: on Linux `DispatchQueue.global()` has the same ones.
+/// Rings the alarms of the system's time base from a thread of its own. Otherwise the timer is a task, and calls that
+/// wait for its alarms may block all threads that could run it: `DispatchQueue.global()` has the same threads on Linux.
 private enum AlarmBell {
-    /// The first use begins it, and it never ends.
+    /// Starts with the first use, and never ends.
     static let rings: Void = {
         let timer = Timer()
         SystemTimeBase.shared.ring(
@@ -106,7 +106,7 @@ private enum AlarmBell {
 
     /// Unchecked: a source may be used from any thread.
     private final class Timer: @unchecked Sendable {
-        /// One by the clock that stops while the machine sleeps, and one by the clock that can be set.
+        /// One on the clock that stops while the machine sleeps, and one on the clock that can be set.
         private let sources: [any DispatchSourceTimer]
 
         init() {
@@ -120,7 +120,7 @@ private enum AlarmBell {
         }
 
         func ring(at deadline: MonotonicInstant) {
-            // A longer wait would overflow the source's time. It is asked again then.
+            // A longer wait would overflow the source's time; it is asked again then.
             let wait = min(max(.zero, SystemTimeBase.shared.now.duration(to: deadline)), .seconds(1_000_000))
             let interval = DispatchTimeInterval.nanoseconds(Int(wait.saturatedNanoseconds))
             sources[0].schedule(deadline: .now() + interval, leeway: .nanoseconds(0))
@@ -129,7 +129,7 @@ private enum AlarmBell {
     }
 }
 
-/// Unchecked: it is written by a job that runs on the thread that reads it later.
+/// Unchecked: a job writes it on the thread that reads it later.
 private final class Outcome<R>: @unchecked Sendable {
     var result: Result<R, any Error>?
 }

@@ -8,21 +8,21 @@ extension Pipeline {
     /// let rows = try pipeline.runBlocking { try database.query(sql) }
     /// ```
     ///
-    /// The policies are the same objects as those of asynchronous calls, and count both.
+    /// Blocking and asynchronous calls share the same policies, which count both.
     ///
     /// - Important: A thread of Swift's concurrency pool must not be blocked: there are only as many as cores, and the
     ///   task that would end the wait may need one. In a task this throws ``BlockingInTask`` without running anything;
     ///   use `run` there. Nor should the main thread of an app be blocked.
     ///
-    /// No policy can end an operation that blocks. `Timeout` and a deadline end waits, and no attempt begins after them; but
-    /// an operation that runs beyond them is not ended, and what it returns counts. So give the operation's own timeout
-    /// what is left of the attempt: see ``runBlocking(options:judging:_:)-(_,_,(CallAttempt)->R)``, and
+    /// No policy can end an operation that blocks. `Timeout` and a deadline end waits, and no attempt begins after
+    /// them; but an operation that runs beyond them is not ended, and its result counts. So pass the remaining time of
+    /// the attempt to the operation's own timeout: see ``runBlocking(options:judging:_:)-(_,_,(CallAttempt)->R)``, and
     /// ``/Resilience/ClientTimeout``, which needs no task.
     /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each is a success.
-    ///   - operation: What to run, on this thread. It is not kept after the call.
-    /// - Returns: What the operation returned, even if it means failure.
+    ///   - operation: The work, which runs on this thread. It is not kept after the call.
+    /// - Returns: The operation's result, even if it means failure.
     /// - Throws: As `run`; ``BlockingInTask`` in a task.
     public func runBlocking<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
@@ -31,7 +31,7 @@ extension Pipeline {
         try runBlocking(options: options, judging: judge, { _ in try operation() })
     }
 
-    /// Runs a synchronous operation that is told of its attempt.
+    /// Runs a synchronous operation that receives its attempt.
     ///
     /// ```swift
     /// let status = try pipeline.runBlocking(judging: { $0 < 500 ? .success : .transient }) { attempt in
@@ -39,10 +39,10 @@ extension Pipeline {
     /// }
     /// ```
     /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each is a success.
-    ///   - operation: What to run, on this thread. It is not kept after the call.
-    /// - Returns: What the operation returned, even if it means failure.
+    ///   - operation: The work, which runs on this thread. It is not kept after the call.
+    /// - Returns: The operation's result, even if it means failure.
     /// - Throws: As `run`; ``BlockingInTask`` in a task.
     public func runBlocking<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },

@@ -2,8 +2,8 @@
     internal import Resilience
 
     extension ConfiguredPipelinesOf {
-        /// Returns those of some keys that no pipeline and no registry reads: misspelt ones, and those of names that
-        /// nobody has asked for.
+        /// Returns the keys that no pipeline and no registry reads: misspelt ones, and keys of names that were never
+        /// requested.
         ///
         /// A reader of swift-configuration can't list its keys, so a misspelt name is noticed only where it leaves
         /// something missing. If you can list the keys yourself, from the file for example, check them when all
@@ -13,9 +13,8 @@
         /// let unknown = pipelines.unknownKeys(
         ///     among: ["resilience.pipelines.catalog.retry.maxRetires"])
         /// ```
-        /// - Parameter keys: Keys with dots between their parts. Those that do not begin with the key of the settings
-        ///   are not looked at.
-        /// - Returns: The unknown keys, in the order in which they are given.
+        /// - Parameter keys: Keys with dots between their parts. Keys outside of the settings are ignored.
+        /// - Returns: The unknown keys, in the given order.
         public func unknownKeys(among keys: some Sequence<String>) -> [String] {
             keys.filter { key in
                 guard let own = Self.rest(of: key[...], after: keyPath) else { return false }
@@ -25,7 +24,7 @@
             }
         }
 
-        /// - Returns: What follows a path and a dot; nil if the key does not begin with it. Names may contain dots.
+        /// - Returns: The rest after a path and a dot; nil if the key does not begin with it. Names may contain dots.
         private static func rest(of key: Substring, after path: [String]) -> Substring? {
             let path = path.joined(separator: ".")
             if path.isEmpty { return key }

@@ -25,12 +25,12 @@
     /// ```
     ///
     /// A change takes effect as a whole, or not at all: if one setting of a pipeline or a registry is invalid, all of
-    /// its old settings go on, and its observers are told of a ``ConfigurationEvent/rejected(_:)``, with the path, the
-    /// value and the range of all that is invalid. No configuration ends the process.
+    /// its old settings stay, and its observers receive a ``ConfigurationEvent/rejected(_:)``, with the path, the value
+    /// and the range of each invalid setting. No configuration ends the process.
     ///
-    /// Policies go on over a change, with their counts, permits and waiting calls, as far as they can take over the new
-    /// settings while they run: those of a breaker, the limit and the queue of a bulkhead, the rate and the burst of a
-    /// throttle. Otherwise the policy is replaced, and the event says so.
+    /// Policies keep their counts, permits and waiting calls over a change, if they can take over the new settings
+    /// while they run: all of a breaker, the limit and the queue of a bulkhead, the rate and the burst of a throttle.
+    /// Otherwise the policy is replaced, and the event says so.
     ///
     /// Ask for a pipeline for each call, as above: a pipeline that you keep does not follow the configuration.
     ///
@@ -43,22 +43,21 @@
     ///
     /// See <doc:ConfigurationSchema> for all names.
     public final class ConfiguredPipelinesOf<Settings: PipelineSettings>: Sendable {
-        /// Makes the pipeline of a name with the settings of a configuration, for what a configuration can't say: a
+        /// Makes the pipeline of a name with the settings of a configuration, for parts outside of a configuration: a
         /// classifier, a health check. An invalid setting in it is rejected like one of the configuration.
         public typealias Make = @Sendable (_ name: String, _ settings: Settings) -> Pipeline
 
         struct State {
             var pipelines: [String: ConfiguredPipeline] = [:]
             var registries: [String: ConfiguredRegistry] = [:]
-            /// How often the configuration was read for a change, so that what was read before one is not put in after
-            /// it.
+            /// The number of readings for a change, so that an older reading is not put in after a newer one.
             var reloads: UInt64 = 0
             var turn = ReloadTurn()
-            /// The names that nothing reads, as they were told last.
+            /// The unread names that were last reported.
             var unknown: [UnknownSetting] = []
         }
 
-        /// The file that the reader reads, and how often it is looked at; nil if only the reader knows where it reads.
+        /// The reader's file, and how often to look at it; nil if only the reader knows its source.
         private let file: (file: SettingsFile, interval: Duration)?
         private let reader: ConfigReader
         private let path: [String]
@@ -66,19 +65,19 @@
         private let makePipeline: Make
         private let state = Locked(State())
 
-        /// The observers that are told of every change and of every one that is rejected.
+        /// The observers of all changes, including rejected ones.
         public let observers: PolicyObservers
 
-        /// Makes pipelines by the configuration as it is now.
+        /// Makes pipelines from the present configuration.
         ///
         /// - Parameters:
-        ///   - names: The names of the pipelines that must be there from the start. Others are made when they are first
-        ///     asked for.
+        ///   - names: The names of the pipelines that must exist from the start. Others are made when first
+        ///     requested.
         ///   - reader: The configuration. If it is scoped, the paths in errors begin there.
-        ///   - key: Where the settings stand: those of "catalog" at "resilience.pipelines.catalog" by default.
+        ///   - key: The place of the settings: for "catalog", "resilience.pipelines.catalog" by default.
         ///   - timeBase: The clock of the pipelines and of their policies.
-        ///   - observers: The observers that are told of changes, and of what the policies do unless you give `make`.
-        ///   - make: Makes a pipeline; nil for one with the policies of the configuration, and nothing else.
+        ///   - observers: The observers of changes, and of the policies' events unless you give `make`.
+        ///   - make: Makes a pipeline; nil for one with only the policies of the configuration.
         /// - Throws: `InvalidSettings`, with everything that is invalid in the pipelines of `names`.
         public convenience init(
             _ names: [String] = [], reader: ConfigReader, at key: ConfigKey = "resilience",
@@ -88,25 +87,25 @@
                 names, file: nil, reader: reader, at: key, timeBase: timeBase, observers: observers, make: make)
         }
 
-        /// Makes pipelines by a JSON file as it is now, and by the environment, whose variables win.
+        /// Makes pipelines from the present content of a JSON file, overridden by environment variables.
         ///
         /// ```swift
         /// let pipelines = try ConfiguredPipelines(
         ///     ["catalog"], file: "resilience.json", observers: observers)
         /// ```
         ///
-        /// This tells more than a reader can, which does not know what else a file has: the observers are told of names in the
-        /// file that nothing reads, now and after each change (``ConfigurationEvent/unknown(_:)``); and, once, of a file that
-        /// is gone or is no JSON any more (``ConfigurationEvent/unreadable(_:)``).
+        /// Unlike a reader, it knows all names in the file. The observers are told of unread names, now and after each
+        /// change (``ConfigurationEvent/unknown(_:)``); and, once, of a file that is gone or no longer valid JSON
+        /// (``ConfigurationEvent/unreadable(_:)``).
         /// - Parameters:
-        ///   - names: The names of the pipelines that must be there from the start. Others are made when they are first
-        ///     asked for.
+        ///   - names: The names of the pipelines that must exist from the start. Others are made when first
+        ///     requested.
         ///   - path: The path of the file, which may have 1 MiB.
         ///   - interval: How often ``run()`` looks at the file, above 0; 5 seconds by default.
-        ///   - key: Where the settings stand: those of "catalog" at "resilience.pipelines.catalog" by default.
+        ///   - key: The place of the settings: for "catalog", "resilience.pipelines.catalog" by default.
         ///   - timeBase: The clock of the pipelines and of their policies.
-        ///   - observers: The observers that are told of changes, and of what the policies do unless you give `make`.
-        ///   - make: Makes a pipeline; nil for one with the policies of the configuration, and nothing else.
+        ///   - observers: The observers of changes, and of the policies' events unless you give `make`.
+        ///   - make: Makes a pipeline; nil for one with only the policies of the configuration.
         /// - Throws: `InvalidSettings`, if the file can't be read, or with everything that is invalid in the pipelines of
         ///   `names`.
         public convenience init(
@@ -161,9 +160,8 @@
             tellUnknown()
         }
 
-        /// The pipeline of a name as it is now. It is made now if this is the first time that the name is asked for;
-        /// then, and only then, its settings may be invalid.
-        /// - Parameter name: The name, from your source code. A pipeline is kept for each name, so take a registry if
+        /// The present pipeline of a name. It is made now if the name is new; only then may its settings be invalid.
+        /// - Parameter name: The name, from your source code. A pipeline is kept for each name, so use a registry if
         ///   names come from outside.
         /// - Returns: The pipeline. A later one may have other settings.
         /// - Throws: `InvalidSettings`, if the name is new and has no settings, or some are invalid.
@@ -177,7 +175,7 @@
             }
         }
 
-        /// Returns what there is of a name. It is made if there is nothing, and anew if the configuration has changed
+        /// Returns the value of a name. It is made if there is none, and made anew if the configuration has changed
         /// meanwhile.
         private func kept<Value: Sendable>(
             _ place: WritableKeyPath<State, [String: Value]>, _ name: String,
@@ -203,15 +201,14 @@
         /// }
         /// ```
         ///
-        /// The settings of all keys stand at "resilience.registries.endpoints.default". "overrideNames" there is a list
-        /// of names, and "overrides.<name>" has what differs for one key: "key", which is the name itself if it is left
-        /// out.
+        /// The settings of all keys are at "resilience.registries.endpoints.default". "overrideNames" there is a list
+        /// of names, and "overrides.<name>" has the differences for one key: "key", by default the name itself.
         /// - Parameters:
-        ///   - name: The registry's name. The same name has the same registry; the parameters below are those of its
-        ///     first call.
+        ///   - name: The registry's name. The same name has the same registry; its first call decides the parameters
+        ///     below.
         ///   - capacity: How many keys are kept before some are evicted, 1 or more.
-        ///   - evictingAfter: How long a key must not have been used before it may be evicted although it is not at
-        ///     rest; 0 or more.
+        ///   - evictingAfter: How long a key must be unused before it may be evicted although it is not at rest; 0 or
+        ///     more.
         /// - Throws: `InvalidSettings`, with everything that is invalid.
         public func registry(
             _ name: String, capacity: Int = 10_000, evictingAfter: Duration = .seconds(600)
@@ -233,11 +230,11 @@
 
         /// Follows the configuration until the task is cancelled.
         ///
-        /// Whatever the configuration does, it goes on: if a provider fails, it is asked again after a wait, of 1 to 60
-        /// seconds, that grows. It does not end by itself when a service group of swift-service-lifecycle shuts down
-        /// gracefully: there use a `ConfigurationService`, which needs the trait `ServiceLifecycle`.
+        /// A failing provider is asked again after a growing wait of 1 to 60 seconds. This does not end by itself when
+        /// a service group of swift-service-lifecycle shuts down gracefully: there use a `ConfigurationService`, which
+        /// needs the trait `ServiceLifecycle`.
         public func run() async {
-            // Detached: a deadline that travels with the caller's task is that of a request, and must not end this.
+            // Detached: a deadline that travels with the caller's task is a request's, and must not end this.
             let watching = Task.detached(executorPreference: timeBase.taskExecutor) { await self.watch() }
             await withTaskCancellationHandler {
                 await watching.value
@@ -251,7 +248,7 @@
             let watching = Pipeline("configuration", timeBase: timeBase, classifier: Classifier { _ in .transient }) {
                 Retry(maxRetries: .max, backoff: .exponential(from: .seconds(1), cap: .seconds(60), jitter: .equal))
             }
-            // It throws only if the task was cancelled, since there are always retries left.
+            // It throws only if the task was cancelled, because retries never run out.
             try? await watching.run {
                 do {
                     try await reader.watchSnapshot { updates in
@@ -272,14 +269,14 @@
             }
         }
 
-        /// Reads the file, and tells if it can't be read.
+        /// Reads the file, and reports if it can't be read.
         private func hasChanged(_ file: SettingsFile) -> Bool {
             let (hasChanged, problem) = file.look()
             if let problem { send(.unreadable("\(file.path): \(problem)"), about: path.joined(separator: ".")) }
             return hasChanged
         }
 
-        /// Tells of names in the file that nothing reads, if they are others than before.
+        /// Reports unread names in the file, if they have changed.
         private func tellUnknown() {
             guard let file else { return }
             let lookup = lookup
@@ -293,10 +290,10 @@
             if isNew, !unknown.isEmpty { send(.unknown(unknown), about: path.joined(separator: ".")) }
         }
 
-        /// Applies the configuration as it is now, if it has changed. ``run()`` does it at every change.
+        /// Applies the present configuration, if it has changed. ``run()`` does it at every change.
         ///
-        /// If another task is applying it, that task does so once more when it is done, and this returns at once. So a
-        /// volley of changes costs no more than two.
+        /// If another task is applying it, that task does so once more at the end, and this returns at once. So a
+        /// volley of changes costs at most two applications.
         public func reload() {
             guard state.withLock({ $0.turn.begin() }) else { return }
             repeat {
@@ -329,7 +326,7 @@
                     ) {
                         $0.adapted(to: $1).dropped.isEmpty
                     }
-                // The pipeline until now is released after the lock: it may hold user code.
+                // The old pipeline is released after the lock: it may hold user code.
                 let before = state.withLock {
                     $0.pipelines.updateValue(ConfiguredPipeline(pipeline, tree), forKey: name)
                 }
@@ -345,7 +342,7 @@
             let path = path(toRegistry: name)
             let tree = RegistryTree(lookup, of: Settings.self, at: path)
             guard tree != old.seen else { return }
-            // Whether it is good or not, it need not be read again.
+            // Valid or not, it need not be read again.
             state.withLock { $0.registries[name]?.seen = tree }
             do {
                 let make = makeEntry(of: name, try valid(tree, at: path))
@@ -363,7 +360,7 @@
             }
         }
 
-        /// Where the settings stand.
+        /// Where the settings are.
         var keyPath: [String] { path }
 
         /// The paths below it that are read, and the settings of each; without settings, the path itself is one.
@@ -396,7 +393,7 @@
             return try checked { makePipeline(name, configuration) }
         }
 
-        /// Settings of a registry that can be used: pipelines could be made of them.
+        /// Usable settings of a registry: pipelines could be made from them.
         private func valid(_ tree: RegistryTree, at path: [String]) throws(InvalidSettings) -> RegistrySettings<
             Settings
         > {
@@ -414,7 +411,7 @@
                 do {
                     return try PolicySettings.checked { makePipeline(key, configuration) }
                 } catch {
-                    // What `make` adds to valid settings is invalid for this key alone.
+                    // An error of `make` with valid settings concerns this key alone.
                     let event = ConfigurationEvent.rejected((error as? InvalidSettings)?.problems ?? [])
                     observers.send(
                         PolicyEvent(
@@ -436,10 +433,10 @@
         }
     }
 
-    /// A pipeline as it is now, and what was last read of its settings, whether it was applied or rejected.
+    /// A present pipeline, and its last read settings, whether applied or rejected.
     struct ConfiguredPipeline: Sendable {
         let pipeline: Pipeline
-        /// The settings that it was made of.
+        /// The settings that it was made from.
         let applied: SettingTree?
         var seen: SettingTree?
 
@@ -450,7 +447,7 @@
         }
     }
 
-    /// A registry, and what was last read of its settings, whether it was applied or rejected.
+    /// A registry, and its last read settings, whether applied or rejected.
     struct ConfiguredRegistry: Sendable {
         let registry: PipelineRegistry<String>
         /// The last settings that all keys could take over.
@@ -464,19 +461,19 @@
         }
     }
 
-    /// Whose turn it is to apply the configuration: one task at a time, which goes on as long as others come meanwhile.
+    /// The turn to apply the configuration: one task at a time, which continues while others come.
     struct ReloadTurn: Sendable {
         private var isTaken = false
         private var isAsked = false
 
-        /// - Returns: Whether the caller has the turn; otherwise who has it is told to go on.
+        /// - Returns: Whether the caller has the turn; otherwise the task with the turn must continue.
         mutating func begin() -> Bool {
             isAsked = isTaken
             defer { isTaken = true }
             return !isTaken
         }
 
-        /// - Returns: Whether the one who has the turn must go on; otherwise the turn is over.
+        /// - Returns: Whether the task with the turn must continue; otherwise the turn is over.
         mutating func goesOn() -> Bool {
             isTaken = isAsked
             isAsked = false
@@ -484,7 +481,7 @@
         }
     }
 
-    /// A provider ended its updates although nobody cancelled them.
+    /// A provider ended its updates without a cancellation.
     private struct WatchEnded: Error, CustomStringConvertible {
         var description: String { "the provider's updates have ended" }
     }

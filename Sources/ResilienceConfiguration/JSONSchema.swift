@@ -4,8 +4,8 @@
     extension SettingsGroup {
         /// Returns a JSON Schema (draft 2020-12) of a file of these settings: editors complete and check it with names, types,
         /// ranges and defaults. Rules about several settings are not in it: reading the file checks them.
-        /// - Parameter description: Returns what a setting of a group is for, by the names of both; nil for nothing. Nothing by
-        ///   default.
+        /// - Parameter description: Returns the purpose of a setting, by the names of the group and the setting; nil,
+        ///   the default, for none.
         /// - Returns: The schema, to be encoded as JSON.
         public static func jsonSchema(
             describing description: @escaping (_ group: String, _ setting: String) -> String? = { _, _ in nil }
@@ -17,7 +17,8 @@
     }
 
     extension ConfiguredPipelinesOf {
-        /// Returns a JSON Schema (draft 2020-12) of a file of pipelines and registries. Besides `resilience` anything may stand there.
+        /// Returns a JSON Schema (draft 2020-12) of a file of pipelines and registries. The file may contain anything
+        /// beside `resilience`.
         /// - Parameter description: See `SettingsGroup.jsonSchema(describing:)`.
         /// - Returns: The schema, to be encoded as JSON.
         public static func jsonSchema(
@@ -35,16 +36,16 @@
         }
     }
 
-    /// Writes what schemas say as a JSON Schema.
+    /// Writes schemas as a JSON Schema.
     private struct JSONSchemaWriter {
         /// Whether swift-configuration reads it, which has no lists of objects.
         let isOfFile: Bool
         let describe: (_ group: String, _ setting: String) -> String?
         var definitions: [String: SettingValue] = [:]
-        /// The names of the definitions. Groups of others may have the same subject.
+        /// The names of the definitions. Other modules' groups may have the same subject.
         var names: [ObjectIdentifier: String] = [:]
 
-        /// The schema of a whole file, with all that it refers to.
+        /// The schema of a whole file, with all referenced definitions.
         func schema(_ root: SettingValue) -> SettingValue {
             root.with([
                 "$schema": .text("https://json-schema.org/draft/2020-12/schema"), "$defs": .group(definitions),
@@ -71,7 +72,7 @@
             return name
         }
 
-        /// What an override of a registry may have: single settings of each policy.
+        /// The schema of a registry's override: single settings of each policy.
         mutating func override(of kind: any PipelineSettings.Type) -> SettingValue {
             var members = ["key": SettingValue.type("string")]
             for setting in kind.facts {
@@ -142,7 +143,7 @@
     }
 
     extension SettingValue {
-        /// A group with other members, too.
+        /// A group with additional members.
         fileprivate func with(_ others: [String: SettingValue]) -> SettingValue {
             if case .group(let own) = self { .group(own.merging(others) { $1 }) } else { self }
         }

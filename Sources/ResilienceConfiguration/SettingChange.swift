@@ -27,12 +27,12 @@
     extension SettingChange {
         /// Finds the settings of a pipeline that a running one can't take over.
         ///
-        /// Each setting that differs is tried alone, on two new pipelines, so this knows nothing of any policy.
+        /// Each differing setting is tried alone, on two new pipelines, so this needs no knowledge of any policy.
         /// - Parameters:
-        ///   - old: The settings that are in use.
+        ///   - old: The settings in use.
         ///   - new: The new ones.
-        ///   - kind: What settings they are.
-        ///   - path: Where they stand.
+        ///   - kind: The type of the settings.
+        ///   - path: Where they are.
         ///   - timeBase: The clock of the pipelines.
         ///   - goesOn: Whether the first of two pipelines can go on with the settings of the second.
         static func inTheWay(
@@ -51,7 +51,7 @@
                     }
                     return goesOn(one, other)
                 }
-                // One that only the list has has its defaults.
+                // A policy that is only in the list has its defaults.
                 let own = before.contains(policy) ? old[policy] ?? .group([:]) : nil
                 let next = after.contains(policy) ? new[policy] ?? .group([:]) : nil
                 if own == next || goes(own, next) { continue }
@@ -95,8 +95,8 @@
             (try? Self(.group(members), at: []))?.policies ?? []
         }
 
-        /// A pipeline of one policy, or of none; nil if it can't be made of these settings: a mixture of old and new ones
-        /// may be invalid.
+        /// A pipeline of one policy, or of none; nil if these settings are invalid: a mixture of old and new ones may
+        /// be.
         fileprivate static func pipeline(
             _ policy: String, _ settings: SettingTree?, _ timeBase: any TimeBase
         ) -> Pipeline? {
@@ -108,7 +108,7 @@
     }
 
     extension SettingTree {
-        /// The value as a file has it.
+        /// The value in a file.
         fileprivate var plain: String {
             switch self {
             case .text(let text), .unreadable(let text): text

@@ -4,26 +4,25 @@
 
     /// Reads settings from one snapshot of a configuration.
     ///
-    /// A reader tells neither which keys it has nor which type a value has. So every name of a schema is
-    /// looked up with the type that it should have, and what has another one is read with the others, so that an error
-    /// can show it.
+    /// A reader reports neither its keys nor the types of its values. So every name of a schema is looked up with its
+    /// expected type. A value of another type is read with the other types, so that an error can show it.
     struct SettingLookup {
         let snapshot: ConfigSnapshotReader
 
-        /// More levels than the core's configurations take.
+        /// More levels than the core's configurations need.
         private static var mostLevels: Int { 40 }
-        /// More elements than the core's configurations take. They have the names 0, 1, 2, …
+        /// More elements than the core's configurations need. They have the names 0, 1, 2, …
         static var mostElements: Int { 33 }
 
-        /// - Parameter outer: The groups that this one is in.
-        /// - Returns: What is given of a group; nil if nothing is.
+        /// - Parameter outer: The groups around this one.
+        /// - Returns: The given part of a group; nil if there is none.
         func group(
             _ group: any SettingsGroup.Type, at path: [String], in outer: [any SettingsGroup.Type] = []
         ) -> SettingTree? {
-            // A value where a group belongs, such as 5 for `timeout`.
+            // A value in place of a group, such as 5 for `timeout`.
             if let value = text(at: path) { return value }
             let outer = outer + [group]
-            // Groups that contain their own kind have no end.
+            // Groups that contain their own kind are endless.
             let (endless, plain) = (
                 group.facts.filter { $0.type.isEndless(in: outer) },
                 group.facts.filter { !$0.type.isEndless(in: outer) }
@@ -44,14 +43,14 @@
             return .group(members)
         }
 
-        /// Whether something is given of a group that is looked for only in one of which something is given.
+        /// Whether a nested group has any value, if only its parent's values make it be searched for.
         private func isBegun(_ field: SettingFacts, at path: [String]) -> Bool {
             guard let group = field.type.group else { return false }
             let first = if case .list = field.type { path + ["0"] } else { path }
             return text(at: path) != nil || isBegun(group, at: first)
         }
 
-        /// Whether something but groups is given of a group.
+        /// Whether a group has any value outside of its groups.
         private func isBegun(_ group: any SettingsGroup.Type, at path: [String]) -> Bool {
             if group.field(named: "kind") != nil { return text(at: path + ["kind"]) != nil }
             return group.facts.contains { text(at: path + [$0.name]) != nil }
@@ -82,7 +81,7 @@
             {
                 groups.append(next)
             }
-            // What comes after a gap must not be left out in silence: the element that is missing can't be read.
+            // Elements after a gap must not be silently dropped: the missing element can't be read.
             let others = groups.isEmpty ? 0..<0 : groups.count..<max(groups.count, Self.mostElements)
             if others.contains(where: { isBegun(group, at: path + ["\($0)"]) }) {
                 groups.append(group.field(named: "kind") == nil ? .unreadable("missing") : .group([:]))
@@ -90,13 +89,13 @@
             return groups.isEmpty ? nil : .list(groups)
         }
 
-        /// A list of names. An empty variable of the environment is a list of one empty name: no name is meant.
+        /// A list of names. An empty environment variable is a list of one empty name, which means no name.
         func names(at path: [String]) -> SettingTree? {
             let names = read(at: path) { .texts(try snapshot.requiredStringArray(forKey: $0)) }
             return names == .texts([""]) ? .texts([]) : names
         }
 
-        /// A text, or whatever else stands there.
+        /// A text, or any other value there.
         func text(at path: [String]) -> SettingTree? {
             read(at: path) { .text(try snapshot.requiredString(forKey: $0)) }
         }
@@ -116,7 +115,7 @@
         private func flag(at path: [String]) -> SettingTree? {
             read(at: path) { key in
                 let flag = try snapshot.requiredBool(forKey: key)
-                // JSON's numbers count as Booleans, too, as in C. Only 0 and 1 are let pass.
+                // JSON's numbers also count as Booleans, as in C. Only 0 and 1 are accepted.
                 guard let number = snapshot.double(forKey: key), number != 0, number != 1 else { return .flag(flag) }
                 return .number(number)
             }
@@ -143,10 +142,10 @@
         }
     }
 
-    /// Tells the error of a value that is missing from that of a value that is there and can't be read.
+    /// Distinguishes a missing value's error from that of an unreadable value.
     ///
-    /// The library throws both, and does not export the type. So the error is compared with that of a value that is
-    /// surely missing.
+    /// The library throws both, and does not export the type. So the error is compared with that of a certainly missing
+    /// value.
     private enum MissingValue {
         private struct Form: Equatable {
             let type: ObjectIdentifier

@@ -7,17 +7,17 @@
         static func texts(_ texts: [String]) -> SettingValue { .list(texts.map { .text($0) }) }
         static func numbers(_ numbers: [Double]) -> SettingValue { .list(numbers.map { .number($0) }) }
 
-        /// The texts of a list of texts; nil if it is none.
+        /// The texts of a list of texts; nil if it is not one.
         var texts: [String]? {
             guard case .list(let elements) = self else { return nil }
             let texts = elements.compactMap { if case .text(let text) = $0 { text } else { nil } }
             return texts.count == elements.count ? texts : nil
         }
 
-        /// Returns this group with what another one gives in place of its own.
+        /// Returns this group with another one's values in place of its own.
         /// - Parameters:
-        ///   - other: What is given in its place.
-        ///   - levels: How many levels of names are merged; below them, the other's value is taken as a whole.
+        ///   - other: The replacing values.
+        ///   - levels: How many levels of names are merged; below them, the other's value replaces the whole.
         func overridden(by other: SettingTree, levels: Int) -> SettingTree {
             guard levels > 0, case .group(let own) = self, case .group(let others) = other else { return other }
             return .group(own.merging(others) { $0.overridden(by: $1, levels: levels - 1) })

@@ -3,13 +3,13 @@
     internal import Foundation
     internal import Resilience
 
-    /// A JSON file of settings. What it had when it was read last and could be read holds, whatever becomes of it.
+    /// A JSON file of settings. Its last readable content stays, whatever happens to the file.
     final class SettingsFile: ConfigProvider {
         /// The content of a file, and its keys.
         struct Content: Sendable {
             let data: Data
             let snapshot: JSONSnapshot
-            /// Each as the names on its path. An empty object is a key, too.
+            /// Each as the names on its path. An empty object is also a key.
             let keys: [[String]]
         }
 
@@ -22,11 +22,11 @@
 
         private struct State {
             var content: Content
-            /// The problem that was told last, as long as it lasts.
+            /// The last reported problem, while it lasts.
             var told: Unreadable?
         }
 
-        /// More than any settings have.
+        /// More than any settings need.
         private static let mostBytes = 1 << 20
 
         let path: String
@@ -56,7 +56,7 @@
         var keys: [[String]] { state.withLock { $0.content.keys } }
 
         /// Reads the file again.
-        /// - Returns: Whether its content is another one; and a problem that is new.
+        /// - Returns: Whether its content has changed; and a new problem.
         func look() -> (hasChanged: Bool, problem: Unreadable?) {
             do {
                 let content = try Self.content(read, path)
@@ -114,7 +114,7 @@
             try value(forKey: key, type: type)
         }
 
-        // Nobody watches it: who owns it looks at it.
+        // Its watchers are unused: its owner looks at it.
         func watchValue<Return: ~Copyable>(
             forKey key: AbsoluteConfigKey, type: ConfigType,
             updatesHandler: (ConfigUpdatesAsyncSequence<Result<LookupResult, any Error>, Never>) async throws -> Return

@@ -3,14 +3,14 @@
     public import Resilience
 
     extension SettingsGroup {
-        /// Reads settings from a snapshot of a configuration, once: those of a `Pipeline`, of an `EndpointPool`, of a policy of your
-        /// own. What is not given has its default.
+        /// Reads settings from a snapshot of a configuration, once: of a `Pipeline`, of an `EndpointPool`, or of a
+        /// policy of your own. Missing settings have their defaults.
         ///
-        /// For pipelines that follow the configuration while the process runs, use ``ConfiguredPipelines``. To change anything else,
-        /// read its settings again, and call its `apply(_:)`.
+        /// For pipelines that follow the configuration while the process runs, use ``ConfiguredPipelines``. To change
+        /// any other object, read its settings again, and call its `apply(_:)`.
         /// - Parameters:
         ///   - snapshot: The snapshot: `reader.snapshot()`.
-        ///   - key: Where the settings stand, such as "resilience.pools.search".
+        ///   - key: Where the settings are, such as "resilience.pools.search".
         /// - Throws: `InvalidSettings`, with everything that is invalid or missing.
         public init(from snapshot: ConfigSnapshotReader, at key: ConfigKey) throws(InvalidSettings) {
             let tree = SettingLookup(snapshot: snapshot).group(Self.self, at: key.components)
@@ -26,7 +26,7 @@
     }
 
     extension SettingFacts {
-        /// Names that somebody probably meant this one with.
+        /// Likely misspellings of this name.
         var misspelt: [String] {
             guard name.hasSuffix("Seconds") else { return [] }
             let bare = String(name.dropLast("Seconds".count))

@@ -5,13 +5,13 @@
     public struct UnknownSetting: Sendable, Hashable, CustomStringConvertible {
         /// Its path, such as "resilience.pipelines.catalog.retry.maxRetires".
         public let path: String
-        /// The name that it is most like; nil if it is like none.
+        /// The most similar name; nil if there is none.
         public let suggestion: String?
 
         /// Creates one.
         /// - Parameters:
         ///   - path: Its path.
-        ///   - suggestion: The name that it is most like.
+        ///   - suggestion: The most similar name.
         public init(path: String, suggestion: String? = nil) {
             self.path = path
             self.suggestion = suggestion
@@ -25,11 +25,11 @@
     extension UnknownSetting {
         /// Finds the names that nothing reads.
         ///
-        /// A pipeline or registry that nobody has asked for yet is looked at as one that somebody has.
+        /// A pipeline or registry that was not requested yet is treated like a requested one.
         /// - Parameters:
         ///   - keys: All keys of the file, each as the names on its path.
-        ///   - kind: What settings the pipelines have.
-        ///   - path: Where the settings stand. Keys elsewhere are not looked at.
+        ///   - kind: The type of the pipelines' settings.
+        ///   - path: Where the settings are. Keys elsewhere are ignored.
         ///   - overrides: The names of a registry's overrides.
         static func all(
             among keys: [[String]], of kind: any PipelineSettings.Type, at path: [String],
@@ -69,7 +69,7 @@
             }
         }
 
-        /// The name that a misspelt one is most like: one that begins with it, or else one with few other letters.
+        /// The known name nearest to a misspelt one: one that begins with it, or else one with few other letters.
         static func nearest(to name: String, among known: [String]) -> String? {
             let own = Array(name.lowercased().utf8.prefix(100))
             guard !own.isEmpty else { return nil }
@@ -79,7 +79,7 @@
             return near.flatMap { $0.distance <= max(1, own.count / 3) ? $0.name : nil }
         }
 
-        /// How many letters are missing, too many, others, or in the place of their neighbour.
+        /// The number of missing, extra, different, or swapped letters.
         private static func distance(_ one: [UInt8], _ other: [UInt8]) -> Int {
             var (before, last) = ([Int](), Array(0...other.count))
             for row in 0..<one.count {
@@ -99,18 +99,17 @@
     }
 
     extension SettingsGroup {
-        /// The place of the first name on a path that this group does not have, and the names that there are; nil if it
-        /// has all.
+        /// The place of the first unknown name on a path in this group, and the known names; nil if all are known.
         fileprivate static func unknown(in path: ArraySlice<String>) -> (depth: Int, known: [String])? {
             guard let name = path.first else { return nil }
             guard let field = field(named: name) else {
-                // A setting that is read to be rejected, with an error that says more.
+                // A setting that is read only to be rejected, with an error that says more.
                 if path.count == 1, facts.contains(where: { $0.misspelt.contains(name) }) { return nil }
                 return (path.startIndex, facts.map(\.name))
             }
             let rest = path.dropFirst()
             guard let inner = field.type.group else { return rest.isEmpty ? nil : (rest.startIndex, []) }
-            // An element's number is looked at when it is read.
+            // An element's number is checked when it is read.
             if case .list = field.type { return inner.unknown(in: rest.dropFirst()) }
             return inner.unknown(in: rest)
         }

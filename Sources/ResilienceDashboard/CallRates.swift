@@ -2,9 +2,9 @@
     import Resilience
     import ResilienceObservability
 
-    /// How many calls have ended, and how.
+    /// The numbers of ended calls, by how they ended.
     struct CallCounts: Sendable, Equatable {
-        /// All, those that succeeded and those that were cancelled included.
+        /// All, including successes and cancelled calls.
         var calls = 0
         var failures = 0
         var rejections = 0
@@ -18,7 +18,7 @@
                 switch key.kind {
                 case "succeeded", "cancelled": break
                 case "rejected": ended.rejections = count
-                // However a failure is named.
+                // Any name of a failure.
                 default: ended.failures = count
                 }
                 all[bounded(pipeline), default: CallCounts()] += ended
@@ -32,7 +32,7 @@
             sum.rejections = sum.rejections.saturatingAdding(other.rejections)
         }
 
-        /// What has come since an earlier reading. A number that has shrunk was set back to zero in between.
+        /// The growth since an earlier reading. A number that has shrunk was set back to zero in between.
         func since(_ earlier: CallCounts) -> CallCounts {
             func grown(_ number: Int, _ before: Int) -> Int {
                 number < before ? number : number.saturatingSubtracting(before)
@@ -43,12 +43,12 @@
         }
     }
 
-    /// How many calls per second the pipelines had in the last minutes, from readings of a counter that only grows.
-    /// Times are milliseconds on the dashboard's clock, and never go back.
+    /// The pipelines' calls per second in the last minutes, from readings of a counter that only grows. Times are
+    /// milliseconds on the dashboard's clock, and never go back.
     ///
     /// It holds a fixed amount for each pipeline that has had a call in that time.
     struct CallRates: Sendable {
-        /// What a section of the page shows.
+        /// The numbers in a section of the page.
         struct Rates: Sendable, Equatable, Encodable {
             /// Per second, over the last half minute.
             let calls: Double
@@ -60,24 +60,24 @@
 
         private struct Series {
             var total: CallCounts
-            /// What each of the last readings brought.
+            /// The counts that each of the last readings added.
             var recent: [CallCounts]
-            /// The newest last, which still grows.
+            /// The newest last; it still grows.
             var bars: [CallCounts]
         }
 
-        /// How much time lies between two readings, in milliseconds.
+        /// The time between two readings, in milliseconds.
         static let step = 5_000
-        /// How many readings the numbers are made of.
+        /// The number of readings behind each rate.
         static let recentCount = 6
-        /// How many bars there are at most.
+        /// The largest number of bars.
         static let barCount = 120
 
-        /// How much time one bar stands for, in milliseconds: whole steps.
+        /// The length of a bar in milliseconds, in whole steps.
         let barLength: Int
-        /// When the newest bar ends; nil before the first reading.
+        /// The end of the newest bar; nil before the first reading.
         private(set) var barsEnd: Int?
-        /// Whether there are calls that are not counted by pipeline. Of a pipeline without counts nothing is known then.
+        /// Whether some calls are not counted by pipeline. The rates of a pipeline without counts are unknown then.
         var isPartial = false
         private var series: [String: Series] = [:]
         private var times: [Int] = []
@@ -88,12 +88,12 @@
         }
 
         /// - Parameters:
-        ///   - totals: What has been counted until now, by pipeline.
-        ///   - time: When it was read.
+        ///   - totals: The counts until now, by pipeline.
+        ///   - time: The time of the reading.
         mutating func note(_ totals: [String: CallCounts], at time: Int) {
             let isFirst = times.isEmpty
             let time = max(time, times.last ?? time)
-            // What a reading brings happened in the step before it, and it may come a little late.
+            // The calls of a reading ended in the step before it, and the reading may be a little late.
             let middle = max(Self.step / 2, time) - Self.step / 2
             let end = (middle - middle % barLength).saturatingAdding(barLength)
             let newBars = min(Self.barCount, end.saturatingSubtracting(barsEnd ?? end) / barLength)
@@ -108,14 +108,14 @@
                 one.bars = (one.bars + Array(repeating: CallCounts(), count: newBars)).suffix(Self.barCount)
                 if one.bars.isEmpty { one.bars = [ended] } else { one.bars[one.bars.count - 1] += ended }
                 if let first = one.bars.firstIndex(where: { $0.calls > 0 }) { one.bars.removeFirst(first) }
-                // Of a pipeline without calls only the total is kept, and nothing if the counter has forgotten it.
+                // A pipeline without calls keeps only its total, and nothing if the counter has forgotten it.
                 if one.bars.allSatisfy({ $0.calls == 0 }) { (one.recent, one.bars) = ([], []) }
                 series[name] = total == CallCounts() && one.bars.isEmpty ? nil : one
             }
         }
 
-        /// - Returns: The rates of a pipeline's calls, zero if it has had none; nil before there are two readings, and if
-        ///   they are not known.
+        /// - Returns: The rates of a pipeline's calls, zero without calls; nil before the second reading, or if
+        ///   unknown.
         func rates(of pipeline: String) -> Rates? {
             guard let first = times.first, let last = times.last, first < last else { return nil }
             let one = series[pipeline]

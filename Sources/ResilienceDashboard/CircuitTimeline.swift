@@ -8,26 +8,26 @@
             let state: CircuitState
         }
 
-        /// How many changes are kept; the oldest are dropped first. A circuit whose probe fails every 5 s has 240 in 10
-        /// minutes.
+        /// The number of changes kept; the oldest are dropped first. A circuit whose probe fails every 5 s has 240 in
+        /// 10 minutes.
         static let limit = 256
 
         /// The state before the first mark.
         private(set) var before: CircuitState
-        /// Since when the states are known; nil if no change was dropped.
+        /// The time from which the states are known; nil if no change was dropped.
         private(set) var since: Int?
         private(set) var marks: [Mark] = []
 
         init(before: CircuitState) { self.before = before }
 
-        /// - Parameter time: When the state changed. One that is earlier than the last change counts as that.
+        /// - Parameter time: The time of the change. A time before the last change counts as the time of that change.
         mutating func note(_ state: CircuitState, at time: Int) {
             let time = max(time, marks.last?.at ?? time)
             if marks.count == Self.limit { dropFirst() }
             marks.append(Mark(at: time, state: state))
         }
 
-        /// Drops the changes before a time, which are no longer shown.
+        /// Drops the changes before a time, which the page no longer shows.
         mutating func forget(before time: Int) {
             while let first = marks.first, first.at < time { dropFirst() }
         }
@@ -40,7 +40,7 @@
 
     /// The timelines of all circuits that have changed since the dashboard was mounted.
     struct Timelines: Sendable {
-        /// A circuit: the component that it belongs to, and its place among the component's policies.
+        /// A circuit: its component, and its place among the component's policies.
         struct Circuit: Hashable, Sendable {
             let component: String
             let place: Int
@@ -49,8 +49,8 @@
         private let limit: Int
         private var all: [Circuit: CircuitTimeline] = [:]
 
-        /// - Parameter limit: How many circuits are kept. When there are as many, a new one replaces the one that has
-        ///   not changed for the longest time.
+        /// - Parameter limit: The number of circuits kept. At the limit, a new circuit replaces the one whose last
+        ///   change is the oldest.
         init(limit: Int = 1000) { self.limit = max(1, limit) }
 
         var count: Int { all.count }
@@ -63,7 +63,7 @@
             all[circuit, default: CircuitTimeline(before: transition.from)].note(transition.to, at: time)
         }
 
-        /// - Returns: What is known since a time; nil if nothing has changed since the dashboard was mounted.
+        /// - Returns: The known states since a time; nil without a change since the dashboard was mounted.
         func timeline(of circuit: Circuit, since time: Int) -> CircuitTimeline? {
             all[circuit].map { timeline in
                 var timeline = timeline

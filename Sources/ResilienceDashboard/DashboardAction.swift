@@ -2,13 +2,13 @@
     import Resilience
     import ResilienceObservability
 
-    /// What a reader of the page asks for, as the page sends it.
+    /// A reader's action, as the page sends it.
     struct DashboardAction: Decodable, Sendable, Equatable {
         let component: String
         let place: Int
         let action: String
 
-        /// - Returns: Whether there is such a policy, and it can do that.
+        /// - Returns: Whether the policy exists and supports the action.
         func perform(on monitor: HealthMonitor) -> Bool {
             monitor.policy(of: component, at: place)?.perform(action) ?? false
         }

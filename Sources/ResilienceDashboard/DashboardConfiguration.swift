@@ -5,15 +5,15 @@
         /// false by default: then the page has no such buttons, and the service answers such a request with 403.
         ///
         /// Set it only where the page is behind your own authentication. A request must come from the page itself,
-        /// which protects a reader from other sites; who may read the page is up to you. That the page is reached only from
-        /// your network is not enough: for a browser in there, a site whose name is made to lead to the service's address
-        /// is the page itself (DNS rebinding). A login that the browser has only for the service's own name protects
+        /// which protects a reader from other sites; you decide who may read the page. Reachability from your network
+        /// alone is not enough: for a browser in there, a site whose name is made to lead to the service's address is
+        /// the page itself (DNS rebinding). A login that the browser has only for the service's own name protects
         /// against that, and so does a proxy that takes no other name.
         public var allowsActions: Bool
-        /// How many pages may be open at the same time, at least 1. 16 by default. A further one is
-        /// answered by 503, shows that it has no connection, and tries again.
+        /// The most pages open at the same time, at least 1. 16 by default. A further one is answered by 503, shows
+        /// that it has no connection, and tries again.
         public var maxClients: Int
-        /// How many components the page shows at most, at least 1: the worst, if there are more. 200 by default.
+        /// The most components on the page, at least 1: the worst, if there are more. 200 by default.
         public var limit: Int
         /// How far back the timelines and the bars of calls reach, at least a minute. 10 minutes by default.
         public var history: Duration

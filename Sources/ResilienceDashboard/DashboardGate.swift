@@ -1,10 +1,10 @@
 #if Dashboard
     /// Decides whether a request to change something came from the page itself.
     ///
-    /// Another site can send a request with the reader's cookies, but can neither read the token from the page nor set
-    /// the header without the browser's leave, and the browser says where the request comes from.
+    /// Another site can send a request with the reader's cookies. But it can't read the token from the page, and it
+    /// can't set the header without the browser's permission. The browser also says where the request comes from.
     struct DashboardGate: Sendable {
-        /// Made anew for each mount; 32 hexadecimal digits.
+        /// New for each mount; 32 hexadecimal digits.
         let token: String
 
         init(using generator: inout some RandomNumberGenerator) { token = Self.random(using: &generator) }
@@ -12,7 +12,7 @@
         /// - Parameters:
         ///   - token: The token that the request carries in a header of its own.
         ///   - origin: The field Origin.
-        ///   - authority: The host, with its port, that the request was sent to.
+        ///   - authority: The host and port that the request was sent to.
         ///   - site: The field Sec-Fetch-Site, which newer browsers send.
         func allows(token: String?, origin: String?, authority: String?, site: String?) -> Bool {
             guard let token, token.utf8.elementsEqual(self.token.utf8) else { return false }
@@ -25,8 +25,8 @@
             return site == nil || site == "same-origin"
         }
 
-        /// Only ASCII's letters: a browser's Origin has no others, and Unicode's rules would make some hosts equal that
-        /// are not, such as one with a Kelvin sign and one with a k.
+        /// Only ASCII's letters: a browser's Origin has no others. Unicode's rules would make different hosts equal,
+        /// such as one with a Kelvin sign and one with a k.
         private static func lowerCase(_ text: String) -> [UInt8] {
             text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         }

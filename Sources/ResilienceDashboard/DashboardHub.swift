@@ -2,14 +2,14 @@
     import Resilience
     import ResilienceObservability
 
-    /// Reads the states while somebody watches, and hands them to all who do. While nobody does, it only records the
-    /// changes of circuits, as they are told, and every few seconds how many calls have ended.
+    /// Reads the states while a page watches, and hands them to all pages. Without a page it only records the changes
+    /// of circuits, and every few seconds the number of ended calls.
     final class DashboardHub: Sendable {
         private struct State {
             var readers: [Int: AsyncStream<DashboardState>.Continuation] = [:]
             var lastID = 0
             var sampler: Task<Void, Never>?
-            /// What the sampler waits with.
+            /// The sampler's wait.
             var waiter: PolicyWaiter?
             /// Whether something has happened since the last sample.
             var isStale = false
@@ -17,9 +17,9 @@
             var rates: CallRates
         }
 
-        /// How long a page waits for the next sample if nothing happens.
+        /// The time until the next sample if nothing happens.
         static let interval = Duration.milliseconds(500)
-        /// The shortest time between two samples, however much happens.
+        /// The shortest time between two samples.
         static let shortestInterval = Duration.milliseconds(100)
         /// How long a sample waits for a queue that is known to be slow.
         static let patience = Duration.milliseconds(100)
@@ -34,7 +34,7 @@
         private let recorder = Locked<[Task<Void, Never>]>([])
         private let onLeave: @Sendable (_ remaining: Int) -> Void
 
-        /// - Parameter onLeave: Is told of each page that has left, and how many remain: for tests.
+        /// - Parameter onLeave: Receives the number of remaining pages each time a page leaves: for tests.
         init(
             _ monitor: HealthMonitor, _ configuration: DashboardConfiguration, counting counter: EventCounter? = nil,
             timeBase: any TimeBase = .system,
@@ -72,12 +72,12 @@
 
         // MARK: Who watches
 
-        /// A place in the audience. It is given back when the page is told that it has left, and at the latest when
-        /// nobody holds it: a response may be dropped before its body is ever asked for.
+        /// A place in the audience. It is given back when the page has left, and at the latest when nobody holds the
+        /// seat: a response may be dropped before its body is asked for.
         final class Seat: Sendable {
             private let hub: DashboardHub
             private let id: Int
-            /// The latest state. A slow reader misses those in between.
+            /// The latest state. A slow reader misses the states in between.
             let states: AsyncStream<DashboardState>
 
             fileprivate init(_ hub: DashboardHub, _ id: Int, _ states: AsyncStream<DashboardState>) {
@@ -86,11 +86,11 @@
 
             deinit { leave() }
 
-            /// Gives the place back. The states end.
+            /// Gives the place back, and ends the states.
             func leave() { hub.leave(id) }
         }
 
-        /// - Returns: nil if too many watch.
+        /// - Returns: nil at the limit of pages.
         func join() -> Seat? {
             let (states, continuation) = AsyncStream.makeStream(
                 of: DashboardState.self, bufferingPolicy: .bufferingNewest(1))
@@ -119,7 +119,7 @@
 
         // MARK: Sampling
 
-        /// Something has happened that a page should show at once.
+        /// Reports a change that pages should show at once.
         func poke() {
             let waiter = state.withLock { state in
                 state.isStale = true
@@ -133,11 +133,11 @@
                 let began = timeBase.now
                 state.withLock { $0.isStale = false }
                 let state = await present()
-                // A report that was cut short is of no use to whoever has come meanwhile.
+                // A report that was cut short is useless to pages that have come meanwhile.
                 if Task.isCancelled { return }
                 for reader in self.state.withLock({ Array($0.readers.values) }) { reader.yield(state) }
                 await rest(until: began + Self.interval)
-                // However much happens, the service is not busy with telling of it.
+                // Limits the work for the pages while many things happen.
                 try? await timeBase.sleep(until: began + Self.shortestInterval)
             }
         }
@@ -153,7 +153,7 @@
             _ = await waiter.wait(until: deadline, on: timeBase)
         }
 
-        /// What there is to show now.
+        /// Returns the state to show now.
         func present() async -> DashboardState {
             let report = await monitor.report(limit: configuration.limit, patience: Self.patience)
             let now = now

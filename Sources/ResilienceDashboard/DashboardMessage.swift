@@ -7,28 +7,28 @@
         import Foundation
     #endif
 
-    /// What the service tells one page.
+    /// A message from the service to one page.
     enum DashboardMessage: Sendable {
-        /// Everything, at first.
+        /// The whole state, sent first.
         struct Snapshot: Sendable, Encodable {
             let now: Int
             let summary: DashboardState.Summary
             let sections: [DashboardState.Section]
             let rows: [DashboardRow]
-            /// How far back the timelines reach, and since when changes are recorded.
+            /// How far back the timelines reach, and when recording began.
             let history: Int
             let recordedSince: Int
             let allowsActions: Bool
         }
 
-        /// What has changed since the last message.
+        /// The changes since the last message.
         struct Change: Sendable, Encodable {
             let now: Int
             var summary: DashboardState.Summary?
-            /// Sections and rows that are new or have changed. A row that no section lists any more is gone.
+            /// New and changed sections and rows. A row that no section lists any more is gone.
             let sections: [DashboardState.Section]
             let rows: [DashboardRow]
-            /// The ids of all sections in order, if they are not those of before.
+            /// The ids of all sections in order, if they have changed.
             var order: [String]?
 
             init(from old: DashboardState, to new: DashboardState) {
@@ -46,12 +46,12 @@
 
         case snapshot(Snapshot)
         case change(Change)
-        /// Nothing has changed: the connection is alive.
+        /// No change: the connection is alive.
         case beat(now: Int)
 
-        /// The message as server-sent events are written: https://html.spec.whatwg.org/multipage/server-sent-events.html
+        /// The message as server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
         ///
-        /// JSON on one line: in it, line feeds of a name are escaped, so that a name can't end the event.
+        /// JSON on one line: it escapes the line feeds of a name, so that a name can't end the event.
         var text: String {
             get throws {
                 let encoder = JSONEncoder()

@@ -2,29 +2,29 @@
     import Resilience
     import ResilienceObservability
 
-    /// One policy or queue on the page. Times are milliseconds on the dashboard's clock, so a row whose countdown runs
-    /// is the same row: the page counts by itself.
+    /// One policy or queue on the page. Times are milliseconds on the dashboard's clock: the page counts down by
+    /// itself, so a row stays equal meanwhile.
     struct DashboardRow: Sendable, Equatable, Encodable {
-        /// A number, and what it is. Those of the units `until` and `since` are times, and lengths are milliseconds.
+        /// A number and its meaning. The units `until` and `since` are times; lengths are milliseconds.
         struct Reading: Sendable, Equatable, Encodable {
             let label: String
-            /// Finite, so that it can be written.
+            /// Finite, so that JSON can represent it.
             var value: Double
             let unit: StatusReading.Unit
-            /// What it is of at most; nil without a limit.
+            /// The largest possible value; nil without a limit.
             let limit: Int?
         }
 
-        /// What a policy or a queue tells, in words and numbers that the page shows as they are.
+        /// The words and numbers of a policy or a queue, which the page shows as they are.
         struct Facts: Sendable, Equatable, Encodable {
             let state: String
             let level: PolicyCondition.Level
-            /// When the state ends; nil if it is not known.
+            /// The end of the state; nil if unknown.
             var until: Int?
             var readings: [Reading] = []
-            /// What went wrong, in the words of an error.
+            /// The problem, in the words of an error.
             var problem: String?
-            /// What can be done by hand.
+            /// The actions that a person can take.
             var actions: [PolicyAction] = []
 
             /// - Parameter now: The time on the dashboard's clock.
@@ -55,16 +55,16 @@
         let component: String
         let place: Int
         let name: String
-        /// The name with all that it is a part of.
+        /// The name, with the names of everything it is a part of.
         let fullName: String
         let kind: String
-        /// How well its component is.
+        /// The status of its component.
         let status: HealthStatus
         var facts: Facts
-        /// nil if it is no circuit.
+        /// nil if it is not a circuit.
         let timeline: Timeline?
 
-        /// Keeps the times of an earlier reading that differ only as two readings of a clock do.
+        /// Keeps an earlier row's times where they differ only as two readings of a clock do.
         mutating func keepTimes(of old: DashboardRow) {
             if let before = old.facts.until, let until = facts.until, abs(until.saturatingSubtracting(before)) < 250 {
                 facts.until = before

@@ -2,27 +2,27 @@
     import Resilience
     import ResilienceObservability
 
-    /// What the page shows at one moment.
+    /// The contents of the page at one moment.
     struct DashboardState: Sendable, Equatable {
         struct Summary: Sendable, Equatable, Encodable {
             let name: String
             let status: HealthStatus
             let totals: HealthTotals
-            /// When the newest bar of all rates ends, and how long one is, in milliseconds; nil without a counter.
+            /// The end of the newest bar of all rates, and a bar's length, in milliseconds; nil without a counter.
             let barsEnd: Int?
             let barLength: Int?
         }
 
-        /// A pipeline with its policies, a registry of policies, or all that is in neither of them.
+        /// A pipeline with its policies, a registry of policies, or all policies and queues outside both.
         struct Section: Sendable, Equatable, Encodable {
             let id: String
-            /// nil for what is in neither a pipeline nor a registry with a name.
+            /// nil for policies and queues outside a pipeline or a registry with a name.
             let name: String?
-            /// The registry that the pipeline is in.
+            /// The registry of the pipeline.
             let group: String?
             var isRequired = false
             var status = HealthStatus.up
-            /// nil if its calls are not counted, or not counted apart from those of others.
+            /// nil if its calls are not counted, or not counted separately.
             var rates: CallRates.Rates?
             /// The ids of its rows, in order.
             var rows: [String] = []
@@ -30,7 +30,7 @@
 
         let now: Int
         let summary: Summary
-        /// In the order of the page.
+        /// In the page's order.
         let sections: [Section]
         let rows: [DashboardRow]
 
@@ -48,7 +48,7 @@
                 var section = component.section
                 if sections.last?.id == section.id { section = sections.removeLast() }
                 section.status = max(section.status, component.status)
-                // Pipelines of the same name are counted together.
+                // Pipelines of the same name share their counts.
                 if let pipeline = component.pipeline, counts[pipeline] == 1 {
                     section.rates = rates?.rates(of: pipeline)
                 }
@@ -60,7 +60,7 @@
             (self.sections, self.rows) = (sections, rows)
         }
 
-        /// This state as a client sees it that has an earlier one: times that are only measured a little differently
+        /// Returns this state for a client that has an earlier one: times that differ only by imprecise measurement
         /// stay as they were.
         func settled(on old: DashboardState) -> DashboardState {
             let before = Dictionary(old.rows.map { ($0.id, $0) }) { first, _ in first }
@@ -81,18 +81,18 @@
     extension HealthComponent {
         private var source: Int { Int(id.prefix { $0 != "/" && $0 != "#" }) ?? .max }
 
-        /// Where it stands on the page: pipelines first, then registries, then the others, each in the order of the
-        /// monitor, and by name in a registry, whatever its status, so that nothing jumps.
+        /// The place on the page: pipelines first, then registries, then the others, each in the monitor's order, and
+        /// in a registry by name. The status does not matter, so that nothing jumps.
         fileprivate var place: (kind: Int, source: Int, name: String, id: String) {
             (pipeline != nil ? 0 : group != nil ? 1 : 2, source, name, id)
         }
 
-        /// The section that it belongs to, without its rows.
+        /// Its section, without the rows.
         fileprivate var section: DashboardState.Section {
             if pipeline != nil {
                 return DashboardState.Section(id: id, name: name, group: group, isRequired: isRequired)
             }
-            // No component has such an id.
+            // No component has this id.
             return DashboardState.Section(id: group == nil ? "others" : "all/\(source)", name: group, group: nil)
         }
     }
@@ -111,7 +111,7 @@
             }
             return component.policies.enumerated().map { place, policy in
                 let kind = policy.kind.inWords
-                // A policy that was given no name has that of its kind.
+                // A policy without a name of its own has its kind's.
                 let name = policy.policy == policy.kind ? kind : policy.policy
                 let known = timelines.timeline(of: .init(component: component.id, place: place), since: since)
                 return DashboardRow(
@@ -137,7 +137,7 @@
     }
 
     extension String {
-        /// A name as Swift writes them, in words.
+        /// A Swift name as separate words.
         fileprivate var inWords: String {
             reduce(into: "") { words, letter in words += letter.isUppercase ? " \(letter.lowercased())" : "\(letter)" }
         }

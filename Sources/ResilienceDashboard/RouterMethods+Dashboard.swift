@@ -19,17 +19,17 @@
         /// router.addResilienceDashboard(health, counting: counter)
         /// ```
         ///
-        /// The page shows the names of what the service calls, so add it to a group that only your own people reach.
-        /// Nothing of the dashboard can be reached that is not added.
+        /// The page shows the names of the services that yours calls, so add it to a group that only your own people
+        /// reach. The dashboard has no other routes.
         ///
         /// While no page is open, the dashboard only notes the changes of circuits, for their timelines, and reads the
         /// counter every 5 seconds. While one is, it reads the states twice a second, and after each change of a circuit.
         /// - Parameters:
-        ///   - monitor: What is shown.
+        ///   - monitor: The monitor to show.
         ///   - counter: Counts the events of the service's pipelines: the page shows how many calls per second each
         ///     pipeline has, and how many fail and are rejected. Pipelines of the same name are counted together, so
         ///     their rates are not shown. nil, the default, for no rates.
-        ///   - path: The page's path. Its stream of events is at `path/events`, and what it asks for by hand goes to
+        ///   - path: The page's path. Its stream of events is at `path/events`, and actions by hand go to
         ///     `path/actions`. "/resilience" by default.
         ///   - configuration: The settings of the dashboard. Nothing can be changed by hand by default.
         /// - Returns: The router, for more routes.
@@ -54,7 +54,7 @@
 
     /// Answers the requests of a dashboard.
     struct DashboardService: Sendable {
-        /// How large an action may be, in bytes.
+        /// The largest size of an action, in bytes.
         private static let actionLimit = 4096
 
         let hub: DashboardHub
@@ -63,10 +63,11 @@
         private let writing: Pipeline
 
         /// - Parameters:
-        ///   - beat: How often a page is told that the connection is alive. A page that has gone away is noticed at the
-        ///     next or the second next write.
-        ///   - writeLimit: How long one write to a page may take before its connection is closed. The page itself gives up a
-        ///     connection that tells nothing for 10 seconds, and the service can't shut down before the write ends.
+        ///   - beat: How often a page is told that the connection is alive. A page that has gone away is noticed at
+        ///     the next write or the one after it.
+        ///   - writeLimit: How long one write to a page may take before its connection is closed. The page itself
+        ///     closes a connection that is silent for 10 seconds, and the service can't shut down before the write
+        ///     ends.
         init(_ hub: DashboardHub, beat: Duration = .seconds(2), writeLimit: Duration = .seconds(10)) {
             self.hub = hub
             self.beat = beat
@@ -112,7 +113,7 @@
                 })
         }
 
-        /// The end is a write, too: a page that does not read must not hold up the end of the service.
+        /// The end is a write, too: a page that does not read must not delay the service's shutdown.
         func end(_ writer: any ResponseBodyWriter) async throws {
             // Safe: the pipeline runs the closure once and waits for its end, and meanwhile nothing else uses the writer.
             nonisolated(unsafe) let writer = writer
@@ -120,8 +121,8 @@
         }
 
         private func tell(_ writer: any ResponseBodyWriter, _ seat: DashboardHub.Seat) async throws {
-            // Safe: one write at a time uses it. The timeout runs a write in a child task, and returns only when that has
-            // ended, so nothing else can use the writer meanwhile.
+            // Safe: one write at a time uses it. The timeout runs a write in a child task, and returns only after the
+            // task has ended, so nothing else can use the writer meanwhile.
             nonisolated(unsafe) var writer = writer
             var last: DashboardState?
             var wrote = hub.timeBase.now
@@ -185,7 +186,7 @@
     }
 
     extension HTTPField.Name {
-        // Never nil: each is made of letters and hyphens.
+        // Never nil: each name consists of letters and hyphens.
         static let resilienceToken = Self("X-Resilience-Token")!
         fileprivate static let referrerPolicy = Self("Referrer-Policy")!
         fileprivate static let secFetchSite = Self("Sec-Fetch-Site")!

@@ -12,11 +12,11 @@
     #endif
 
     extension RouterMethods {
-        /// Adds a route that answers how well the service is, as JSON: by 200, or by 503 if it is down.
+        /// Adds a route that answers with the service's health, as JSON: by 200, or by 503 if it is down.
         ///
-        /// The report names what the service depends on. For a public route, give `components` as 0.
+        /// The report names the service's dependencies. For a public route, pass 0 for `components`.
         /// - Parameters:
-        ///   - monitor: What is reported.
+        ///   - monitor: The monitor to report.
         ///   - path: The route's path. "/health" by default.
         ///   - components: How many components the report lists at most, 0 or more; nil, the default, for the monitor's own
         ///     limit.
@@ -34,9 +34,9 @@
             }
         }
 
-        /// Adds a route with the same as text for Prometheus.
+        /// Adds a route with the same in Prometheus' text format.
         /// - Parameters:
-        ///   - monitor: What is reported.
+        ///   - monitor: The monitor to report.
         ///   - counter: Counts the events of the service's pipelines; nil, the default, for none.
         ///   - path: The route's path. "/metrics" by default.
         /// - Returns: The router, for more routes.

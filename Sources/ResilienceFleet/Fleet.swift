@@ -1,6 +1,6 @@
 public import Resilience
 
-/// The processes that keep limits together, and what this process knows of them.
+/// The processes that share limits, and this process's view of them.
 ///
 /// ```swift
 /// let engine = RedisEngine(host: "10.0.0.7", password: password)
@@ -9,37 +9,37 @@ public import Resilience
 /// let page = try await throttle.run { try await client.pay(order) }
 /// ```
 ///
-/// All processes that make a fleet of the same name, on the same engine, keep each limit of the same name together. The
-/// state is in the engine; a call asks nobody, since this process holds permits on lease. If the engine is away, each
-/// limit goes on by itself: see ``FleetFallback``.
+/// All processes that make a fleet of the same name, on the same engine, share each limit of the same name. The state
+/// is in the engine; a call does not ask it, since this process holds permits on lease. If the engine is unavailable,
+/// each limit goes on by itself: see ``FleetFallback``.
 ///
 /// See <doc:FleetGuide>.
 public final class Fleet: Sendable {
-    /// The name, which begins every key in the engine: one for each tenant or environment.
+    /// The name, the prefix of every key in the engine: one for each tenant or environment.
     public let name: String
-    /// How long permits are held on lease: also how long it takes until others learn of a hold, and until the permits
-    /// of a process that dies are free again.
+    /// How long permits are held on lease. After this time at most, others learn of a hold, and the permits of a dead
+    /// process are free again.
     public let leaseTime: Duration
-    /// How long a call to the engine may take before it counts as away.
+    /// How long a call to the engine may take before the engine counts as unavailable.
     public let engineLimit: Duration
-    /// The number of processes to assume before the engine has told any.
+    /// The number of processes to assume before the engine's first answer.
     public let expectedMembers: Int
-    /// The time base that everything in the fleet measures with.
+    /// The time base of all measurements in the fleet.
     public let timeBase: any TimeBase
-    /// The observers that are told when the engine is away, and when it is back.
+    /// The observers of the engine's failures and recoveries.
     public let observers: PolicyObservers
-    /// This process, in the engine: a random number, so that a process that is started anew is a new member.
+    /// This process's name in the engine: a random number, so that a restarted process is a new member.
     public let member: String
 
     private let engine: any ScriptEngine
-    /// A limit that asks an engine that is away costs nothing, and a slow engine costs its calls' time, not ours.
+    /// A limit costs nothing while the engine is unavailable, and a slow engine costs its calls' time, not ours.
     private let guards: Pipeline
     private let patience: AbandoningTimeout
     private let state = Locked(State())
 
-    /// The number of processes that use something, as the engine tells it.
+    /// The number of processes that use something, by the engine's answer.
     ///
-    /// An engine that has begun anew knows only those that have asked since. So a smaller number counts only after a
+    /// A restarted engine knows only the processes that have asked since. So a smaller number counts only after a
     /// while.
     struct KnownMembers: Sendable, Equatable {
         private(set) var count: Int?
@@ -56,9 +56,9 @@ public final class Fleet: Sendable {
         var links = 0
     }
 
-    /// What a fleet tells its observers.
+    /// An event of a fleet.
     public enum Event: PolicyEventDetail, Equatable {
-        /// The engine can't be asked: the limits go on by themselves.
+        /// The engine is unavailable: the limits go on by themselves.
         case away(reason: String)
         /// The engine answers again, after this time.
         case back(after: Duration)
@@ -95,14 +95,15 @@ public final class Fleet: Sendable {
     /// Joins a fleet. The engine is asked when a limit is first used.
     ///
     /// - Parameters:
-    ///   - name: The name, 1 to 100 bytes, which begins every key in the engine.
+    ///   - name: The name, 1 to 100 bytes, the prefix of every key in the engine.
     ///   - engine: Keeps the state.
     ///   - leaseTime: How long permits are held on lease, 10 ms to 60 s. A longer one costs the engine fewer calls.
-    ///   - engineLimit: How long a call to the engine may take before it counts as away, above 0 and at most half of a lease:
-    ///     what is leased must not end before the answer comes. By default 50 ms, or half of a shorter lease.
-    ///   - expectedMembers: The number of processes to assume before the engine has told any, 1 or more.
+    ///   - engineLimit: How long a call to the engine may take before the engine counts as unavailable, above 0 and
+    ///     at most half of a lease: leased permits must not end before the answer comes. By default 50 ms, or half of a
+    ///     shorter lease.
+    ///   - expectedMembers: The number of processes to assume before the engine's first answer, 1 or more.
     ///   - timeBase: The time base; it must be that of the pipelines.
-    ///   - observers: Told when the engine is away, and when it is back; nil for none at first.
+    ///   - observers: The observers of the engine's failures and recoveries; nil for none at first.
     public init(
         _ name: String, engine: some ScriptEngine, leaseTime: Duration = .milliseconds(100),
         engineLimit: Duration? = nil, expectedMembers: Int = 1, timeBase: any TimeBase = .system,
@@ -132,10 +133,10 @@ public final class Fleet: Sendable {
         }
     }
 
-    /// Whether the engine could not be asked last time.
+    /// Whether the last call to the engine failed.
     public var isAway: Bool { state.withLock { $0.awaySince != nil } }
 
-    /// The number of processes that use what this process uses, as the engine told last; nil if it never did.
+    /// The number of processes that use this process's limits, by the engine's last answer; nil if there was none.
     public var members: Int? { state.withLock { $0.members } }
 
     /// A name in the engine for one policy of this process: two of the same name are two members.
@@ -148,23 +149,23 @@ public final class Fleet: Sendable {
     }
 
     /// The number of processes to divide a limit by.
-    /// - Parameter known: As the engine told last of this limit.
+    /// - Parameter known: The engine's last answer for this limit.
     func divisor(known: Int?) -> Int { max(known ?? members ?? 1, expectedMembers) }
 
-    /// How long a call waits to learn whether there are permits, at most: for a call to the engine that is in flight,
-    /// and for its own.
+    /// The longest time that a call waits to learn whether there are permits: for a call to the engine in flight, and
+    /// for its own.
     var timeToKnow: Duration { engineLimit * 2 + .milliseconds(10) }
 
-    /// The key of a piece of state: its kind with the version of its form, and its name. A long name is cut, and told
-    /// apart by a hash.
+    /// The key of a piece of state: its kind with the version of its form, and its name. A long name is cut, and made
+    /// unique by a hash.
     func key(_ kind: String, _ name: String) -> String {
         guard name.utf8.count > 200 else { return "\(self.name):\(kind):\(name)" }
         let start = String(decoding: name.utf8.prefix(150), as: UTF8.self)
         return "\(self.name):\(kind):\(start)#\(name.hash(0))\(name.hash(1))"
     }
 
-    /// Runs a script, unless the engine has been away just now.
-    /// - Parameter read: Reads the answer; nil if it makes no sense.
+    /// Runs a script, unless the engine has just been unavailable.
+    /// - Parameter read: Reads the answer; nil if it is invalid.
     func run<R>(
         _ script: EngineScript, key: String, arguments: [String], reading read: ([Int64]) -> R?
     ) async throws -> R {
@@ -184,7 +185,7 @@ public final class Fleet: Sendable {
         }
     }
 
-    /// Tells the engine that a policy of this process is gone. If it is not heard, what the policy had ends with its time.
+    /// Tells the engine that a policy of this process is gone. If this fails, the policy's permits end with their time.
     func leave(_ script: EngineScript, key: String, arguments: [String]) {
         guard !isAway else { return }
         Task { [patience, engine] in

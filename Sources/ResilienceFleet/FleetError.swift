@@ -1,5 +1,4 @@
-/// An answer of the engine that makes no sense: another program has written to the key, or the engine is not what it
-/// says.
+/// An invalid answer of the engine: another program has written to the key, or the engine is not of the expected kind.
 public struct UnreadableAnswer: Error, Hashable, CustomStringConvertible {
     /// The script that was run.
     public let script: String

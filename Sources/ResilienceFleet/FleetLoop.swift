@@ -1,19 +1,19 @@
 import Resilience
 import Synchronization
 
-/// What a loop works for: the link between a policy and its fleet.
+/// A loop's subject: the link between a policy and its fleet.
 protocol FleetLink: AnyObject, Sendable {
     func step() async -> FleetLoop.Next
 }
 
-/// Takes one step after another, in a task that ends when there is nothing to do and begins again when it is rung.
+/// Takes steps in order, in a task that ends when there is nothing to do and begins again when it is rung.
 final class FleetLoop: Sendable {
     enum Next: Sendable, Equatable {
         case now
         /// Then, or when it is rung.
         case at(MonotonicInstant)
         case whenRung
-        /// What it works for is gone.
+        /// Its subject is gone.
         case never
     }
 
@@ -22,7 +22,7 @@ final class FleetLoop: Sendable {
         /// Whether it was rung since the last step began.
         var isRung = false
         var waiter: PolicyWaiter?
-        /// It holds the loop.
+        /// The subject holds the loop.
         weak var link: (any FleetLink)?
     }
 
@@ -34,7 +34,7 @@ final class FleetLoop: Sendable {
 
     func works(for link: any FleetLink) { state.withLock { $0.link = link } }
 
-    /// Before this, only what is urgent is heard.
+    /// Before this, only urgent rings are heard.
     func isDeaf(until instant: MonotonicInstant) { deafUntil.store(instant.nanoseconds, ordering: .relaxed) }
 
     /// Makes the next step come at once, unless the loop is deaf.
@@ -50,11 +50,11 @@ final class FleetLoop: Sendable {
             return (!state.isRunning, state.waiter.take())
         }
         waiter?.resume()
-        // In the background, whoever has called.
+        // In the background, for any caller.
         if starts { Task.detached(executorPreference: timeBase.taskExecutor, priority: .high) { await self.run() } }
     }
 
-    /// Holds the link for no longer.
+    /// Holds the link only during the step.
     private func step() async -> Next {
         let link = state.withLock { state in
             state.isRung = false

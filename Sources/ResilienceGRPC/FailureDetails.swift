@@ -3,8 +3,7 @@
     public import Resilience
 
     extension RPCError: FailureDescribing {
-        /// Its code, or what a policy of this process failed the RPC with. Its message is left out: it may say
-        /// anything.
+        /// Its code, or the error of a policy of this process. Its message is left out, since it may contain anything.
         public var failureDetail: FailureDetail {
             if let cause = cause as? any PolicyError { return FailureDetail(of: cause) }
             return FailureDetail("RPCError", code: "\(code)")

@@ -3,13 +3,13 @@
     import Resilience
     import ResilienceHTTP
 
-    /// What the metadata of an RPC say of its origin.
+    /// The origin of an RPC in its metadata.
     enum OriginMetadata {
-        /// How many attempts came before (gRPC's design A6).
+        /// The number of earlier attempts (gRPC's design A6).
         static let attempts = "grpc-previous-rpc-attempts"
         private static let fields = OriginFields(attempt: nil)
 
-        /// Tells the priority, unless the metadata have one.
+        /// Adds the priority, unless the metadata have one.
         static func add(_ priority: CallPriority?, to metadata: inout Metadata) {
             for (name, value) in fields.values(priority: priority) where metadata.joined(name) == nil {
                 metadata.addString(value, forKey: name)

@@ -5,8 +5,8 @@
     extension RPCError {
         /// The status of a call that a policy rejected or ended; nil for an error of the call's own.
         ///
-        /// The message says nothing of the policies, since it may be sent to others. The error itself is the `cause`, which
-        /// stays in the process.
+        /// The message does not mention the policies, since it may be sent to others. The error itself is the `cause`,
+        /// which stays in the process.
         init?(policyFailure error: any Error) {
             switch CallFailure(error) {
             case .operation: return nil

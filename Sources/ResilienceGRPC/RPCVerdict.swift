@@ -15,15 +15,15 @@
         /// | `ABORTED` | permanent: the caller has to begin its transaction anew |
         /// | all others | permanent |
         ///
-        /// gRPC's retry design (A6) repeats an RPC only after a status that means that the server did not process it, and
-        /// names `UNAVAILABLE`. A server that reports `DEADLINE_EXCEEDED`, `UNKNOWN` or `INTERNAL` may have acted on the
-        /// request, so those are repeated only if ``/Resilience/RunOptions/isIdempotent`` is true.
+        /// gRPC's retry design (A6) repeats an RPC only after a status which means that the server did not process it,
+        /// and names `UNAVAILABLE`. A server that reports `DEADLINE_EXCEEDED`, `UNKNOWN` or `INTERNAL` may have acted
+        /// on the request, so those are repeated only if ``/Resilience/RunOptions/isIdempotent`` is true.
         ///
-        /// `grpc-retry-pushback-ms` in the error's metadata names the wait; a fraction is rounded up to milliseconds. If it
-        /// is below zero, no number, or above `Int32.max`, the server asks not to repeat the RPC, as A6 says: the verdict's
-        /// `shouldRetry` is false.
+        /// `grpc-retry-pushback-ms` in the error's metadata names the wait; a fraction is rounded up to milliseconds.
+        /// If it is below zero, not a number, or above `Int32.max`, the server asks not to repeat the RPC, as A6 says:
+        /// the verdict's `shouldRetry` is false.
         ///
-        /// An error that a policy of this process caused, as its `cause` says, is rejected or cancelled: it tells nothing
+        /// If the error's `cause` is an error of a policy of this process, it is rejected or cancelled: it says nothing
         /// about the server.
         ///
         /// - Parameter error: The error.
@@ -35,7 +35,7 @@
             }
         }
 
-        /// The meaning of the status that a server sent.
+        /// The meaning of a server's status.
         init(_ code: RPCError.Code, _ metadata: Metadata) {
             let pushback = RetryPushback(metadata)
             self.init(Kind(code), retryAfter: pushback?.wait, shouldRetry: pushback == .stop ? false : nil)
@@ -55,19 +55,19 @@
         }
     }
 
-    /// The verdict of an RPC that failed, so that a pipeline around a generated client needs no classifier.
+    /// The verdict of a failed RPC, so that a pipeline around a generated client needs no classifier.
     ///
     /// ```swift
     /// let reply = try await pipeline.run { try await greeter.sayHello(request) }
     /// ```
     extension RPCError: VerdictConvertible {
-        /// What the failure means, as ``/Resilience/Verdict/init(_:)`` says.
+        /// The verdict of the failure: see ``/Resilience/Verdict/init(_:)``.
         public var verdict: Verdict { Verdict(self) }
     }
 
-    /// For a server that makes the RPC to answer a request of its own: see ``/ResilienceHTTP/FailureResponse``.
+    /// For a server that makes the RPC to answer its own request: see ``/ResilienceHTTP/FailureResponse``.
     extension RPCError: UpstreamError {
-        /// Whether the time ran out, as this process or the server says.
+        /// Whether the time ran out, in this process or the server.
         public var isTimeout: Bool { code == .deadlineExceeded }
     }
 #endif

@@ -3,11 +3,11 @@
     import Resilience
     import ResilienceHTTP
 
-    /// What a server says in `grpc-retry-pushback-ms` about a further attempt (gRPC's design A6, "Pushback").
+    /// A server's word in `grpc-retry-pushback-ms` about a further attempt (gRPC's design A6, "Pushback").
     enum RetryPushback: Hashable {
         /// Not before this wait is over.
         case after(milliseconds: Int32)
-        /// Not at all: the value is below zero, or no number.
+        /// Not at all: the value is below zero, or not a number.
         case stop
 
         static let key = "grpc-retry-pushback-ms"
@@ -21,7 +21,7 @@
         /// Reads a number, as `RateLimitFields.pushback` says.
         init(text: String) { self = RateLimitFields.pushback(text).map { RetryPushback($0) } ?? .stop }
 
-        /// The wait, rounded up to milliseconds; at most 24 days, which is the longest there is.
+        /// The wait, rounded up to milliseconds; at most 24 days, the longest possible value.
         init(_ wait: Duration) {
             let nanoseconds = max(0, wait.saturatedNanoseconds)
             let milliseconds = nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 == 0 ? 0 : 1)

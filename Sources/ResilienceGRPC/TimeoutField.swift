@@ -7,7 +7,7 @@
     enum TimeoutField {
         static let key = "grpc-timeout"
 
-        /// The time that the metadata names; nil if they name none, or one that can't be read.
+        /// The time in the metadata; nil if it is missing or unreadable.
         static func duration(in metadata: Metadata) -> Duration? {
             metadata[stringValues: key].first { _ in true }.flatMap(duration)
         }
@@ -23,7 +23,7 @@
             return isTooLong ? .infinite : .nanoseconds(nanoseconds)
         }
 
-        /// The time in the finest unit in which seven digits are enough, rounded up.
+        /// The time in the finest unit with at most seven digits, rounded up.
         ///
         /// Eight are allowed, but servers of grpc-swift-2 (2.4.3) ignore a value of eight digits.
         static func text(_ duration: Duration) -> String {

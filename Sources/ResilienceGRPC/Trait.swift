@@ -1,5 +1,5 @@
-// Without its trait, the compiler says which one a name needs. Each has what people write first: the compiler says it only where
-// everything else is right.
+// Without its trait, the compiler names the trait that a name needs. Each entry point is here, because the compiler
+// reports it only where everything else is right.
 
 #if !GRPC
     public import Resilience

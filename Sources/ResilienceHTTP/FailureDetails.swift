@@ -8,7 +8,7 @@ public import Resilience
     #endif
 #endif
 
-// What logs and spans say of a failed request: status, code and host. No body, no field, no path and no query.
+// The text of a failed request in logs and spans: status, code and host. No body, no field, no path and no query.
 
 extension HTTPStatusError: FailureDescribing {
     public var failureDetail: FailureDetail { FailureDetail("HTTPStatusError", status: status) }

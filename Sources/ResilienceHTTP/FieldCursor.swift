@@ -1,6 +1,6 @@
 import Resilience
 
-/// Reads an HTTP field value byte by byte, from the left. Never traps, whatever the bytes.
+/// Reads an HTTP field value byte by byte, from the left. Never traps on any bytes.
 struct FieldCursor {
     private var rest: Substring.UTF8View
 
@@ -14,7 +14,7 @@ struct FieldCursor {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// Whether nothing is left but spaces and parameters, which are ignored: `;comment=1`.
+    /// Whether only spaces and parameters are left, which are ignored: `;comment=1`.
     mutating func isAtParameters() -> Bool {
         skipSpaces()
         return isAtEnd || next == UInt8(ascii: ";")
@@ -37,7 +37,7 @@ struct FieldCursor {
         return number
     }
 
-    /// The number that the digits from here to the end make, saturating; nil if anything but a digit is left.
+    /// The number in all remaining digits, saturating; nil if anything but a digit is left.
     mutating func numberToEnd() -> Int64? {
         guard !isAtEnd else { return nil }
         var number: Int64 = 0
@@ -48,7 +48,7 @@ struct FieldCursor {
         return number
     }
 
-    /// The number that the digits from here on make, saturating; nil if there is none.
+    /// The number in the next digits, saturating; nil if there is none.
     mutating func digits() -> Int64? {
         guard var number = nextDigit() else { return nil }
         while let digit = nextDigit() { number = number.saturatingMultiplied(by: 10).saturatingAdding(digit) }
@@ -64,7 +64,7 @@ struct FieldCursor {
         guard next.skip("."), var digit = next.nextDigit() else { return nanoseconds }
         var (scale, hasRest) = (unit, false)
         while true {
-            // What is smaller than a nanosecond rounds up.
+            // Less than a nanosecond rounds up.
             hasRest = hasRest || (scale > 0 ? digit * scale % 10 > 0 : digit > 0)
             nanoseconds = nanoseconds.saturatingAdding(digit * scale / 10)
             scale /= 10
@@ -79,12 +79,12 @@ struct FieldCursor {
         while let byte = rest.first, byte.isOptionalWhitespace { rest.removeFirst() }
     }
 
-    /// The byte that comes next, which is not stepped over.
+    /// The next byte, which is not consumed.
     var next: UInt8? { rest.first }
 
     mutating func take() -> UInt8? { rest.isEmpty ? nil : rest.removeFirst() }
 
-    /// The index of the name that comes next, which is stepped over.
+    /// The index of the next name, which is consumed.
     mutating func index(in names: [String]) -> Int? {
         for (index, name) in names.enumerated() where skip(name) { return index }
         return nil

@@ -6,14 +6,14 @@ import Resilience
 /// - RFC 850, obsolete: `Sunday, 06-Nov-94 08:49:37 GMT`
 /// - asctime, obsolete: `Sun Nov  6 08:49:37 1994`
 ///
-/// Case-sensitive. Dates that no calendar has (31 April, hour 24) are rejected; second 60, a leap second, is allowed.
-/// The weekday must be a valid name, but it is not compared with the date: the date alone is enough, and a wrong
-/// weekday does no harm.
+/// Case-sensitive. Impossible dates (31 April, hour 24) are rejected; second 60, a leap second, is allowed. The weekday
+/// must be a valid name, but it is not compared with the date: the date alone is enough, and a wrong weekday does no
+/// harm.
 struct HTTPDate: Equatable {
     /// Seconds since 1970-01-01 00:00:00 UTC, without leap seconds; from year 0 to year 9999.
     let epochSeconds: Int64
 
-    /// - Parameter now: Seconds since 1970; the century of a two-digit year is chosen by it.
+    /// - Parameter now: Seconds since 1970; decides the century of a two-digit year.
     init?(_ value: String, now: Int64) {
         let cursor = FieldCursor(value)
         guard let seconds = Self.fixdate(cursor) ?? Self.rfc850(cursor, now: now) ?? Self.asctime(cursor) else {
@@ -22,7 +22,7 @@ struct HTTPDate: Equatable {
         epochSeconds = seconds
     }
 
-    /// An instant as RFC 3339 has it, rounded up to the second: `2026-11-27T15:00:00.25Z`, `2026-11-27T16:00:00+01:00`.
+    /// An instant of RFC 3339, rounded up to the second: `2026-11-27T15:00:00.25Z`, `2026-11-27T16:00:00+01:00`.
     init?(rfc3339 value: String) {
         var cursor = FieldCursor(value)
         guard let year = cursor.number(digits: 4), cursor.skip("-"),
@@ -68,8 +68,8 @@ struct HTTPDate: Equatable {
             let shortYear = cursor.number(digits: 2), cursor.skip(" "),
             let time = timeOfDay(&cursor), cursor.skip(" GMT"), cursor.isAtEnd
         else { return nil }
-        // The latest year with these two digits that is not more than 50 years ahead. The test is turned around (has
-        // the instant 50 years before it come?), so that `now` needs no calendar of its own.
+        // The latest year with these two digits that is at most 50 years ahead. The test is reversed (has the instant
+        // 50 years before it come?), so that `now` needs no calendar of its own.
         let year = stride(from: 9_900 + shortYear, through: 0, by: -100).first { year in
             UTCCalendar.days(year: year - 50, month: month + 1, day: day) * UTCCalendar.secondsADay + time <= now
         }

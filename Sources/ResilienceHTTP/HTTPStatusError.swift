@@ -13,14 +13,14 @@ public import Resilience
 public struct HTTPStatusError: Error, VerdictConvertible, Hashable, CustomStringConvertible {
     /// The status as the server sent it.
     public let status: Int
-    /// What the response means, as `Verdict.init(httpStatus:for:remark:dialect:now:header:)` says.
+    /// The meaning of the response, as `Verdict.init(httpStatus:for:remark:dialect:now:header:)` says.
     public let verdict: Verdict
 
     /// Creates the error.
     ///
     /// - Parameters:
     ///   - status: The status as the server sent it.
-    ///   - verdict: What the response means. A pipeline with the standard classifier treats the error accordingly.
+    ///   - verdict: The meaning of the response. A pipeline with the standard classifier treats the error accordingly.
     public init(status: Int, verdict: Verdict) {
         self.status = status
         self.verdict = verdict

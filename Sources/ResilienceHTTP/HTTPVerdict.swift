@@ -12,14 +12,14 @@ extension Verdict {
     ///
     /// | status | verdict |
     /// |---|---|
-    /// | any with ``ServerRemark/means(_:)`` | what the remark says |
+    /// | any with ``ServerRemark/means(_:)`` | that of the remark |
     /// | 1xx, 2xx, 3xx | success |
     /// | 4xx with ``ServerRemark/quotaExhausted`` | permanent |
     /// | 4xx or 5xx with ``ServerRemark/rateLimited``, or an AWS error code that means it | throttled |
     /// | 429 | throttled |
-    /// | 403 with `Retry-After` or a limit of which nothing remains | throttled |
-    /// | 503 with a rate limit of which nothing is left and its reset | throttled |
-    /// | any other 503, with `Retry-After` too | transient |
+    /// | 403 with `Retry-After` or an exhausted limit | throttled |
+    /// | 503 with an exhausted rate limit and its reset | throttled |
+    /// | any other 503, even with `Retry-After` | transient |
     /// | 408, 425, 500, 502, 504 | transient if the request is repeatable, else uncertain |
     /// | 409 with ``ServerRemark/inFlight``, of a request with an idempotency key | transient |
     /// | other 4xx; 501, 505, 506, 507, 508, 510, 511 | permanent |
@@ -29,25 +29,25 @@ extension Verdict {
     /// ``RequestSemantics/isRepeatable`` is transient or throttled only where the server says that it did not act: by
     /// 429, 503, or a rate limit.
     ///
-    /// A 429 is about a limit that all calls share, so ``/Resilience/Throttle`` holds all of them for it. A 503 is about the
-    /// endpoint: its `Retry-After` holds the call itself, as the least wait of its retry, and the answer counts as a failure
-    /// for a circuit breaker, which finds out by probes when the endpoint is well again.
+    /// A 429 is about a limit that all calls share, so ``/Resilience/Throttle`` holds all of them for it. A 503 is
+    /// about the endpoint: its `Retry-After` delays only the retry of the call itself, and the answer counts as a
+    /// failure for a circuit breaker, which finds out by probes when the endpoint has recovered.
     ///
-    /// The wait of any failure is the server's `Retry-After`, in the forms that the dialect has; else, if it is
-    /// throttled, the time until the limit of which nothing remains is reset. What can't be read counts as missing.
+    /// The wait of any failure is the server's `Retry-After`, in the dialect's forms; else, if it is throttled, the
+    /// time until the exhausted limit is reset. Unreadable values count as missing.
     ///
-    /// `x-should-retry` and `stripe-should-retry`, `true` or `false`, `x-envoy-overloaded`, and a gRPC pushback below zero make the verdict's
-    /// `shouldRetry`, for any failure of any method: the server knows what it did with the request. They leave the kind
-    /// as it is: a breaker still counts a 500 that is not to be repeated.
+    /// `x-should-retry` and `stripe-should-retry`, `true` or `false`, `x-envoy-overloaded`, and a gRPC pushback below
+    /// zero set the verdict's `shouldRetry`, for any failure of any method: the server knows what it did with the
+    /// request. They do not change the kind: a breaker still counts a 500 that is not to be repeated.
     ///
     /// - Parameters:
     ///   - status: Any integer.
     ///   - request: The request that was answered.
-    ///   - remark: What the body says, if you read it; nil by default.
+    ///   - remark: The remark in the body, if you read it; nil by default.
     ///   - dialect: How the server writes down its limits.
     ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
-    ///   - header: Returns the value of a response field, whatever the case of its name in the response; called with
-    ///     lower-case names, and not at all for a success.
+    ///   - header: Returns the value of a response field, with any case in the response; called with lower-case
+    ///     names, and not at all for a success.
     public init(
         httpStatus status: Int, for request: RequestSemantics, remark: ServerRemark? = nil,
         dialect: RateLimitDialect = .automatic, now: Int64? = nil, header: (String) -> String?
@@ -73,7 +73,7 @@ extension Verdict {
     /// - Parameters:
     ///   - status: Any integer.
     ///   - request: The request that was answered.
-    ///   - remark: What the body says, if you read it; nil by default.
+    ///   - remark: The remark in the body, if you read it; nil by default.
     ///   - dialect: How the server writes down its limits.
     ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
     ///   - fields: The response's fields.
@@ -114,10 +114,10 @@ extension Verdict {
         case 400...499: .permanent
         // The request is not supported, and won't be: 501 and 505; 506 and 510 mean a wrongly configured server.
         case 501, 505, 506, 510: .permanent
-        // 507 must not be repeated without a new action of the user (RFC 4918 §11.5); 508 is a loop in what is stored
-        // (RFC 5842 §7.2); 511 is a captive portal that wants a person to sign in (RFC 6585 §6).
+        // 507 must not be repeated without a new action of the user (RFC 4918 §11.5); 508 is a loop in stored data (RFC
+        // 5842 §7.2); 511 is a captive portal that wants a person to sign in (RFC 6585 §6).
         case 507, 508, 511: .permanent
-        // An unknown status means what the first of its class means, and one outside 100...599 is treated as 5xx (RFC
+        // An unknown status means the same as the first of its class, and one outside 100...599 is treated as 5xx (RFC
         // 9110 §15). So the statuses that proxies invented (520 to 530, 598, 599) are transient, as they should be.
         default: failed(request)
         }

@@ -1,4 +1,4 @@
-// In this module and not in the core, because the core does not import Foundation.
+// In this module, not in the core, because the core does not import Foundation.
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
 #elseif canImport(Foundation)
@@ -11,7 +11,7 @@
     // An app shows an error's `localizedDescription`, which is its `errorDescription`.
 
     extension LocalizedError where Self: PolicyError {
-        /// The description, also of an error of your own.
+        /// The description, even of an error of your own.
         public var errorDescription: String? { description }
     }
 

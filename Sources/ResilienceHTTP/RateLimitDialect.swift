@@ -2,14 +2,14 @@
 ///
 /// <doc:RateLimitDialects> lists the fields of each dialect, with its source.
 public enum RateLimitDialect: Sendable, Hashable, CaseIterable {
-    /// All the others at once: the names and the values of the fields tell them apart.
+    /// All dialects at once, told apart by the names and values of the fields.
     case automatic
     /// The IETF's RateLimit fields (draft-ietf-httpapi-ratelimit-headers) from draft 8 on:
     /// `RateLimit: "default";r=50;t=30` and `RateLimit-Policy: "default";q=100;w=60`.
     case ietf
     /// Draft 7 of the IETF's RateLimit fields: `RateLimit: limit=100, remaining=50, reset=30`.
     case ietfDraft7
-    /// Drafts 0 to 6 of the IETF's RateLimit fields: `RateLimit-Remaining: 50`. GitLab has these, too.
+    /// Drafts 0 to 6 of the IETF's RateLimit fields: `RateLimit-Remaining: 50`. GitLab also uses these.
     case ietfDraft6
     /// GitHub, and most others with `X-RateLimit-Remaining` or `X-Rate-Limit-Remaining`.
     case gitHub
@@ -23,7 +23,7 @@ public enum RateLimitDialect: Sendable, Hashable, CaseIterable {
     case mastodon
     /// Reddit.
     case reddit
-    /// Sentry: its API, and what its servers answer to events.
+    /// Sentry: its API, and its servers' answers to events.
     case sentry
     /// HubSpot.
     case hubSpot

@@ -1,45 +1,45 @@
 public import Resilience
 
-/// The fields in which servers say how much of a limit is left, and how long to wait.
+/// The response fields with the rest of a server's limits, and the wait that it asks for.
 ///
 /// ```swift
 /// let fields = RateLimitFields { response.headers[$0] }
 /// for quota in fields.quotas { pipeline.note(quota) }
 /// ```
 ///
-/// A field that can't be read counts as missing: nothing is guessed. Numbers too large for their type are cut to its
-/// end. See ``RateLimitDialect`` for the forms.
+/// An unreadable field counts as missing: nothing is guessed. Numbers too large for their type become its maximum. See
+/// ``RateLimitDialect`` for the forms.
 public struct RateLimitFields {
-    /// The limits that the fields tell of; empty if none.
+    /// The limits in the fields; empty if none.
     public let quotas: [ServerQuota]
     /// How long the server asks to wait: gRPC's pushback, a field in milliseconds such as `Retry-After-Ms`, or else
     /// `Retry-After`. nil if it does not ask.
     public let retryAfter: Duration?
-    /// What the server says of repeating the request: `x-should-retry`, `stripe-should-retry`, `x-envoy-overloaded`, or gRPC's pushback. nil
-    /// if it says nothing.
+    /// Whether the server wants the request repeated: `x-should-retry`, `stripe-should-retry`, `x-envoy-overloaded`, or
+    /// gRPC's pushback. nil if it says nothing.
     public let shouldRetry: Bool?
 
     /// Reads the fields of a response.
     /// - Parameters:
     ///   - dialect: How the server writes down its limits.
     ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
-    ///   - header: Returns the value of a response field, whatever the case of its name in the response; called with
-    ///     lower-case names.
+    ///   - header: Returns the value of a response field, with any case in the response; called with lower-case
+    ///     names.
     public init(dialect: RateLimitDialect = .automatic, now: Int64? = nil, header: (String) -> String?) {
         var reader = RateLimitReader(dialect: dialect, givenNow: now, date: header("date"))
         quotas = reader.quotas(header)
         (retryAfter, shouldRetry) = reader.asked(header)
     }
 
-    /// The longest wait of the limits of which nothing is left; nil if there is none.
+    /// The longest wait of the exhausted limits; nil if there is none.
     public var quotaWait: Duration? { quotas.compactMap(\.wait).max() }
 }
 
 extension RateLimitFields {
     /// The wait that `grpc-retry-pushback-ms` asks for, in whole milliseconds; nil if it asks not to retry.
     ///
-    /// gRPC's design A6 has an integer of 32 bits, and takes "negative or unparseable" for a wish not to retry. A number
-    /// with a fraction is no such integer, but can be parsed and names a wait, so it is rounded up.
+    /// gRPC's design A6 has an integer of 32 bits, and takes "negative or unparseable" for a wish not to retry. A
+    /// number with a fraction is not such an integer, but is readable and names a wait, so it is rounded up.
     package static func pushback(_ value: String) -> Duration? {
         guard let wait = RateLimitReader.duration(value, unit: 1_000_000)?.saturatedNanoseconds else { return nil }
         let milliseconds = wait / 1_000_000 + (wait % 1_000_000 == 0 ? 0 : 1)
@@ -47,7 +47,7 @@ extension RateLimitFields {
     }
 }
 
-/// Reads a response's fields, as a row of the table has them.
+/// Reads a response's fields, by a row of the table.
 struct RateLimitReader {
     private let dialect: RateLimitDialect
     private let row: RateLimitRow
@@ -86,7 +86,7 @@ struct RateLimitReader {
             if cursor.skip("true"), cursor.isAtEnd { return true }
             if cursor.skip("false"), cursor.isAtEnd { return false }
         }
-        // Envoy never repeats a request that was answered so, whatever the value.
+        // Envoy never repeats a request with this answer, whatever the field's value.
         return header("x-envoy-overloaded") == nil ? nil : false
     }
 
@@ -173,7 +173,7 @@ struct RateLimitReader {
         return ServerQuota(limit: Int(clamping: limit), remaining: Int(clamping: max(0, limit - used)))
     }
 
-    /// `<wait>:<categories>:<scope>:<reason>` for each limit of which nothing is left. Without categories, it is of all.
+    /// `<wait>:<categories>:<scope>:<reason>` for each exhausted limit. Without categories, it covers all.
     private mutating func categories(_ value: String) -> [ServerQuota] {
         var quotas: [ServerQuota] = []
         for group in value.split(separator: ",") {
@@ -219,10 +219,10 @@ struct RateLimitReader {
         return Self.unitDuration(value)
     }
 
-    /// How long a number means: seconds from now, or an instant in seconds since 1970 if it is too large for that (10⁹ s
-    /// is 2001), or in milliseconds if it is too large for that, too (10¹² s is the year 33 658).
+    /// The duration of a number: seconds from now; if it is too large for that, seconds since 1970 (10⁹ s is 2001); if
+    /// it is still too large, milliseconds since 1970 (10¹² s is the year 33 658).
     ///
-    /// Every number that says when a limit is reset goes through here, whatever its dialect says that it is.
+    /// Every number for a limit's reset goes through here, regardless of its dialect.
     private mutating func wait(of whole: Int64, fraction: Duration = .zero) -> Duration {
         if whole < 1_000_000_000 { return .seconds(whole) + fraction }
         if whole < 1_000_000_000_000 { return wait(until: whole, fraction > .zero ? .seconds(1) : .zero) }
@@ -240,7 +240,7 @@ struct RateLimitReader {
         guard !cursor.isAtEnd else { return nil }
         while !cursor.isAtEnd {
             let start = cursor
-            // The unit is behind the number, so the number is read twice.
+            // The unit follows the number, so the number is read twice.
             guard cursor.nanoseconds(unit: 1) != nil, let unit = cursor.index(in: unitNames) else { return nil }
             let end = cursor
             cursor = start

@@ -1,12 +1,12 @@
 /// The fields of one dialect. A further dialect is a further row of ``RateLimitRow/all``.
 package struct RateLimitRow: Sendable {
     package let dialect: RateLimitDialect
-    /// Where the server's documentation, or else its own client, says so.
+    /// The server's documentation, or else its own client.
     package let source: String
     package let limits: [LimitForm]
-    /// The fields of a wait in milliseconds, which count more than `Retry-After`; the first that can be read.
+    /// The fields of a wait in milliseconds, which override `Retry-After`; the first readable one counts.
     package let waits: [String]
-    /// The limits beside which `Retry-After` may have a fraction.
+    /// The limits with which `Retry-After` may have a fraction.
     package let fractions: [LimitForm]
 
     private init(
@@ -17,7 +17,7 @@ package struct RateLimitRow: Sendable {
         (fractions, self.source) = (hasFractions ? limits : [], source)
     }
 
-    /// In the order in which a response is read.
+    /// In the order of reading a response.
     package static let all: [RateLimitRow] = [
         RateLimitRow(.ietf, [.list], "https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/"),
         RateLimitRow(
@@ -74,7 +74,7 @@ package struct RateLimitRow: Sendable {
         RateLimitRow(
             .shopify, [.share("x-shopify-shop-api-call-limit")], hasFractions: true,
             "https://shopify.dev/docs/api/admin-rest/usage/rate-limits"),
-        // Its field is not a wait alone: see `RateLimitReader.asked`.
+        // Its field is more than a wait: see `RateLimitReader.asked`.
         RateLimitRow(.grpc, [], "https://github.com/grpc/proposal/blob/master/A6-client-retries.md"),
     ]
 
@@ -83,7 +83,7 @@ package struct RateLimitRow: Sendable {
     private static let byDialect = Dictionary(
         uniqueKeysWithValues: ([RateLimitRow(all)] + all).map { ($0.dialect, $0) })
 
-    /// All that some rows read, each field once.
+    /// All fields of some rows, each once.
     private init(_ rows: [RateLimitRow]) {
         func once<Value: Hashable>(_ values: [Value]) -> [Value] {
             var seen: Set<Value> = []
@@ -95,7 +95,7 @@ package struct RateLimitRow: Sendable {
     }
 }
 
-/// How a limit is written down.
+/// The form of a limit.
 package enum LimitForm: Sendable, Hashable {
     /// `RateLimit` and `RateLimit-Policy`, as structured lists.
     case list
@@ -103,7 +103,7 @@ package enum LimitForm: Sendable, Hashable {
     case dictionary
     /// A field for each number.
     case numbers(LimitFields)
-    /// What is used and the limit in one field: `32/40`.
+    /// The used part and the limit in one field: `32/40`.
     case share(String)
     /// A wait for each group of categories in one field: `60:error;transaction:key, 2700::organization`.
     case categories(String)
@@ -113,7 +113,7 @@ package enum LimitForm: Sendable, Hashable {
         .numbers(LimitFields(pattern: pattern, name, unit: unit))
     }
 
-    /// As the documentation has it.
+    /// The form in the documentation.
     package var text: String {
         switch self {
         case .list: "`ratelimit` and `ratelimit-policy`, lists"
@@ -139,15 +139,15 @@ package enum LimitForm: Sendable, Hashable {
 package struct LimitFields: Sendable, Hashable {
     /// The limit's name.
     package let name: String?
-    /// What is counted; nil for requests.
+    /// The counted unit; nil for requests.
     package let unit: String?
     package let limit: String?
     package let remaining: String
-    /// The first that can be read counts.
+    /// The first readable one counts.
     package let resets: [String]
     /// In milliseconds.
     package let window: String?
-    /// As the documentation has it.
+    /// The form in the documentation.
     fileprivate let text: String
 
     /// - Parameter pattern: The names of the fields, with a star for `limit`, `remaining`, and `reset-after` or `reset`.

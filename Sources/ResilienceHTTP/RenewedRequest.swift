@@ -2,7 +2,7 @@ package import Resilience
 
 /// The request of one call, with credentials that its attempts and its copies renew one at a time.
 package final class RenewedRequest<Request: Sendable>: Sendable {
-    /// The request as an attempt is to send it.
+    /// The request for an attempt to send.
     package struct Version: Sendable {
         package let request: Request
         fileprivate let number: Int
@@ -15,10 +15,10 @@ package final class RenewedRequest<Request: Sendable>: Sendable {
     }
 
     private let state: Locked<State>
-    /// Of several copies that are answered with 401 at the same time, one renews the request, and the others wait for it.
+    /// If several copies are answered with 401 at the same time, one renews the request, and the others wait for it.
     private let turn: Bulkhead?
 
-    /// - Parameter mayRenew: Whether there is anything that renews credentials.
+    /// - Parameter mayRenew: Whether credentials can be renewed.
     package init(_ request: Request, mayRenew: Bool, on timeBase: any TimeBase) {
         state = Locked(State(version: Version(request: request, number: 0)))
         turn = mayRenew ? Bulkhead("credentials", limit: 1, queue: .max, timeBase: timeBase) : nil
@@ -28,8 +28,8 @@ package final class RenewedRequest<Request: Sendable>: Sendable {
 
     /// Returns the request to send instead of one that was answered with 401; nil to leave it at that answer.
     /// - Parameters:
-    ///   - version: What was sent.
-    ///   - isOnlyTry: Whether nobody tries again if this try comes to nothing.
+    ///   - version: The request that was sent.
+    ///   - isOnlyTry: Whether nothing retries if this try fails.
     ///   - renew: Makes the request with new credentials; nil for none.
     package nonisolated(nonsending) func renewed(
         after version: Version, isOnlyTry: Bool,

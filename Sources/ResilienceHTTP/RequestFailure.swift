@@ -8,7 +8,7 @@ package import Resilience
     import Musl
 #endif
 
-/// How far a failed request got, as far as its error tells.
+/// How far a failed request got, by its error.
 package enum RequestFailure: Sendable, Hashable {
     /// The client's own pool had no connection for it. No server saw it, or is to blame.
     case noFreeConnection
@@ -19,13 +19,13 @@ package enum RequestFailure: Sendable, Hashable {
     /// It fails in the same way the next time.
     case permanent
 
-    /// Whether its body has not been read, and it can be sent as if for the first time.
+    /// Whether its body is unread, so that it can be sent as if for the first time.
     package var isUnsent: Bool { self == .notSent || self == .noFreeConnection }
 
-    /// What a failed system call tells.
+    /// The meaning of a failed system call.
     package init(errno: CInt) {
         switch errno {
-        // Refused, no address or no descriptor of our own left, no such socket in the file system.
+        // Refused, none of our own addresses or descriptors left, no such socket in the file system.
         case ECONNREFUSED, EADDRNOTAVAIL, EADDRINUSE, EMFILE, ENFILE, ENOENT: self = .notSent
         // A firewall of this machine, or the rights to a socket in the file system.
         case EACCES, EPERM: self = .permanent

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Whether a request may be sent twice: decided by its method, and by whether it carries an idempotency key.
+/// Whether a request may be sent twice, as its method and its idempotency key say.
 ///
 /// ```swift
 /// // false
@@ -36,15 +36,15 @@ public struct RequestSemantics: Sendable, Hashable {
         hasIdempotencyKey || Self.idempotentMethods.contains(method)
     }
 
-    /// A request of which nothing is known: it counts as not repeatable.
+    /// An unknown request: it counts as not repeatable.
     package static let unknown = RequestSemantics(method: "")
 
     private static let idempotentMethods: Set = ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"]
 }
 
 extension RunOptions {
-    /// Creates options for a call that sends a request: it is repeated after a failure of which the request may have had
-    /// its effect only if the request is ``RequestSemantics/isRepeatable``.
+    /// Creates options for a call that sends a request. After a failure that may have had its effect, the call is
+    /// repeated only if the request is ``RequestSemantics/isRepeatable``.
     ///
     /// ```swift
     /// let get = RequestSemantics(method: "GET")
@@ -55,9 +55,9 @@ extension RunOptions {
     /// }
     /// ```
     ///
-    /// So what the call throws is judged as what it returns, whatever the pipeline says of its calls; but with
-    /// `isIdempotent: false` there, a request that is not repeatable is never repeated. The clients of this package's adapters
-    /// need none: they know their requests.
+    /// So an error of the call is judged like its result, regardless of the pipeline; but with `isIdempotent: false`
+    /// there, a request that is not repeatable is never repeated. This package's clients do not need these options:
+    /// they know their requests.
     /// - Parameter request: The request.
     public init(for request: RequestSemantics) {
         self.init()

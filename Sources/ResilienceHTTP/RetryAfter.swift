@@ -20,8 +20,8 @@ public enum RetryAfter {
     /// The wait is a whole number of seconds and never shorter than what was asked for. A date that has passed gives
     /// zero. A wait above `Int64.max` nanoseconds (292 years) is cut to that.
     ///
-    /// A two-digit year is the latest year with these digits that is no more than 50 years after the instant that the
-    /// date is counted from.
+    /// A two-digit year is the latest such year that is at most 50 years after the instant that the date is counted
+    /// from.
     ///
     /// - Parameters:
     ///   - value: The field's value.
@@ -29,7 +29,7 @@ public enum RetryAfter {
     ///     clock does not matter. If it is nil, the default, or can't be read, the date is counted from `now`.
     ///   - now: The wall clock in seconds since 1970-01-01 00:00:00 UTC, rounded down; nil, the default, reads the
     ///     machine's.
-    /// - Returns: The wait; nil if `value` is not a `Retry-After` value, and is to be ignored.
+    /// - Returns: The wait; nil if `value` is not a `Retry-After` value, and must be ignored.
     public static func wait(_ value: String, date: String? = nil, now: Int64? = nil) -> Duration? {
         var cursor = FieldCursor(value)
         if let seconds = cursor.numberToEnd() { return duration(seconds: seconds) }

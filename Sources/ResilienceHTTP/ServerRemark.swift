@@ -1,8 +1,8 @@
 public import Resilience
 
-/// What a response says in its body, where the status alone does not tell.
+/// A meaning in a response's body that the status alone does not have.
 ///
-/// Every service words it in its own way, so you read the body and pass the remark on.
+/// Every service words it differently, so you read the body and pass the remark on.
 public enum ServerRemark: Sendable, Hashable {
     /// A failure that means a rate limit, like GitHub's 403 "You have exceeded a secondary rate limit".
     case rateLimited
@@ -12,19 +12,19 @@ public enum ServerRemark: Sendable, Hashable {
     /// A 409 that means that the first request with the same idempotency key is still being processed, like Stripe's
     /// `idempotency_key_in_use`.
     case inFlight
-    /// What the response means, whatever its status: a 200 with an error inside, or a 404 that is what you wanted.
+    /// The verdict of the response, regardless of its status: a 200 with an error inside, or an expected 404.
     case means(Verdict.Kind)
 
     var kind: Verdict.Kind? { if case .means(let kind) = self { kind } else { nil } }
 
-    /// Creates the remark that an error code of AWS makes; nil for a code that says nothing beyond the status.
+    /// Creates the remark for an AWS error code; nil for a code that adds nothing to the status.
     ///
-    /// The codes that mean a rate limit, and those of a time limit, are those of the AWS SDK for Python's standard
-    /// retry mode (botocore 1.43, `retries/standard.py`).
+    /// The codes that mean a rate limit or a time limit come from the standard retry mode of the AWS SDK for Python
+    /// (botocore 1.43, `retries/standard.py`).
     ///
     /// - Parameter awsErrorCode: The `Code` of an XML body, the `__type` of a JSON body, or the field
-    ///   `x-amzn-errortype`, which the verdict reads by itself: with or without a namespace before a `#`, and what
-    ///   follows a `:`.
+    ///   `x-amzn-errortype`, which the verdict reads by itself. A namespace before a `#`, and text after a `:`, are
+    ///   ignored.
     public init?(awsErrorCode: String) {
         let code = (awsErrorCode.split(separator: "#").last ?? "").prefix { $0 != ":" }
         switch code {

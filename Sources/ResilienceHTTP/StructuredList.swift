@@ -1,7 +1,7 @@
-/// A list of strings or tokens with parameters, as a structured field has it (RFC 9651 §3.1): `"default";r=50;t=30`.
+/// A list of strings or tokens with parameters, in a structured field (RFC 9651 §3.1): `"default";r=50;t=30`.
 ///
-/// Only what the RateLimit fields need: an inner list or an item of another type makes the whole field unreadable, as
-/// does any mistake in its form (§4.2). Of the parameters, whole numbers and texts are kept; all others are checked and
+/// Only for the RateLimit fields: an inner list or an item of another type makes the whole field unreadable, as does
+/// any mistake in its form (§4.2). Parameters with whole numbers and texts are kept; all others are checked and
 /// dropped.
 struct StructuredList {
     /// The value of a parameter.
@@ -19,7 +19,7 @@ struct StructuredList {
         /// The last value of each parameter.
         var values: [String: Value] = [:]
 
-        /// Whether the parameter is a number of 0 or more, or missing though it need not be there.
+        /// Whether the parameter is a number of 0 or more, or missing but optional.
         func isCount(_ key: String, isRequired: Bool = false) -> Bool {
             values[key].map { $0.wholeNumber.map { $0 >= 0 } ?? false } ?? !isRequired
         }
@@ -62,7 +62,7 @@ struct StructuredList {
     }
 
     /// Reads the parameters of an item.
-    /// - Parameter note: Is told the key and the value of each.
+    /// - Parameter note: Receives the key and the value of each.
     /// - Returns: false if one is malformed.
     fileprivate static func parameters(_ cursor: inout FieldCursor, _ note: (String, Value) -> Void) -> Bool {
         while cursor.skip(";") {
@@ -174,10 +174,10 @@ struct StructuredList {
     }
 }
 
-/// A dictionary, as a structured field has it (RFC 9651 §3.2): `u=5, i`.
+/// A dictionary in a structured field (RFC 9651 §3.2): `u=5, i`.
 ///
-/// A mistake in its form makes the whole field unreadable. Of the values, whole numbers are kept; all others, inner lists
-/// and parameters are checked and dropped.
+/// A mistake in its form makes the whole field unreadable. Whole numbers are kept; all other values, inner lists and
+/// parameters are checked and dropped.
 struct StructuredDictionary {
     /// The last value of each member that is a whole number.
     private(set) var numbers: [String: Int64] = [:]

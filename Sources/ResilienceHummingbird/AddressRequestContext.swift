@@ -2,8 +2,8 @@
     public import Hummingbird
     public import NIOCore
 
-    /// A context that knows nothing of a request but where it comes from: for limits by ``ClientKey/address(_:)``, and so that
-    /// a client that goes away ends its request.
+    /// A context that knows only where a request comes from: for limits by ``ClientKey/address(_:)``, and so that a
+    /// client that disconnects ends its request.
     ///
     /// ```swift
     /// let router = Router(context: AddressRequestContext.self)

@@ -10,12 +10,13 @@
     /// router.add(middleware: CallDeadlineMiddleware(default: .seconds(10), max: .seconds(60)))
     /// ```
     ///
-    /// The client may ask for one, in the field `x-envoy-expected-rq-timeout-ms`: a number of milliseconds. A request whose deadline is over before its handler begins is answered by 504 at once:
-    /// nobody waits for it. If the deadline comes while a pipeline runs a call, the call ends, and the request is answered
-    /// by 504, too. A handler that uses no pipeline is not cancelled: put a ``/Resilience/Timeout`` into the pipeline of a
-    /// ``ResilienceMiddleware`` for that.
+    /// The client may ask for one, in the field `x-envoy-expected-rq-timeout-ms`: a number of milliseconds. If a
+    /// request's deadline passes before its handler begins, it is answered by 504 at once. If the deadline comes while
+    /// a pipeline runs a call, the call ends, and the request is also answered by 504. A handler that uses no pipeline
+    /// is not cancelled: put a ``/Resilience/Timeout`` into the pipeline of a ``ResilienceMiddleware`` for that.
     ///
-    /// Of two deadlines the earlier counts. So a route may have a shorter one than the whole server, but no longer one.
+    /// Of two deadlines the earlier counts. So a route may have a shorter one than the whole server, but not a longer
+    /// one.
     public struct CallDeadlineMiddleware<Context: RequestContext>: RouterMiddleware {
         private let standard: Duration?
         private let longest: Duration
@@ -26,14 +27,14 @@
 
         /// Creates the middleware.
         /// - Parameters:
-        ///   - standard: How long a request may take that does not ask for a time; above 0. nil, the default, for no limit.
-        ///   - longest: The longest time that a request gets if it asks for more; above 0. 60 s by default.
+        ///   - standard: The time of a request that does not ask for one; above 0. nil, the default, for no limit.
+        ///   - longest: The longest time that a request may ask for; above 0. 60 s by default.
         ///   - context: The type of the requests' context. You can leave it out.
         ///   - timeBase: The time base of the deadline.
-        ///   - observers: The observers that are told of requests whose time is over before they begin; nil for none.
-        ///   - requested: Returns the time that a request asks for, zero or less if it is over; nil if it asks for none. By
-        ///     default the request's field says so.
-        ///   - response: Changes the response to a request whose time is over. By default it stays as it is.
+        ///   - observers: The observers of requests whose time is over before they begin; nil for none.
+        ///   - requested: Returns the time that a request asks for, zero or less if it is over; nil if it asks for
+        ///     none. By default from the request's field.
+        ///   - response: Changes the response to a request whose time is over. Unchanged by default.
         public init(
             default standard: Duration? = nil, max longest: Duration = .seconds(60),
             context: Context.Type = Context.self,
@@ -54,9 +55,9 @@
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.
-        ///   - next: What comes further in, and the handler.
+        ///   - next: The inner middleware and the handler.
         /// - Returns: The response.
-        /// - Throws: What the inside threw, or a ``FailedRequest``.
+        /// - Throws: The error of the inside, or a ``FailedRequest``.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {
@@ -83,9 +84,9 @@
         }
     }
 
-    /// What ``CallDeadlineMiddleware`` tells its observers.
+    /// An event of ``CallDeadlineMiddleware``.
     public enum CallDeadlineEvent: PolicyEventDetail, Equatable {
-        /// The time of a request was over before its handler began. It had asked for this time, or been given it.
+        /// The time of a request, requested or given, was over before its handler began.
         case passedBeforeHandler(asked: Duration)
 
         public var kind: String { "passedBeforeHandler" }
@@ -104,7 +105,7 @@
         }
     }
 
-    /// Returns the time that a request asks for in its fields; nil if it asks for none, or in a way that can't be read.
+    /// Returns the time in a request's fields; nil if there is none, or if it is unreadable.
     func deadline(from fields: HTTPFields) -> Duration? {
         let field = DeadlineField.standard
         return HTTPField.Name(field.name).flatMap { fields[$0] }.flatMap { field.remaining($0) }

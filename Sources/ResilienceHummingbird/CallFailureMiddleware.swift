@@ -5,8 +5,8 @@
     public import Resilience
     public import ResilienceHTTP
 
-    /// Answers a request for which a call to another service was needed, and failed, with the status that tells so: 502,
-    /// 503 or 504, and `Retry-After`.
+    /// Answers a request that needed a failed call to another service with the matching status: 502, 503 or 504, and
+    /// `Retry-After`.
     ///
     /// ```swift
     /// router.add(middleware: CallFailureMiddleware())
@@ -17,17 +17,17 @@
     ///
     /// Without it, Hummingbird answers 500 to all of them. It translates the errors of pipelines and policies, an
     /// `HTTPStatusError`, `URLError`, and any error that is `VerdictConvertible` or an `UpstreamError`, as
-    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` says; with ResilienceAsyncHTTPClient, those of its client too. A
-    /// `CancellationError`, and any error in a cancelled task, is a 499. It leaves alone what has a response of its own, such as
-    /// `HTTPError`, and what it does not know: your own bug stays a 500.
+    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` says; with ResilienceAsyncHTTPClient, also those of its
+    /// client. A `CancellationError`, and any error in a cancelled task, is a 499. It does not change errors with a
+    /// response of their own, such as `HTTPError`, or unknown errors: your own bug stays a 500.
     ///
     /// For a `RetriesExhausted` the error of its last attempt counts.
     ///
-    /// If a `GET` or a `HEAD` fails with `NIOTooManyBytesError`, the body of another service was too large: that is a 502. For
-    /// other methods it may be the client's body, and Hummingbird answers 413.
+    /// If a `GET` or a `HEAD` fails with `NIOTooManyBytesError`, the body of another service was too large: that is a
+    /// 502. For other methods it may be the client's body, and Hummingbird answers 413.
     ///
-    /// If another service failed, the request's logger logs the answer and the error's `FailureDetail` at `info`. The text of any error,
-    /// which may have addresses and keys in it, is logged at `debug`.
+    /// If another service failed, the request's logger logs the answer and the error's `FailureDetail` at `info`. The
+    /// error's text, which may contain addresses and keys, is logged at `debug`.
     public struct CallFailureMiddleware<Context: RequestContext>: RouterMiddleware {
         private let isUpstream: @Sendable (any Error) -> Bool
         private let change: FailureResponseChange
@@ -35,9 +35,9 @@
         /// Creates the middleware.
         /// - Parameters:
         ///   - context: The type of the requests' context. You can leave it out.
-        ///   - isUpstream: Whether an error that it does not know is that of a call to another service: then it
-        ///     becomes a 502. By default none is.
-        ///   - response: Changes the response. By default it stays as it is.
+        ///   - isUpstream: Whether an unknown error is that of a call to another service: then it becomes a 502. By
+        ///     default none is.
+        ///   - response: Changes the response. Unchanged by default.
         public init(
             context: Context.Type = Context.self, isUpstream: @escaping @Sendable (any Error) -> Bool = { _ in false },
             response: @escaping FailureResponseChange = { $1 }
@@ -50,9 +50,9 @@
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.
-        ///   - next: What comes further in, and the handler.
+        ///   - next: The inner middleware and the handler.
         /// - Returns: The response.
-        /// - Throws: What the inside threw, or a ``FailedRequest``.
+        /// - Throws: The error of the inside, or a ``FailedRequest``.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {
@@ -81,14 +81,14 @@
             }
         }
 
-        /// Whether the error is that of a call, or of a request whose client has gone.
+        /// Whether the error is that of a call, or of a request whose client has disconnected.
         private func translates(_ error: any Error, isBodyOfOther: Bool) -> Bool {
             switch error {
             case is NIOTooManyBytesError where isBodyOfOther: true
             case is any HTTPResponseError: false
-            // Whatever the error: each client has one of its own for this.
+            // Any error: each client has its own for this.
             case _ where Task.isCancelled: true
-            // Also without a cancelled task: see Hummingbird's `consumeWithCancellationOnInboundClose`.
+            // Even without a cancelled task: see Hummingbird's `consumeWithCancellationOnInboundClose`.
             case is CancellationError, is any PolicyError: true
             default:
                 CallFailure.upstreamError(error)?.isUpstream ?? (error is any VerdictConvertible || isUpstream(error))
@@ -97,12 +97,12 @@
     }
 
     extension RetriesExhausted {
-        /// The error of the last attempt, also of a retry within the retry.
+        /// The error of the last attempt, even of a retry within the retry.
         fileprivate var lastCause: any Error { (lastError as? RetriesExhausted)?.lastCause ?? lastError }
     }
 
     extension CallFailure {
-        /// Whether another service failed, and no policy of this one rejected the call, and nobody cancelled it.
+        /// Whether another service failed, without a rejection by this one's policies or a cancellation.
         fileprivate func isOfOther(_ cause: any Error) -> Bool {
             switch self {
             case .rejected, .cancelled: false

@@ -5,7 +5,7 @@
     import Resilience
     import ResilienceHTTP
 
-    /// Keys for the limits of clients that are known by nothing but their address.
+    /// Keys for the limits of clients that are known only by their address.
     public enum ClientKey {
         /// Returns the key of the client at the other end of a connection.
         ///
@@ -18,25 +18,26 @@
         /// `remoteAddress` is a property of your context: see Hummingbird's `RemoteAddressRequestContext`. Behind a proxy
         /// it is the proxy's address; use ``forwarded(_:proxies:)`` there.
         /// - Parameter address: The address of the other end.
-        /// - Returns: An IPv4 address; or the first 64 bits of an IPv6 address, which is what one client gets from its
+        /// - Returns: An IPv4 address; or the first 64 bits of an IPv6 address, which one client gets from its
         ///   network, such as "2001:db8:0:7::/64". nil if there is no such address.
         public static func address(_ address: SocketAddress?) -> String? { address?.ipAddress.map(network) }
 
-        /// Returns the key of the client of a request that came through proxies of your own, from `X-Forwarded-For`.
+        /// Returns the client's key of a request that came through your own proxies, from `X-Forwarded-For`.
         ///
-        /// Each proxy adds the address of its own client at the end of the field, after what that client itself may have
-        /// written into it. So only the last `proxies` addresses can be trusted, and the first of these is the client's.
+        /// Each proxy adds the address of its own client at the end of the field, after any text that this client may
+        /// have written. So only the last `proxies` addresses can be trusted, and the first of these is the client's.
         ///
         /// - Parameters:
         ///   - request: The request.
-        ///   - proxies: Through how many proxies of your own each request comes, 1 or more. 1 by default. If it is too high,
-        ///     clients can choose their keys; if it is too low, all clients of a proxy share one.
-        /// - Returns: A key as from ``address(_:)``. nil if the field has fewer addresses, or something else in that place.
+        ///   - proxies: The number of your own proxies that each request comes through, 1 or more. 1 by default. If
+        ///     it is too high, clients can choose their keys; if it is too low, all clients of a proxy share one.
+        /// - Returns: A key as from ``address(_:)``. nil if the field has too few addresses, or something else in
+        ///   that place.
         public static func forwarded(_ request: Request, proxies: Int = 1) -> String? {
             forwarded(request.headers[values: forwardedFor], proxies: proxies)
         }
 
-        // Never nil: the name is ours, and valid.
+        // Never nil: the name is our own, and valid.
         private static let forwardedFor = HTTPField.Name("X-Forwarded-For")!
 
         static func forwarded(_ values: [String], proxies: Int) -> String? {
@@ -54,7 +55,7 @@
         private static func address(in entry: Substring) -> String? {
             var entry = Substring(entry.trimmingPrefix { $0 == " " || $0 == "\t" })
             while entry.last == " " || entry.last == "\t" { entry.removeLast() }
-            // No address is longer, with its brackets and its port.
+            // No address is longer, including brackets and port.
             guard entry.utf8.count <= 64 else { return nil }
             if entry.first == "[", let end = entry.firstIndex(of: "]") {
                 entry = entry[entry.index(after: entry.startIndex)..<end]
@@ -67,12 +68,12 @@
         /// The network of an address in the form that the system writes.
         static func network(_ address: String) -> String {
             guard address.utf8.contains(UInt8(ascii: ":")) else { return address }
-            // An IPv4 client of a socket that takes both.
+            // An IPv4 client of a socket for both.
             if address.hasPrefix("::ffff:"), address.contains(".") { return String(address.dropFirst(7)) }
             let halves = address.split(separator: "::", maxSplits: 1, omittingEmptySubsequences: false)
             let head = halves.first?.split(separator: ":") ?? []
             let tail = halves.count > 1 ? halves.last?.split(separator: ":") ?? [] : []
-            // An IPv4 address at the end stands for two groups.
+            // A final IPv4 address counts as two groups.
             let written = head.count + tail.count + (address.contains(".") ? 1 : 0)
             let zeros = [Substring](repeating: "0", count: max(0, 8 - written))
             return (head + zeros + tail).prefix(4).joined(separator: ":") + "::/64"
@@ -90,7 +91,7 @@
         /// The key of one of the 64 throttles that clients share when there are too many.
         static func shared(by key: String) -> String { "#shared \(digest(key, 2) % 64)" }
 
-        /// The seed is the process's own, so nobody outside can look for two keys with the same digest.
+        /// The seed is the process's own, so outsiders can't search for two keys with the same digest.
         private static func digest(_ key: String, _ salt: Int) -> UInt {
             var hasher = Hasher()
             hasher.combine(salt)

@@ -5,8 +5,8 @@
     public import Resilience
     public import ResilienceHTTP
 
-    /// Returns the response to a failed request, given the one that it has by default: to change its status or its text,
-    /// or to leave out its body.
+    /// Returns the response to a failed request, given the default one: to change its status or its text, or to leave
+    /// out its body.
     ///
     /// ```swift
     /// ThrottleMiddleware(
@@ -20,21 +20,21 @@
     /// ```
     public typealias FailureResponseChange = @Sendable (CallFailure, FailureResponse) -> FailureResponse
 
-    /// A request that could not be served: thrown by the middleware of this module, and turned into its response by
-    /// Hummingbird.
+    /// A request that could not be served: this module's middleware throws it, and Hummingbird turns it into its
+    /// response.
     ///
-    /// It is an error so that the middleware further out sees it as such: metrics count it, traces record it, and CORS
-    /// adds its fields. Its description has the error's own text, for your log; the response does not.
+    /// It is an error so that outer middleware sees it as such: metrics count it, traces record it, and CORS adds its
+    /// fields. Its description has the error's own text, for your log; the response does not.
     public struct FailedRequest: HTTPResponseError, VerdictConvertible, CustomStringConvertible {
         /// Why the request could not be served.
         public let failure: CallFailure
-        /// What the client is answered.
+        /// The response to the client.
         public let answer: FailureResponse
 
         /// Creates the error.
         /// - Parameters:
         ///   - failure: Why the request could not be served.
-        ///   - answer: What the client is answered.
+        ///   - answer: The response to the client.
         public init(_ failure: CallFailure, answer: FailureResponse) {
             self.failure = failure
             self.answer = answer
@@ -42,12 +42,12 @@
 
         public var status: HTTPResponse.Status { answer.httpStatus }
 
-        /// What the failure means: so a pipeline further out does not count the rejection of one further in.
+        /// The verdict of the failure: so an outer pipeline does not count the rejection of an inner one.
         public var verdict: Verdict { Classifier.standard.verdict(for: failure.error) }
 
         public var description: String { "\(answer.status) \(answer.reason): \(failure)" }
 
-        /// Returns the response that says so.
+        /// Returns the response.
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.
@@ -57,7 +57,7 @@
             var response = Response(
                 status: status, headers: answer.httpFields,
                 body: problem.isEmpty ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(string: problem)))
-            // The fields are those of the body that another method would get (RFC 9110 §9.3.2).
+            // HEAD gets the fields that another method gets with the body (RFC 9110 §9.3.2).
             if request.method == .head { response = response.createHeadResponse() }
             return response
         }
@@ -82,7 +82,7 @@
     }
 
     extension CallFailure {
-        /// Returns what an error of the handler means for a pipeline around it.
+        /// Returns the verdict of a handler's error for a pipeline around it.
         static func verdict(of error: any Error, in pipeline: Pipeline) -> Verdict {
             if Task.isCancelled { return .cancelled }
             let error = error.withoutFields
@@ -93,8 +93,8 @@
             return answer.status.code < 500 ? .success : .transient
         }
 
-        /// Whether an error says that the request's own deadline has come, as it travels with the task. The client may have
-        /// chosen that, and must not be able to open a circuit with it.
+        /// Whether an error means that the request's own travelling deadline has come. The client may have chosen that,
+        /// and must not be able to open a circuit with it.
         static func isDeadline(_ error: any Error) -> Bool {
             guard CallDeadline.current?.remaining == .zero else { return false }
             return ((error as? FailedRequest)?.failure.error ?? error).isTimeout
@@ -102,7 +102,7 @@
     }
 
     extension Error {
-        /// The error as it was before a throttle added its fields, which change nothing about what it means.
+        /// The error before a throttle added its fields, which do not change its meaning.
         var withoutFields: any Error { (self as? ErrorWithFields)?.origin ?? self }
 
         /// Whether a pipeline's or a client's time for a call ran out.

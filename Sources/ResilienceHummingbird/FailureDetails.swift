@@ -2,7 +2,7 @@
     public import Hummingbird
     public import Resilience
 
-    // What logs and spans say of a failed request: its status, or what the policies failed it with.
+    // The text of a failed request in logs and spans: its status, or the policies' error.
 
     extension Response: FailureDescribing {
         public var failureDetail: FailureDetail { FailureDetail("Response", status: status.code) }

@@ -6,33 +6,34 @@
     import NIOHTTP1
 
     extension HTTPClientRequest {
-        /// Creates a request that passes on what a client asks, to another service: its method, its query, its fields and its
-        /// body.
+        /// Creates a request that forwards a client's request to another service: its method, its query, its fields and
+        /// its body.
         ///
         /// ```swift
         /// let asked = try await HTTPClientRequest(passing: request, to: "http://127.0.0.1:8081/reviews")
         /// return Response(passing: try await client.execute(asked))
         /// ```
         ///
-        /// These fields are not passed on:
+        /// These fields are not forwarded:
         ///
         /// - Those about the client's own connection (RFC 9110 §7.6.1): `Connection`, those that it names, `Keep-Alive`,
         ///   `Proxy-Connection`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade`, `HTTP2-Settings`; `Proxy-Authorization`, which
         ///   is for this service; `Expect`, which is met when the body has come.
         /// - `Host` and `Content-Length`, which the HTTP client writes anew.
-        /// - `Accept-Encoding`, `Range` and `If-Range`, since `Response(passing:)` does not pass on the fields of their answers.
+        /// - `Accept-Encoding`, `Range` and `If-Range`, since `Response(passing:)` does not forward the fields of
+        ///   their answers.
         ///
-        /// All others are, also `Authorization` and `Cookie`: remove those that the other service must not see. An
-        /// `Idempotency-Key` is among them, so the pipeline repeats what may be repeated.
+        /// All others are, including `Authorization` and `Cookie`: remove those that the other service must not see.
+        /// `Idempotency-Key` is forwarded, so the pipeline repeats requests that may be repeated.
         ///
         /// The body is collected, so that it can be sent again.
         ///
         /// - Parameters:
-        ///   - request: What the client asks.
+        ///   - request: The client's request.
         ///   - url: The URL at the other service. The client's query is added, unless the URL has one.
-        ///   - maxBody: The number of bytes that the body may have, 0 or more; 2 MiB by default.
-        ///   - client: The address of the client's connection, which is added at the end of `X-Forwarded-For`. nil, the default,
-        ///     leaves that field as it came, so the other service must not trust it.
+        ///   - maxBody: The largest body in bytes, 0 or more; 2 MiB by default.
+        ///   - client: The address of the client's connection, which is added at the end of `X-Forwarded-For`. nil,
+        ///     the default, leaves that field unchanged, so the other service must not trust it.
         /// - Throws: `HTTPError` with status 413 if the body is longer; the error of the client's connection.
         public init(
             passing request: Request, to url: String, upTo maxBody: Int = 2 * 1024 * 1024,
@@ -57,8 +58,8 @@
             }
         }
 
-        /// A query as a URL may have it (RFC 3986 §3.4). Browsers send `[` and `|` as they are; if Foundation's `URL` finds one of
-        /// these, it encodes once more what is encoded already.
+        /// A valid query of a URL (RFC 3986 §3.4). Browsers send `[` and `|` unencoded; if Foundation's `URL` finds one
+        /// of these, it encodes the already encoded query again.
         private static func encoded(_ query: String) -> String {
             var encoded = ""
             var rest = query.utf8[...]

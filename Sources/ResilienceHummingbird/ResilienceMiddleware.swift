@@ -3,7 +3,7 @@
     public import Resilience
     import ResilienceHTTP
 
-    /// Guards the handlers of a server by a pipeline: limits how many requests are served at the same time, how many wait,
+    /// Guards the handlers of a server by a pipeline: limits how many requests are served concurrently, how many wait,
     /// and for how long.
     ///
     /// ```swift
@@ -13,21 +13,21 @@
     /// router.add(middleware: ResilienceMiddleware(serving))
     /// ```
     ///
-    /// What a policy rejects is answered by 503, 504 or 429, with `Retry-After`, and the handler does not run.
+    /// A request that a policy rejects is answered by 503, 504 or 429, with `Retry-After`, and the handler does not
+    /// run.
     ///
-    /// A request holds its permits until **its response's body has been written**, or its client has gone: a handler has
-    /// returned long before a large file or a stream of events is out. A client that reads slowly holds its permit all the
-    /// time; `bodyLimit` ends that.
+    /// A request holds its permits until **its response's body has been written**, or its client has disconnected: a
+    /// handler returns long before a large file or a stream of events is sent. A client that reads slowly holds its
+    /// permit all the time; `bodyLimit` ends that.
     ///
-    /// The policies see a response of 500 or above as a failure, and any other as a success: a 404 is good service. They
-    /// don't count a request whose client goes away, or whose deadline comes, as a ``CallDeadlineMiddleware`` further out
-    /// sets it: a client can ask for less time than anybody needs.
+    /// The policies see a response of 500 or above as a failure, and any other as a success: a 404 is good service.
+    /// They don't count a request whose client disconnects, or whose deadline from an outer ``CallDeadlineMiddleware``
+    /// comes: a client can ask for too little time.
     ///
-    /// A ``/Resilience/Timeout`` of the pipeline cancels the handler, and the request is answered by 504. One that is the
-    /// pipeline's first policy also counts the wait for the others; one further in only the handler. A retry repeats
-    /// nothing: a request's body can be read only once. The deadline that
-    /// [ClientTimeout](<doc:/Resilience/ClientTimeout>) makes travels with the handler's task, to the pipelines that the
-    /// handler uses.
+    /// A ``/Resilience/Timeout`` of the pipeline cancels the handler, and the request is answered by 504. As the
+    /// pipeline's first policy it also counts the wait for the others; further in only the handler. A retry repeats
+    /// nothing: a request's body can be read only once. The deadline of
+    /// [ClientTimeout](<doc:/Resilience/ClientTimeout>) travels with the handler's task, to the handler's pipelines.
     public struct ResilienceMiddleware<Context: RequestContext>: RouterMiddleware {
         private let choose: @Sendable (Request, Context) -> ServingPipeline?
         private let options: @Sendable (Request, Context) -> RunOptions
@@ -38,15 +38,16 @@
 
         /// Creates middleware that guards all requests by one pipeline.
         ///
-        /// A throttle of the pipeline limits the whole service, so what it rejects is answered by 503. To limit each client,
-        /// use ``ThrottleMiddleware``, or a pipeline for each client.
+        /// A throttle of the pipeline limits the whole service, so its rejections are answered by 503. To limit each
+        /// client, use ``ThrottleMiddleware``, or a pipeline for each client.
         /// - Parameters:
         ///   - pipeline: The pipeline.
         ///   - bodyLimit: How long writing a response's body may take, above 0; then the connection is closed. nil, the
         ///     default, for no limit.
-        ///   - options: Returns what the policies are told of a request, such as its priority. By default nothing.
-        ///   - judge: Returns what a response means to the policies. By default 500 and above is transient, the rest success.
-        ///   - response: Changes the response to a rejected request. By default it stays as it is.
+        ///   - options: Returns the options for a request, such as its priority. By default none.
+        ///   - judge: Returns what a response means to the policies. By default 500 and above is transient, the rest
+        ///     success.
+        ///   - response: Changes the response to a rejected request. Unchanged by default.
         public init(
             _ pipeline: Pipeline, bodyLimit: Duration? = nil,
             options: @escaping @Sendable (Request, Context) -> RunOptions = { _, _ in RunOptions() },
@@ -57,22 +58,23 @@
             self.init(bodyLimit, options, judge, response, limitsClient: false) { _, _ in serving }
         }
 
-        /// Creates middleware that guards each request by a pipeline of its own choice: that of its client, its tenant or
-        /// its route, from a registry.
+        /// Creates middleware that guards each request by its own pipeline: that of its client, its tenant or its
+        /// route, from a registry.
         ///
         /// ```swift
         /// ResilienceMiddleware { request, context in tenants[context.tenant] }
         /// ```
         ///
-        /// What a throttle of such a pipeline rejects is answered by 429. A registry keeps every key that is in use: see
+        /// A throttle's rejections in such a pipeline are answered by 429. A registry keeps every key in use: see
         /// <doc:ResilienceHummingbird> before you let clients choose the keys.
         /// - Parameters:
         ///   - bodyLimit: How long writing a response's body may take, above 0; then the connection is closed. nil, the
         ///     default, for no limit.
-        ///   - options: Returns what the policies are told of a request, such as its priority. By default nothing.
-        ///   - judge: Returns what a response means to the policies. By default 500 and above is transient, the rest success.
-        ///   - response: Changes the response to a rejected request. By default it stays as it is.
-        ///   - pipeline: Returns the pipeline of a request; nil if it has none, and the handler runs unguarded.
+        ///   - options: Returns the options for a request, such as its priority. By default none.
+        ///   - judge: Returns what a response means to the policies. By default 500 and above is transient, the rest
+        ///     success.
+        ///   - response: Changes the response to a rejected request. Unchanged by default.
+        ///   - pipeline: Returns the pipeline of a request; nil if the handler runs unguarded.
         public init(
             bodyLimit: Duration? = nil,
             options: @escaping @Sendable (Request, Context) -> RunOptions = { _, _ in RunOptions() },
@@ -103,9 +105,9 @@
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.
-        ///   - next: What comes further in, and the handler.
+        ///   - next: The inner middleware and the handler.
         /// - Returns: The response.
-        /// - Throws: What the inside threw, or a ``FailedRequest``.
+        /// - Throws: The error of the inside, or a ``FailedRequest``.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {
@@ -146,7 +148,7 @@
         }
     }
 
-    /// What the handler threw, so that it is not taken for a rejection.
+    /// The handler's error, so that it is not mistaken for a rejection.
     struct HandlerError: Error {
         let base: any Error
     }

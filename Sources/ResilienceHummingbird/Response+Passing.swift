@@ -5,19 +5,19 @@
     import NIOHTTP1
 
     extension Response {
-        /// Creates a response that passes on what another service answered: its status, its body as it comes, and some
-        /// of its fields.
+        /// Creates a response that forwards another service's answer: its status, its streamed body, and some of its
+        /// fields.
         ///
         /// ```swift
         /// let answer = try await client.execute(request)
         /// return Response(passing: answer)
         /// ```
         /// - Parameters:
-        ///   - answer: What the other service answered. A status that is none becomes 502. In a route for HEAD of your own,
+        ///   - answer: The other service's answer. An invalid status becomes 502. In a route for HEAD of your own,
         ///     return its `createHeadResponse()`.
-        ///   - names: The fields that are passed on; the first value of each. `Content-Type` and `Retry-After` by default. A
-        ///     field that is about the connection or the body's encoding must not be among them, such as
-        ///     `Transfer-Encoding` or `Content-Length`.
+        ///   - names: The forwarded fields; the first value of each. `Content-Type` and `Retry-After` by default.
+        ///     They must not include fields about the connection or the body's encoding, such as `Transfer-Encoding` or
+        ///     `Content-Length`.
         public init(passing answer: HTTPClientResponse, fields names: [HTTPField.Name] = [.contentType, .retryAfter]) {
             var fields = HTTPFields()
             for name in names { fields[name] = answer.headers.first(name: name.rawName) }

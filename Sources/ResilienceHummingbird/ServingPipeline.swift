@@ -2,11 +2,11 @@
     import Hummingbird
     import Resilience
 
-    /// A pipeline in the parts in which a request goes through it: the permit, which the request holds until its body has
-    /// been written, and the timeouts, which end no later than the handler.
+    /// A pipeline in the parts that a request goes through: the permit, which the request holds until its body has been
+    /// written, and the timeouts, which end no later than the handler.
     struct ServingPipeline: Sendable {
         let pipeline: Pipeline
-        /// The around policies before all others; nil if there are none. They run the wait for the permit too.
+        /// The around policies before all others; nil if there are none. They also run the wait for the permit.
         private let outer: Pipeline?
         /// The other around policies; nil if there are none.
         private let inner: Pipeline?
@@ -61,7 +61,7 @@
             _ part: Pipeline?, _ options: RunOptions, _ inside: nonisolated(nonsending) () async throws -> Response
         ) async throws -> Response {
             guard let part else { return try await inside() }
-            // The permit tells how the call ended.
+            // The permit reports the end of the call.
             return try await part.runPart(options: options, inside)
         }
     }

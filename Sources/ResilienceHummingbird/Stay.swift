@@ -4,7 +4,7 @@
     import NIOCore
     import Resilience
 
-    /// The stay of one request in a pipeline: it ends once, and if nobody ends it, when it is released. Then it counts as
+    /// The stay of one request in a pipeline. It ends once, at the latest when it is released, which counts as
     /// cancelled.
     final class Stay: Sendable {
         private struct State: ~Copyable {
@@ -15,7 +15,7 @@
         private let state = Locked(State())
 
         func begin(_ permit: consuming PipelinePermit) {
-            // A closure can't consume what it captures; so it takes the permit out of an optional.
+            // A closure can't consume its captures, so it takes the permit out of an optional.
             var permit = Optional(permit)
             state.withLock { $0.permit = permit.take() }
         }
@@ -26,7 +26,7 @@
             permit?.complete(verdict, error: error, failure: failure)
         }
 
-        /// Whether the connection did not take what was written to it.
+        /// Whether the connection rejected writes.
         var isClientGone: Bool {
             get { state.withLock { $0.isClientGone } }
             set { state.withLock { $0.isClientGone = newValue } }
@@ -36,15 +36,15 @@
     extension ResponseBody {
         /// Returns the same body, which ends a stay when it has been written, could not be written, or is dropped.
         /// - Parameters:
-        ///   - verdict: What the stay ends with if the body was written.
-        ///   - failure: What the observers are told then; nil if the verdict is a success.
+        ///   - verdict: The verdict of the stay if the body was written.
+        ///   - failure: The failure for observers then; nil if the verdict is a success.
         ///   - limit: Ends the writing if it takes too long.
-        ///   - connection: Ends the writing when its client goes; nil if it is not known.
+        ///   - connection: Ends the writing when its client disconnects; nil if unknown.
         func holding(
             _ stay: Stay, verdict: Verdict, failure: FailureDetail?, in pipeline: Pipeline, limit: Pipeline?,
             connection: (any Channel)?
         ) -> ResponseBody {
-            // A body whose length is known is mostly there already, and has nothing to wait for.
+            // A body of known length is mostly there already, and waits for nothing.
             let connection = contentLength == nil ? connection : nil
             return ResponseBody(contentLength: contentLength) { writer in
                 // Safe: the closure runs once, its end is waited for, and meanwhile nothing else uses the writer.
@@ -70,7 +70,7 @@
         }
     }
 
-    /// Tells the errors of the connection from those of what makes the body.
+    /// Distinguishes errors of the connection from those of the body's producer.
     private struct WatchedWriter: ResponseBodyWriter {
         var base: any ResponseBodyWriter
         let stay: Stay

@@ -4,7 +4,7 @@
     public import Resilience
     public import ResilienceHTTP
 
-    /// Limits the rate of each client's requests, and tells the clients what they have left.
+    /// Limits the rate of each client's requests, and tells the clients the rest of their limit.
     ///
     /// ```swift
     /// router.add(
@@ -13,18 +13,18 @@
     ///     })
     /// ```
     ///
-    /// A request above the limit is answered by 429 with `Retry-After`, and its handler does not run. Every response has
-    /// the fields `RateLimit-Policy` and `RateLimit`, but that to an error that gets its response only further out: put a
-    /// ``CallFailureMiddleware`` further in if its responses are to have them.
+    /// A request above the limit is answered by 429 with `Retry-After`, and its handler does not run. Every response
+    /// has the fields `RateLimit-Policy` and `RateLimit`, except for errors that outer middleware turns into a
+    /// response: put a ``CallFailureMiddleware`` further in to give its responses these fields.
     ///
-    /// Requests with the same key share a throttle. The key is what you know of the client, such as the name of its
-    /// account, or ``ClientKey/address(_:)``. Requests without a key share one throttle, so that nobody escapes the limit by
+    /// Requests with the same key share a throttle. The key identifies the client, such as the name of its account, or
+    /// ``ClientKey/address(_:)``. Requests without a key share one throttle, so that no client escapes the limit by
     /// leaving something out. To have no limit for some routes, add the middleware to a group of the others.
     ///
-    /// Keys that clients choose freely can't make the server's memory grow: there are at most `maxKeys` throttles, and 64
-    /// that the clients beyond them share. But a client that can choose a new key for each request has a new limit for each,
-    /// until then. So don't use an API key before you have checked it, and don't use a field such as `X-Forwarded-For`
-    /// unless a proxy of your own writes it: see ``ClientKey/forwarded(_:proxies:)``.
+    /// Keys that clients choose freely can't make the server's memory grow: there are at most `maxKeys` throttles, and
+    /// 64 shared ones for further clients. But until then, a client that can choose a new key for each request has a
+    /// new limit for each. So don't use an API key before you have checked it, and don't use a field such as
+    /// `X-Forwarded-For` unless a proxy of your own writes it: see ``ClientKey/forwarded(_:proxies:)``.
     public struct ThrottleMiddleware<Context: RequestContext>: RouterMiddleware {
         /// The throttles, by key: for a dashboard, or to change the limit.
         public let throttles: PolicyRegistry<String, Throttle>
@@ -35,14 +35,14 @@
         /// Creates middleware that limits the rate of each client's requests.
         /// - Parameters:
         ///   - name: The name of the throttles in events and errors, and of the limit in the response's fields.
-        ///   - limit: How many requests of one client may come in which time.
+        ///   - limit: The rate limit on the requests of one client.
         ///   - maxWait: How long a request may wait for its turn; 0 or more. With 0, the default, it is rejected.
         ///   - maxKeys: How many clients have a throttle of their own at the same time; 1 or more. 10 000 by default.
         ///   - tellsQuota: Whether the responses have the fields `RateLimit-Policy` and `RateLimit`.
-        ///   - timeBase: The time base that the throttles measure with.
-        ///   - observers: The observers that are told of rejected requests; nil for none.
-        ///   - response: Changes the response to a rejected request. By default it stays as it is.
-        ///   - key: Returns the client's key; nil if it has none. It is seen in the statuses of ``throttles``, so return no
+        ///   - timeBase: The time base of the throttles' measurements.
+        ///   - observers: The observers of rejected requests; nil for none.
+        ///   - response: Changes the response to a rejected request. Unchanged by default.
+        ///   - key: Returns the client's key; nil if it has none. The statuses of ``throttles`` show it, so return no
         ///     secret.
         public init(
             _ name: String = "requests", limit: ThrottleLimit, maxWait: Duration = .zero, maxKeys: Int = 10_000,
@@ -60,10 +60,11 @@
 
         /// Creates middleware whose throttles are in a registry of your own, for limits that differ by key or change.
         /// - Parameters:
-        ///   - throttles: The throttles. The registry's capacity is the number of clients that have a throttle of their own.
+        ///   - throttles: The throttles. The registry's capacity is the number of clients that have a throttle of
+        ///     their own.
         ///   - tellsQuota: Whether the responses have the fields `RateLimit-Policy` and `RateLimit`.
-        ///   - response: Changes the response to a rejected request. By default it stays as it is.
-        ///   - key: Returns the client's key; nil if it has none. It is seen in the statuses of ``throttles``, so return no
+        ///   - response: Changes the response to a rejected request. Unchanged by default.
+        ///   - key: Returns the client's key; nil if it has none. The statuses of ``throttles`` show it, so return no
         ///     secret.
         public init(
             throttles: PolicyRegistry<String, Throttle>, tellsQuota: Bool = true,
@@ -80,9 +81,9 @@
         /// - Parameters:
         ///   - request: The request.
         ///   - context: The request's context.
-        ///   - next: What comes further in, and the handler.
+        ///   - next: The inner middleware and the handler.
         /// - Returns: The response.
-        /// - Throws: What the inside threw, or a ``FailedRequest``.
+        /// - Throws: The error of the inside, or a ``FailedRequest``.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {

@@ -1,6 +1,6 @@
 import Resilience
 
-/// What one gauge shows: its metric and labels.
+/// The identity of a gauge: its metric and labels.
 struct GaugeKey: Hashable, Sendable, Comparable {
     let metric: Metric
     /// Pipeline and policy.
@@ -8,7 +8,7 @@ struct GaugeKey: Hashable, Sendable, Comparable {
     /// nil if the metric has no such label.
     let state: String?
 
-    /// The gauge that shows the sum of what has no gauge of its own.
+    /// The gauge with the sum of readings that have none of their own.
     var overflow: GaugeKey {
         GaugeKey(metric: metric, names: names.map { _ in LabelValue.other }, state: state)
     }
@@ -21,7 +21,7 @@ struct GaugeKey: Hashable, Sendable, Comparable {
     }
 }
 
-/// The state of everything that is watched, at one moment. What has the same names is added up.
+/// The state of everything that is watched, at one moment. Readings of the same names are added up.
 struct GaugeReadings: Sendable {
     private(set) var values: [GaugeKey: Double] = [:]
     private let label: @Sendable (String) -> String
@@ -46,10 +46,10 @@ struct GaugeReadings: Sendable {
         values[GaugeKey(metric: metric, names: names.map(label), state: state), default: 0] += value
     }
 
-    /// Returns the readings of a bounded number of names: those beyond it are added up under `other`.
+    /// Returns the readings of a bounded number of names: further ones are added up under `other`.
     /// - Parameters:
-    ///   - limit: How many names there may be, 1 or more.
-    ///   - known: The names that have gauges already, which come first.
+    ///   - limit: The most names, 1 or more.
+    ///   - known: The names with existing gauges, which come first.
     func bounded(to limit: Int, preferring known: Set<[String]>) -> [GaugeKey: Double] {
         var names: Set<[String]> = []
         for name in Set(values.keys.map(\.names)) where known.contains(name) && names.count < limit {

@@ -1,7 +1,7 @@
 import Resilience
 
 /// A metric of Prometheus: an exporter need not change its name. `ResilienceMetrics` and
-/// ``HealthReport/prometheusText(counts:)`` both write these, and besides the readings of statuses.
+/// ``HealthReport/prometheusText(counts:)`` both write these, in addition to the readings of statuses.
 struct Metric: Sendable, Hashable, Comparable {
     enum Kind: String, Sendable {
         case gauge, counter, histogram
@@ -11,14 +11,14 @@ struct Metric: Sendable, Hashable, Comparable {
     let kind: Kind
     /// The names of its labels, in order.
     let labels: [String]
-    /// What it shows, in one line.
+    /// The help text: one line.
     let help: String
 
     private init(_ name: String, _ kind: Kind, _ labels: [String], _ help: String) {
         (self.name, self.kind, self.labels, self.help) = ("resilience_\(name)", kind, labels, help)
     }
 
-    /// A gauge of what a status tells; nil if its name is that of something else here.
+    /// A gauge of a status reading; nil if its name is already used here.
     init?(_ reading: StatusReading) {
         let isAllowed = { (scalar: Unicode.Scalar) in
             ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || ("0"..."9").contains(scalar)
@@ -57,26 +57,26 @@ struct Metric: Sendable, Hashable, Comparable {
     static let eventsUncounted = Metric(
         "events_uncounted_total", .counter, [], "Events beyond the limit of keys, of any kind.")
 
-    /// Those that are no readings.
+    /// The metrics other than readings.
     static let own = [
         healthStatus, components, componentsOmitted, componentStatus, statusKnown, calls, callDuration, callAttempts,
         attempts, attemptDuration, waitDuration, events, eventsUncounted,
     ]
     private static let taken = Set(own.flatMap { [$0.name] + $0.samples })
 
-    /// The names of its samples, as Prometheus has them.
+    /// The names of its samples in Prometheus.
     var samples: [String] { kind == .histogram ? ["_bucket", "_sum", "_count"].map { name + $0 } : [name] }
 
-    /// By name: a policy of somebody's own may explain it in other words.
+    /// By name: a user's policy may explain it differently.
     static func == (lhs: Metric, rhs: Metric) -> Bool { lhs.name == rhs.name }
     func hash(into hasher: inout Hasher) { hasher.combine(name) }
     static func < (lhs: Metric, rhs: Metric) -> Bool { lhs.name < rhs.name }
 }
 
-/// Names that do not come from a policy.
+/// Label values, except policies' names.
 enum LabelValue {
     /// The pipeline of a policy that is used without one.
     static let none = "none"
-    /// What comes after as many other names as are told apart.
+    /// The name of everything beyond the limit of separate names.
     static let other = "other"
 }

@@ -4,9 +4,9 @@
     public import Foundation
 #endif
 
-/// A change that must reach the other side once, sooner or later.
+/// A change that must reach the other side once, eventually.
 public struct Mutation: Sendable, Hashable, Codable {
-    /// What a mutation does to its entity.
+    /// A mutation's effect on its entity.
     public enum Operation: String, Sendable, Hashable, Codable, CaseIterable {
         /// The entity is created, changed or deleted.
         case create, update, delete
@@ -18,44 +18,42 @@ public struct Mutation: Sendable, Hashable, Codable {
     public let entity: String
     /// The sort of change, which chooses the handler that sends it.
     public let kind: String
-    /// What it does to its entity, for ``Coalescing``; nil keeps it apart from all others.
+    /// Its effect on its entity, for ``Coalescing``; nil keeps it apart from all others.
     public let operation: Operation?
-    /// The content to send. The queue does not look into it.
+    /// The content to send. The queue does not inspect it.
     public let payload: Data
-    /// The key that goes with every attempt, over retries and restarts, so that the other side can recognize a
-    /// repetition.
+    /// The key sent with every attempt, over retries and restarts, so that the other side can recognize a repetition.
     public let idempotencyKey: String
     /// When the mutation was made, by the wall clock.
     public let createdAt: Date
-    /// The date before which it is not sent, by the wall clock or the store's; nil once that has come and the queue has looked,
-    /// or if it was never delayed. What was enqueued after it for its entity waits, too. A dead mutation has none.
+    /// The date before which it is not sent, by the wall clock or the store's. nil if it was never delayed, if the
+    /// queue has noticed that the date came, or if it is dead. Later mutations of its entity wait as well.
     public package(set) var notBefore: Date?
-    /// Whether it goes before what is not urgent, and what is before it in its entity's lane with it.
+    /// Whether it precedes mutations that are not urgent, with the earlier mutations of its lane.
     public package(set) var isUrgent: Bool
-    /// How many attempts to send it had failed before it was enqueued, in another queue for example; 0 once it is stored,
-    /// and ``StoredMutation/failures`` has them.
+    /// How many attempts to send it failed before it was enqueued, for example in another queue; 0 once it is stored,
+    /// since ``StoredMutation/failures`` then includes them.
     public private(set) var earlierFailures: Int
 
     /// Creates a mutation.
     ///
     /// - Parameters:
-    ///   - id: An id that is unique in its queue; a new UUID of version 7 by default, which begins with the time, so that a
-    ///     store's index grows at its end.
+    ///   - id: An id that is unique in its queue; a new UUID of version 7 by default, which begins with the time, so
+    ///     that a store's index grows at its end.
     ///   - entity: The entity that it changes.
     ///   - kind: The sort of change, which chooses the handler that sends it.
-    ///   - operation: What it does to its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
+    ///   - operation: Its effect on its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
     ///   - payload: The content to send; empty by default, as for a delete.
     ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
     ///   - createdAt: When it was made, by the wall clock; now by default.
-    ///   - notBefore: The date before which it is not sent; nil, the default, or a date that is past, for no delay. Its age
-    ///     counts from then. Whatever is enqueued after it for its entity waits for that, too, since mutations of one entity
-    ///     keep their order.
-    ///   - isUrgent: Whether somebody waits for it, so that it goes before what is not urgent; false by default. Mutations of
-    ///     one entity keep their order: those before it go as if they were urgent, too.
-    ///   - earlierFailures: How many attempts to send it have failed in the queue that it comes from; 0 or more, checked
-    ///     when the mutation is enqueued; 0 by default. They count towards ``SyncQueueConfiguration/maxFailures``; at least
-    ///     one more attempt is made. Above 0, the other side may have seen it: nothing is coalesced with it, so give the
-    ///     `idempotencyKey` that went with these attempts.
+    ///   - notBefore: The date before which it is not sent; nil, the default, or a past date, for no delay. Its age
+    ///     counts from then. Later mutations of its entity also wait, since mutations of one entity keep their order.
+    ///   - isUrgent: Whether it precedes mutations that are not urgent; false by default. Mutations of one entity
+    ///     keep their order: earlier ones go as if they were also urgent.
+    ///   - earlierFailures: How many attempts to send it failed in its earlier queue; 0 or more, checked when the
+    ///     mutation is enqueued; 0 by default. They count towards ``SyncQueueConfiguration/maxFailures``; at least one
+    ///     more attempt is made. Above 0, the other side may have seen it: nothing is coalesced with it, so pass the
+    ///     `idempotencyKey` of these attempts.
     public init(
         id: String = Mutation.newID(), entity: String, kind: String, operation: Operation? = nil,
         payload: Data = Data(),
@@ -94,7 +92,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         payload = try container.decode(Data.self, forKey: .payload)
         idempotencyKey = try container.decode(String.self, forKey: .idempotencyKey)
         createdAt = try container.decode(Date.self, forKey: .createdAt)
-        // Left out by whoever wrote it before there was such a thing.
+        // Absent in data written before this property existed.
         notBefore = try container.decodeIfPresent(Date.self, forKey: .notBefore)
         isUrgent = try container.decodeIfPresent(Bool.self, forKey: .isUrgent) ?? false
         earlierFailures = try container.decodeIfPresent(Int.self, forKey: .earlierFailures) ?? 0
@@ -107,7 +105,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         return mutation
     }
 
-    /// The mutation without a date that has come, or that is no number.
+    /// The mutation without a date that has come, or that is not a number.
     package func waiting(at date: Date) -> Mutation {
         var mutation = self
         mutation.notBefore = notBefore.flatMap { $0 > date ? $0 : nil }
@@ -115,30 +113,30 @@ public struct Mutation: Sendable, Hashable, Codable {
     }
 }
 
-/// A mutation in a store, and how it has fared.
+/// A mutation in a store, with its history.
 public struct StoredMutation: Sendable, Hashable {
     /// The mutation's place in the queue: higher is later. Never given twice, not even after a removal.
     public package(set) var position: Int64
     /// The mutation itself, as it is after any coalescing.
     public var mutation: Mutation
-    /// Since when it is in the queue as it is now, by the wall clock, or the date before which it was not to be sent; the age
-    /// limit counts from here.
+    /// When it entered the queue in its present form, by the wall clock, or the date before which it was not to be
+    /// sent; the age limit counts from here.
     public var queuedAt: Date
     /// Whether it may have been sent before. If so, nothing is coalesced into it.
     public var isAttempted: Bool
     /// The number of attempts that failed by the mutation's own fault. Being throttled or offline does not count.
     public var failures: Int
-    /// What the last such failure said, or why the mutation died. The stores keep at most 1 000 Unicode scalars: the
-    /// first 999 of a longer text, and "…".
+    /// The last such failure, or why the mutation died. The stores keep at most 1 000 Unicode scalars: the first 999 of
+    /// a longer text, and "…".
     public var lastError: String?
-    /// When the mutation died, by the wall clock; nil while it is pending. If the clock was set back before that time
-    /// since, this is when that was noticed.
+    /// When the mutation died, by the wall clock; nil while it is pending. If the clock was since set back before that
+    /// time, this is when that was noticed.
     public var diedAt: Date?
     /// Whether the other side has received a later mutation of its entity since this one died, or may have: one that is
     /// pending and attempted. Sending this one now could overwrite newer state with older.
     public var isOvertaken: Bool
-    /// How often it was claimed since the last answer to it. While it is not in flight, so often the process has ended, or
-    /// was cut off from the store, before it knew of an answer.
+    /// The number of claims since its last answer. While it is not in flight, this is how often the process ended,
+    /// or lost the store, before it knew of an answer.
     public var claims: Int
 
     /// Creates a stored mutation.
@@ -146,13 +144,13 @@ public struct StoredMutation: Sendable, Hashable {
     /// - Parameters:
     ///   - position: Its place in the queue.
     ///   - mutation: The mutation itself.
-    ///   - queuedAt: Since when it is in the queue, by the wall clock.
+    ///   - queuedAt: When it entered the queue, by the wall clock.
     ///   - isAttempted: Whether it may have been sent before.
     ///   - failures: The number of attempts that failed by its own fault.
-    ///   - lastError: What the last such failure said, or why it died.
+    ///   - lastError: The last such failure, or why it died.
     ///   - diedAt: When it died; nil if it is pending.
     ///   - isOvertaken: Whether the other side has received a later mutation of its entity, or may have.
-    ///   - claims: How often it was claimed since the last answer to it.
+    ///   - claims: The number of claims since its last answer.
     public init(
         position: Int64, mutation: Mutation, queuedAt: Date, isAttempted: Bool = false, failures: Int = 0,
         lastError: String? = nil, diedAt: Date? = nil, isOvertaken: Bool = false, claims: Int = 0

@@ -1,8 +1,8 @@
-// Without its trait, the compiler says which one a name needs. Each has what people write first: the compiler says it only where
-// everything else is right.
+// Without its trait, the compiler names the trait that a name needs. Each entry point is here, because the compiler
+// reports it only where everything else is right.
 
 #if !SQLite
-    // Another store, so that it can be given to a queue.
+    // Another store, so that a queue can be given one.
     @available(*, unavailable, message: "Add the trait \"SQLite\" to swift-resilience in your Package.swift.")
     public typealias SQLiteStore = MemoryStore
 

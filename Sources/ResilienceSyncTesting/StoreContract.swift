@@ -1,7 +1,7 @@
 public import ResilienceSync
 public import ResilienceTesting
 
-/// Checks that a store keeps the contract of `MutationStore`, and reports what it does wrong.
+/// Checks that a store keeps the contract of `MutationStore`, and reports violations.
 ///
 /// ```swift
 /// @Test func contract() async {
@@ -10,11 +10,11 @@ public import ResilienceTesting
 /// }
 /// ```
 ///
-/// It makes a new, empty store for each trial. The trials: order and pages; duplicates, failures that a mutation comes
-/// with, and that appending is all or nothing; lanes, their heads and what blocks them; claims; the sending lock;
-/// coalescing; dates and urgency; limits; reviving, discarding, limits of dead mutations, looking at one, cancelling and clearing; totals, settings, texts of any
-/// characters; many tasks at the same time; and a random walk beside a slow and obvious model, in which everything that can
-/// be read is compared after each step.
+/// It makes a new, empty store for each trial. The trials: order and pages; duplicates, earlier failures of a mutation,
+/// and atomic appends; lanes, their heads and blocks; claims; the sending lock; coalescing; dates and urgency; limits;
+/// reviving, discarding, limits of dead mutations, reading one, cancelling and clearing; totals, settings, texts of any
+/// characters; many concurrent tasks; and a random walk beside a slow and obvious model, which compares everything
+/// readable after each step.
 public struct StoreContract<Store: MutationStore>: Sendable {
     private let make: @Sendable () async throws -> Store
     private let reopening: (@Sendable (Store) async throws -> Store)?
@@ -33,13 +33,13 @@ public struct StoreContract<Store: MutationStore>: Sendable {
         self.reopening = reopening
     }
 
-    /// Carries out all trials.
+    /// Runs all trials.
     ///
     /// - Parameters:
     ///   - steps: The number of steps of the random walk; 1 000 by default.
-    ///   - tasks: The number of tasks that use the store at the same time; 32 by default.
-    ///   - seed: Seeds everything random.
-    /// - Returns: What the trials found.
+    ///   - tasks: The number of tasks that use the store concurrently; 32 by default.
+    ///   - seed: Seeds all random choices.
+    /// - Returns: The findings of the trials.
     public func check(steps: Int = 1_000, tasks: Int = 32, seed: UInt64 = 1) async -> StoreContractReport {
         var report = StoreContractReport()
         for trial in StoreTrial<Store>.all(steps: steps, tasks: tasks, seed: seed) {
@@ -61,9 +61,9 @@ public struct StoreContract<Store: MutationStore>: Sendable {
 
 /// The result of ``StoreContract/check(steps:tasks:seed:)``.
 public struct StoreContractReport: Sendable, CustomStringConvertible {
-    /// What the store did wrong; empty if it keeps the contract.
+    /// The violations of the contract; empty if the store keeps it.
     public fileprivate(set) var violations: [ContractViolation] = []
-    /// The number of trials carried out.
+    /// The number of trials run.
     public fileprivate(set) var trials = 0
 
     public var description: String { violations.map { "\($0)\n" }.joined() + "\(trials) trials" }

@@ -6,14 +6,14 @@ import ResilienceSync
     import Foundation
 #endif
 
-/// What a store must do, written without regard to speed.
+/// The required behavior of a store, written without regard to speed.
 struct StoreModel {
     enum State { case pending, dead, blocking }
 
     struct Row {
         var stored: StoredMutation
         var state = State.pending
-        /// The number of its death: of two dead mutations, the one that died first has the lower number.
+        /// The number of its death, in the order of deaths.
         var death = 0
     }
 
@@ -22,7 +22,7 @@ struct StoreModel {
     private(set) var lastPosition: Int64 = 0
     private var deaths = 0
     private var sealed: Int64 = 0
-    /// The last urgent mutation that each entity ever had: up to it, a lane may be urgent.
+    /// The position of each entity's last urgent mutation ever: a lane may be urgent up to it.
     private(set) var lastUrgent: [String: Int64] = [:]
 
     var pending: [StoredMutation] { rows.filter { $0.state == .pending }.map(\.stored) }
@@ -203,7 +203,7 @@ struct StoreModel {
         return row.stored
     }
 
-    /// The other side may have a mutation.
+    /// Marks the dead before one that the other side may have.
     private mutating func overtake(_ later: StoredMutation) {
         for index in rows.indices
         where rows[index].state != .pending && rows[index].stored.mutation.entity == later.mutation.entity
@@ -215,7 +215,7 @@ struct StoreModel {
 
     mutating func revive(_ positions: [Int64], evenOvertaken: Bool, _ date: Date) -> Int {
         var count = 0
-        // Decided before any is revived.
+        // Decided before the first revival.
         let isMeant = rows.map { evenOvertaken || !isOvertaken($0) }
         for index in rows.indices
         where rows[index].state != .pending && rows[index].isAmong(positions) && isMeant[index] {

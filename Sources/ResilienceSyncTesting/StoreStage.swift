@@ -7,7 +7,7 @@ import ResilienceSync
     import Foundation
 #endif
 
-/// One trial's store, and the problems found with it.
+/// The store of one trial, and its problems.
 final class StoreStage<Store: MutationStore>: Sendable {
     private let current: Locked<Store>
     private let reopening: (@Sendable (Store) async throws -> Store)?
@@ -128,7 +128,7 @@ struct StoreContractFailure: Error, CustomStringConvertible {
 }
 
 extension Mutation {
-    /// A mutation whose entity is its id without the number: "a1" and "a2" are two of "a".
+    /// A mutation whose entity is its id without the number: "a1" and "a2" belong to "a".
     static func trial(
         _ id: String, _ operation: Operation? = nil, kind: String = "kind", payload: String = "", key: String? = nil,
         notBefore: Date? = nil, isUrgent: Bool = false

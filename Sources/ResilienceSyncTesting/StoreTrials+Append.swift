@@ -52,7 +52,7 @@ extension StoreTrial {
                 stage.require(
                     after.first?.mutation.id == "a1" && after.first?.mutation.idempotencyKey == "new key",
                     "the id is the later one's, or the key the earlier one's")
-                // The later one's id was not stored, so it is still free.
+                // The later mutation's id was not stored, so it is still free.
                 try await stage.append([.trial("a2", .create)])
             },
             StoreTrial("nothing is coalesced into what may have been sent") { stage in
@@ -164,7 +164,7 @@ extension StoreTrial {
             StoreTrial("dropping the oldest for bytes") { stage in
                 try await stage.append([.trial("a1", .update, payload: "123"), .trial("b1", payload: "456")])
                 let rules = AppendRules(maxBytes: 7, overflow: .dropOldest, coalescing: .lastWriteWins)
-                // The one that is merged into is not dropped, though it is the oldest.
+                // A merge into the oldest mutation protects it from being dropped.
                 let merged = try await stage.append([.trial("a2", .update, payload: "12345")], rules)
                 stage.require(merged.dropped == ["b1"], "dropped are \(merged.dropped)")
                 try await stage.append([.trial("c1", payload: "67"), .trial("d1", payload: "8")], rules)
@@ -242,7 +242,7 @@ extension StoreTrial {
                 let even = try await stage.store.revive([positions[0]], evenOvertaken: true, at: stage.now)
                 stage.require(even == 1, "\(even) are revived, even overtaken")
                 try await stage.requireHeads(["a1", "b1"], "both are revived")
-                // It is still older than what was delivered.
+                // It is still older than the delivered mutation.
                 try await stage.apply([.died(positions[0], error: "x", rest: .skip)])
                 let still = try await stage.dead().map(\.isOvertaken)
                 stage.require(still == [true], "what was overtaken before is no more")
@@ -267,7 +267,7 @@ extension StoreTrial {
                 let one = try await stage.store.reviveAll(evenOvertaken: false, at: stage.now)
                 stage.require(one == 1, "\(one) are revived instead of the one behind which nothing was attempted")
                 try await stage.requireHeads(["a3", "b2", "c1"], "one is revived")
-                // Dead mutations overtake no other.
+                // Dead mutations overtake nothing.
                 try await stage.apply([a3, b2].map { .died($0, error: "x", rest: .skip) })
                 try await require([false, false, false, false, false], "what was attempted is dead, too")
                 // Decided before any is revived: a3, which is attempted, is still dead then.
@@ -290,7 +290,7 @@ extension StoreTrial {
                 func require(_ dropped: [String], _ expected: [String]) {
                     stage.require(dropped == expected, "dropped are \(dropped) instead of \(expected)")
                 }
-                // The clock is set back between them.
+                // The clock goes back between the deaths.
                 try await stage.append(["a1", "b1", "c1", "d1", "e1", "f1"].map { .trial($0) })
                 require(try await die(["b1", "c1"], DeadLimits(), after: 1_000), [])
                 require(try await die(["a1"], DeadLimits(maxCount: 3), after: 2_000), [])
@@ -334,7 +334,7 @@ extension StoreTrial {
                 try await stage.reopen()
                 let died = try await stage.dead().map { $0.diedAt?.timeIntervalSince(stage.now) }
                 stage.require(died == [0, 0, 2], "they died at \(died)")
-                // Blocking ones are dropped when no other is left.
+                // Blocking ones are dropped only when no other is left.
                 require(try await die(["e1"], DeadLimits(maxBytes: 15), after: 3), ["d1"])
                 require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 13), [])
                 require(try await die([], DeadLimits(maxAge: .seconds(10)), after: 14), ["e1"])
@@ -397,7 +397,7 @@ extension StoreTrial {
                 stage.require(
                     totals == QueueTotals(pending: 3, bytes: 9, dead: 1, deadBytes: 3, oldest: stage.now),
                     "the totals are \(totals)")
-                // Its answer comes late.
+                // The answer comes late.
                 try await stage.apply([
                     .failed(positions[0], error: "late"), .died(positions[0], error: "late", rest: .killRest),
                     .acknowledged(positions[0]),
@@ -406,7 +406,7 @@ extension StoreTrial {
                 try await stage.requirePending(["a2", "a3", "b2", "a1"], "one is there again under its id")
                 _ = try await stage.store.mutation("a3", cancelling: true)
                 try await stage.requireHeads(["a2", "b2"], "one behind the head is cancelled")
-                // What was never sent overtakes nothing.
+                // A mutation that was never sent overtakes nothing.
                 _ = try await stage.store.mutation("b2", cancelling: true)
                 var overtaken = try await stage.dead().map(\.isOvertaken)
                 stage.require(overtaken == [false], "one is overtaken by what was never sent")
@@ -452,7 +452,7 @@ extension StoreTrial {
 }
 
 extension StoreStage {
-    /// Each task sends what it appends to a lane of its own, and adds to a lane that all share.
+    /// Each task sends its appends to a lane of its own, and adds to a lane that all share.
     func crowd(tasks: Int) async throws {
         let rounds = 5
         try await withThrowingTaskGroup(of: Void.self) { group in

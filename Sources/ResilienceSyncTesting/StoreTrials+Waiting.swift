@@ -6,7 +6,7 @@ import ResilienceSync
     import Foundation
 #endif
 
-/// Mutations that are not to be sent before a date.
+/// Mutations that must not be sent before a date.
 extension StoreTrial {
     static var waiting: [StoreTrial] {
         [
@@ -24,7 +24,7 @@ extension StoreTrial {
                 stage.require(early.map(\.mutation.id) == ["b1"], "claimed is \(early.map(\.mutation.id))")
                 try await stage.requireHeads(["a1", "b1"], at: date, "on the date")
                 try await stage.reopen()
-                // For good, even if the clock is set back.
+                // Due for good, even if the clock goes back.
                 try await stage.requireHeads(["a1", "b1"], "after the date")
                 let after = try await stage.pending().first
                 stage.require(
@@ -86,7 +86,7 @@ extension StoreTrial {
                 try await append("d", (.update, date), (.update, date + 1))
                 try await append("e", (.create, date), (.delete, stage.now - 1))
                 try await append("f", (.create, nil), (.delete, date))
-                // A date that is past is none.
+                // A past date is ignored.
                 try await append("g", (.update, nil), (.update, stage.now))
                 try await stage.requirePending(["a1", "a2", "b1", "c1", "d1", "d2", "f1", "f2", "g1"], "dates differ")
                 let pending = try await stage.pending()
@@ -97,7 +97,7 @@ extension StoreTrial {
                     pending[2].mutation.payload == Data("new".utf8), "the later content is not sent on the date")
                 try await stage.requireHeads(["a1", "f1", "g1"], "dates differ")
                 try await stage.requireHeads(["a1", "b1", "c1", "d1", "f1", "g1"], at: date, "the date has come")
-                // It was merged before: this is later than its date.
+                // It was merged before: this is after its date.
                 try await stage.append([.trial("b3", .update)], AppendRules())
                 let merged = try await stage.pending().first { $0.mutation.id == "b1" }
                 stage.require(
@@ -124,7 +124,7 @@ extension StoreTrial {
                 try await stage.requireHeads(["a1", "b2", "c1"], "the dead are revived")
                 try await stage.apply([.acknowledged(positions[0])])
                 try await stage.requireHeads(["a2", "b2", "c1"], "one that waited is revived")
-                // Older than one that waits.
+                // Older than a waiting one.
                 try await stage.append([.trial("d1"), .trial("d2", notBefore: stage.now + 90)])
                 try await stage.apply([.died(try await stage.position(of: "d1"), error: "x", rest: .skip)])
                 try await stage.requireHeads(["a2", "b2", "c1"], "the next waits")
@@ -141,7 +141,7 @@ extension StoreTrial {
                     (
                         "c",
                         {
-                            // Those that were attempted are not dropped.
+                            // Attempted mutations are not dropped.
                             for id in ["a2", "b2"] {
                                 try await stage.apply(claiming: [try await stage.position(of: id)])
                             }
@@ -169,7 +169,7 @@ extension StoreTrial {
                     found = try await stage.store.heads(after: .min, limit: 5_000, at: stage.now + 1)
                     looks += 1
                 } while found.nextDue != nil && looks < 1_200
-                // Some stores return no more than a part.
+                // Some stores return only a part.
                 let rest = try await stage.store.heads(
                     after: found.heads.last?.position ?? .min, limit: 5_000, at: stage.now + 1)
                 stage.require(

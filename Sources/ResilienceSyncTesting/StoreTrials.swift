@@ -6,7 +6,7 @@ import ResilienceSync
     import Foundation
 #endif
 
-/// One thing that a queue can ask of a store.
+/// One request of a queue to a store.
 struct StoreTrial<Store: MutationStore>: Sendable {
     let name: String
     let body: @Sendable (StoreStage<Store>) async throws -> Void
@@ -151,7 +151,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 try await requireDuplicates(
                     ["h1"], of: [.trial("h1", .update), .trial("h1", .update)], AppendRules())
                 try await stage.requirePending(pending + ["h1"], "after twice the same update")
-                // Even if what has it is coalesced away by the same append; and what has it is not coalesced.
+                // Even if this append coalesces the first one away. A taken id is not coalesced.
                 try await stage.append([.trial("j1", .create), .trial("k1", .create)])
                 let away = try await stage.append([.trial("j2", .delete), .trial("j1", .create)], AppendRules())
                 stage.require(
@@ -175,7 +175,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                         id: id, entity: "a", kind: "kind", operation: .update, idempotencyKey: "key",
                         earlierFailures: failures)
                 }
-                // Neither is it coalesced, nor anything with it.
+                // A mutation with failures coalesces with nothing.
                 let result = try await stage.append(
                     [failed("a1", 0), failed("a2", 3), failed("a3", 0), failed("a4", .max)], AppendRules())
                 stage.require(result.added == 4, "a mutation with failures is coalesced: \(result)")
@@ -221,7 +221,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     "", "a\0b", "a\0c", "a", "\0", "\u{FEFF}a\0b", "👩‍👩‍👧‍👦", "\u{E9}", "e\u{301}", "\u{FEFF}a",
                     "'; DROP TABLE mutation; --", "\u{FFFF}\u{10FFFF}", "\n\r\t",
                 ]
-                // Each in a lane of its own, though some look alike.
+                // Each in a lane of its own, although some look alike.
                 try await stage.append(
                     texts.map {
                         Mutation(
@@ -376,7 +376,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     stage in
                     try await stage.append(["a1", "a2"].map { .trial($0) })
                     let positions = try await stage.pending().map(\.position)
-                    // As one batch is answered.
+                    // Like the answers to a batch.
                     try await stage.apply([
                         .died(positions[0], error: "x", rest: .block), .acknowledged(positions[1]),
                     ])

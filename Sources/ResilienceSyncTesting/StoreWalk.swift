@@ -13,7 +13,7 @@ struct StoreWalk<Store: MutationStore> {
     private let stage: StoreStage<Store>
     private var random: SeededGenerator
     private var model = StoreModel()
-    /// The store's positions by the model's, which has no gaps.
+    /// The store's positions by the model's positions, which have no gaps.
     private var positions: [Int64: Int64] = [:]
     private var highest = Int64.min
     private var nextID = 0
@@ -83,7 +83,7 @@ struct StoreWalk<Store: MutationStore> {
 
     private mutating func mutation() -> Mutation {
         nextID += 1
-        // Sometimes an id that is taken.
+        // Sometimes a taken id.
         let taken = Int.random(in: 0..<12, using: &random) == 0 ? model.rows.randomElement(using: &random) : nil
         let operations: [Mutation.Operation?] = [.create, .update, .update, .delete, nil]
         let payload = String(repeating: "x", count: Int.random(in: 0...3, using: &random))
@@ -128,7 +128,7 @@ struct StoreWalk<Store: MutationStore> {
         try require(found == expected, "applied is \(found) instead of \(expected)")
     }
 
-    /// A position of the model's, most likely a head's.
+    /// A position of the model, most likely a head's.
     private mutating func target() -> Int64 {
         let heads = model.heads.map(\.position)
         if let head = heads.randomElement(using: &random), Int.random(in: 0..<4, using: &random) > 0 { return head }
@@ -138,7 +138,7 @@ struct StoreWalk<Store: MutationStore> {
     /// True once in `times` on average.
     private mutating func chance(_ times: Int) -> Bool { Int.random(in: 0..<times, using: &random) == 0 }
 
-    /// Positions of the model's: all of these, or some, perhaps others among them.
+    /// Some or all of these positions of the model, perhaps with others.
     private mutating func some(of stored: [StoredMutation]) -> [Int64] {
         if Int.random(in: 0..<3, using: &random) == 0 { return stored.map(\.position) }
         return Array(Set((0..<3).map { _ in stored.randomElement(using: &random)?.position ?? target() }))
@@ -207,10 +207,10 @@ struct StoreWalk<Store: MutationStore> {
         func compare<Value: Equatable>(_ found: Value, _ expected: Value, _ what: String) throws {
             try require(found == expected, "\(what) are \(found) instead of \(expected)")
         }
-        // For a position that the model has and the store never gave, the highest lower one that it gave.
+        // For a position that the store never gave, the highest lower one that it gave.
         let after = positions[start] ?? positions.filter { $0.key < start }.map(\.value).max() ?? .min
         let store = stage.store
-        // Before all else, since it changes what has become due.
+        // First, since it changes which mutations are due.
         let found = try await store.heads(after: after, limit: limit, at: date)
         let due = model.heads(at: date)
         let pending = model.pending.filter { $0.position > start }.prefix(limit).map(translated)
@@ -223,7 +223,7 @@ struct StoreWalk<Store: MutationStore> {
         try compare(try await store.pending(after: after, limit: limit), pending, "pending")
         try compare(try await store.dead(after: after, limit: limit), dead, "dead")
         try compare(found.heads, heads, "the heads")
-        // Those of lanes with an urgent mutation must be there, and those before one that was there once may be.
+        // Lanes with an urgent mutation must be there; lanes that had one at or behind their head may be.
         let urgent = Set(model.pending.filter(\.mutation.isUrgent).map(\.mutation.entity))
         let mayBeUrgent = due.heads.filter { $0.position <= model.lastUrgent[$0.entity] ?? 0 }
         let mustBeUrgent = mayBeUrgent.filter { urgent.contains($0.entity) }.map(\.id)
@@ -256,7 +256,7 @@ struct StoreWalk<Store: MutationStore> {
         }
     }
 
-    /// The store's position for the model's position; one that the store never gave if there is none.
+    /// The store's position for the model's position; if it has none, one that the store never gave.
     private func theirs(_ position: Int64) -> Int64 { positions[position] ?? .max }
 
     private func translated(_ stored: StoredMutation) -> StoredMutation {

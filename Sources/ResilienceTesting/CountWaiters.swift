@@ -1,6 +1,6 @@
 import Resilience
 
-/// Tasks that wait until a count is reached. Protected by the lock of what is counted.
+/// Tasks that wait until a count is reached. Protected by the lock of the counted state.
 struct CountWaiters {
     private var waiting: [(count: Int, waiter: PolicyWaiter)] = []
 
@@ -8,7 +8,7 @@ struct CountWaiters {
     var count: Int { waiting.count }
 
     /// - Parameter present: The count so far.
-    /// - Returns: What to wait with; nil if the count is reached already.
+    /// - Returns: The waiter; nil if the count is already reached.
     mutating func add(until count: Int, present: Int) -> PolicyWaiter? {
         guard present < count else { return nil }
         let waiter = PolicyWaiter()
@@ -27,7 +27,7 @@ struct CountWaiters {
     mutating func remove(_ waiter: PolicyWaiter) { waiting.removeAll { $0.waiter === waiter } }
 }
 
-/// State that is counted, and that tasks wait for.
+/// State with a count that tasks wait for.
 protocol Counted {
     var count: Int { get }
     var watchers: CountWaiters { get set }

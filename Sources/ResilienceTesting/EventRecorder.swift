@@ -1,6 +1,6 @@
 public import Resilience
 
-/// An observer that remembers every event, in order.
+/// An observer that records every event, in order.
 ///
 /// ```swift
 /// let recorder = EventRecorder()
@@ -34,7 +34,7 @@ public final class EventRecorder: PolicyObserver {
     /// All events so far, in order.
     public var events: [PolicyEvent] { state.withLock { $0.events } }
 
-    /// Returns what one kind of policy did, in order.
+    /// Returns the events of one kind of policy, in order.
     ///
     /// - Parameter kind: The type of the events' detail, such as `CircuitBreaker.Event`.
     /// - Returns: The details of this type.
@@ -46,7 +46,7 @@ public final class EventRecorder: PolicyObserver {
     ///
     /// - Parameters:
     ///   - kind: The type of the event's detail, such as `CircuitBreaker.Event`.
-    ///   - fits: Whether an event is the one; by default every event is.
+    ///   - fits: Whether an event matches; by default every event does.
     /// - Returns: The event's detail; nil if there is none.
     public func first<Detail: PolicyEventDetail>(
         _ kind: Detail.Type = Detail.self, where fits: (Detail) -> Bool = { _ in true }

@@ -23,7 +23,7 @@ public struct Backoff: SettingsGroup {
         case proportional(Double)
     }
 
-    /// What follows the last delay of a sequence.
+    /// The behavior after the last delay of a sequence.
     public enum SequenceEnd: String, SettingChoice {
         /// The last delay again, for each further retry.
         case repeatLast
@@ -95,7 +95,7 @@ public struct Backoff: SettingsGroup {
     /// The given delays, in order.
     /// - Parameters:
     ///   - delays: One delay or more, each 0 or more. The longest is the cap.
-    ///   - end: What follows the last delay.
+    ///   - end: The behavior after the last delay.
     ///   - jitter: How chance changes the delays.
     public static func sequence(
         _ delays: [Duration], atEnd end: SequenceEnd = .repeatLast, jitter: Jitter = .none
@@ -121,7 +121,7 @@ public struct Backoff: SettingsGroup {
     ///   - retry: Which retry, from 0.
     ///   - previous: The delay before the previous retry; nil at the first. Only decorrelated jitter and custom delays
     ///     use it.
-    ///   - generator: The source of chance: asked for one number with jitter, for none without.
+    ///   - generator: The random source: gives one number with jitter, none without.
     /// - Returns: The delay, from zero to the cap.
     @inlinable public func delay(
         beforeRetry retry: Int, previous: Duration? = nil, using generator: inout some RandomNumberGenerator
@@ -157,7 +157,7 @@ public struct Backoff: SettingsGroup {
         case .proportional(let share):
             let delay = plainDelay(beforeRetry: retry, previous: previous)
             let spread = Int64(saturating: Double(delay) * share)
-            // The cap limits the range, not the result: else half of all clients would meet at the cap.
+            // The cap limits the range, not the result: otherwise half of all clients would meet at the cap.
             return Self.pick(
                 from: max(0, delay - spread), through: min(cap, delay.saturatingAdding(spread)), bits)
         }

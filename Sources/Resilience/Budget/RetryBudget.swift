@@ -13,14 +13,14 @@ import Synchronization
 ///
 /// See <doc:RetryGuide>.
 public final class RetryBudget: Sendable, CustomStringConvertible {
-    /// The time base that the budget measures with; nil for budgets that do not measure time.
+    /// The budget's time base; nil for budgets that do not measure time.
     package let timeBase: (any TimeBase)?
 
     private let machine: Locked<any RetryBudgetStateMachine>
     /// Whether the success of a first attempt changes nothing, so that it needs no lock.
     private let isFull: Atomic<Bool>
     public let description: String
-    /// Brings tokens that several processes have together; nil if this process has its own.
+    /// Brings tokens that several processes share; nil if this process has its own.
     private let supply: (any PermitSupply)?
     static let checks = SettingChecks("RetryBudget")
 
@@ -36,8 +36,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
 
     /// A budget of tokens: each retry costs some, and successes bring them back.
     ///
-    /// The success of a first attempt brings back 1 token, the success of a retry what that retry cost. The defaults
-    /// are those of the AWS SDKs' standard retry mode.
+    /// The success of a first attempt restores 1 token; the success of a retry restores its cost. The AWS SDKs'
+    /// standard retry mode has the same defaults.
     /// - Parameters:
     ///   - capacity: The tokens at the start, and the most there can be; 0 or more.
     ///   - cost: The tokens for a retry after any failure but a 429; 1 or more.
@@ -54,7 +54,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// It measures time, so a ``Retry`` that uses it has the same time base.
     /// - Parameters:
     ///   - share: Retries per call, 0…1000, exact to a millionth.
-    ///   - reserve: Retries per second that are allowed however few calls there are; 0…1 000 000.
+    ///   - reserve: Retries per second that are always allowed; 0…1 000 000.
     ///   - window: How far back calls and retries count, in steps of a tenth of it; 1 ms to 1 hour.
     ///   - timeBase: The time base; it must be that of the pipelines.
     public static func ratio(
@@ -72,11 +72,11 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
             timeBase: timeBase)
     }
 
-    /// A budget of tokens that failures cost: retries are allowed only while more than half of the tokens are left, as
-    /// in gRPC.
+    /// A token budget that failures spend: retries are allowed only while more than half of the tokens are left, as in
+    /// gRPC.
     ///
-    /// Each failure of a kind that is retried costs one token, whether it is retried or not. A retry itself costs
-    /// nothing. So failures of other calls that share the budget can stop the retries of a call.
+    /// Each failure of a retryable kind costs one token, even if it is not retried. Retries cost nothing. So failures
+    /// of other calls that share the budget can stop a call's retries.
     /// - Parameters:
     ///   - maxTokens: The tokens at the start, and the most there can be; 1…1000.
     ///   - ratio: The tokens that a success brings back, 0.001…1000, rounded to thousandths.
@@ -98,7 +98,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// no retry is allowed.
     public var retriesLeft: Int { ask { $0.retriesLeft(at: $1) } }
 
-    /// Whether a new budget would allow no more.
+    /// Whether a new budget would allow no more retries.
     package var isAtRest: Bool {
         ask { $0.isAtRest(at: $1) }
     }
@@ -108,8 +108,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         return machine.withLock { body($0, now) }
     }
 
-    /// An attempt succeeded. Counts once, however many policies tell it.
-    /// - Parameter own: What the policy that tells it paid for it.
+    /// An attempt succeeded. Counts once, however many policies report it.
+    /// - Parameter own: The reporting policy's payment for it.
     package func succeeded(after own: Withdrawal, _ call: inout PolicyCall) {
         if own == .none, call.account.budget == nil, isFull.load(ordering: .relaxed) { return }
         guard let last = payment(own, mayPass: false, &call) else { return }
@@ -118,28 +118,28 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         supply?.isWanted(isUrgent: false)
     }
 
-    /// An attempt failed. Counts once, however many policies tell it.
+    /// An attempt failed. Counts once, however many policies report it.
     /// - Parameters:
-    ///   - own: What the policy that tells it paid for it.
+    ///   - own: The reporting policy's payment for it.
     ///   - mayPass: Whether the policy repeats failures of this kind.
     package func failed(after own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
         let isNew = mayPass && !call.account.mayPass
-        // One further in told it, and does not repeat such failures: it has not counted as one that is repeated.
+        // An inner policy has reported it, but does not repeat such failures: it has not counted as a repeated one.
         guard let last = payment(own, mayPass: mayPass, &call) ?? (isNew ? .usual : nil) else { return }
         let now = now(call: &call)
         change { $0.failed(after: last, mayPass: mayPass, at: now) }
     }
 
-    /// A policy begins a further attempt of a call, or has it begun.
-    /// - Parameter payment: What the policy paid for it.
+    /// A policy begins a further attempt of a call, perhaps by another policy.
+    /// - Parameter payment: The policy's payment for it.
     package func begins(after payment: Withdrawal, _ call: inout PolicyCall) {
         call.account = AttemptAccount(budget: ObjectIdentifier(self), payment: payment.rawValue)
     }
 
-    /// A policy has told how the attempt ended, in the calls of its copies.
+    /// A policy has reported the end of the attempt, in the calls of its copies.
     package func wasTold(mayPass: Bool, _ call: inout PolicyCall) { _ = payment(.none, mayPass: mayPass, &call) }
 
-    /// Returns what was paid for the attempt, by whichever policy; nil if one further in has told how it ended.
+    /// Returns the payment for the attempt, by any policy; nil if an inner policy has reported its end.
     private func payment(_ own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) -> Withdrawal? {
         let known = call.account
         guard known.budget == ObjectIdentifier(self) else {

@@ -1,4 +1,4 @@
-/// What a retry took from a budget.
+/// A retry's withdrawal from a budget.
 package enum Withdrawal: UInt8, Sendable, Hashable {
     case none
     /// The price of a retry after the other side asked for fewer calls.
@@ -10,12 +10,12 @@ package enum Withdrawal: UInt8, Sendable, Hashable {
 /// Decides whether one more retry is allowed: a pure value, called under the lock of a ``RetryBudget``.
 package protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
     /// An attempt succeeded.
-    /// - Parameter last: What was paid for it; ``Withdrawal/none`` for the first attempt of a call.
+    /// - Parameter last: The payment for it; ``Withdrawal/none`` for the first attempt of a call.
     mutating func succeeded(after last: Withdrawal, at now: MonotonicInstant)
 
     /// An attempt failed.
     /// - Parameters:
-    ///   - last: What was paid for it; ``Withdrawal/none`` for the first attempt of a call.
+    ///   - last: The payment for it; ``Withdrawal/none`` for the first attempt of a call.
     ///   - mayPass: Whether the retry retries failures of this kind.
     mutating func failed(after last: Withdrawal, mayPass: Bool, at now: MonotonicInstant)
 
@@ -23,7 +23,7 @@ package protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
     /// - Returns: Whether the retry is allowed; it is paid for then.
     mutating func withdraw(_ withdrawal: Withdrawal, at now: MonotonicInstant) -> Bool
 
-    /// The retry that was paid for did not happen, or a policy rejected it.
+    /// The paid retry did not happen, or a policy rejected it.
     mutating func giveBack(_ withdrawal: Withdrawal)
 
     /// Whether a retry at the price ``Withdrawal/usual`` would not be allowed now.
@@ -43,10 +43,10 @@ extension RetryBudgetStateMachine {
     package func isAtRest(at now: MonotonicInstant) -> Bool { isFull }
 }
 
-/// What retries cost, in tokens.
+/// The costs of retries, in tokens.
 package protocol TokenPrices {
     var cost: Int { get }
-    /// Of a retry after a 429.
+    /// The cost of a retry after a 429.
     var throttledCost: Int { get }
 }
 
@@ -60,7 +60,7 @@ extension TokenPrices {
     }
 }
 
-/// Tokens that retries cost and successes bring back. Source: the standard retry mode of the AWS SDKs.
+/// Tokens that retries cost and successes restore. Source: the standard retry mode of the AWS SDKs.
 struct TokenBudget: RetryBudgetStateMachine, TokenPrices, Hashable {
     let capacity: Int
     let cost: Int
@@ -110,7 +110,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     let share: Int64
     let reserve: Int64
     private let window: Int64
-    /// The calls of the window, and as their failures the retries.
+    /// The calls of the window, with the retries counted as their failures.
     private var latest: LatestTime
 
     /// - Parameters:
@@ -130,7 +130,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
         ended(after: last, at: now)
     }
 
-    /// Only first attempts count. If retries counted too, they would pay for further retries.
+    /// Only first attempts count. Otherwise retries would pay for further retries.
     private mutating func ended(after last: Withdrawal, at now: MonotonicInstant) {
         if last == .none { latest.add(OutcomeCounts(calls: 1), at: now) }
     }
@@ -171,7 +171,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     }
 }
 
-/// Tokens that failures cost and successes bring back in part; retries are allowed only above half of them. Source:
+/// Tokens that failures cost and successes partly restore; retries are allowed only above half of them. Source:
 /// gRPC proposal A6, "Client Retries", section on throttling retry attempts.
 struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
     static let whole = 1_000

@@ -10,12 +10,12 @@ extension Bulkhead {
         /// Scale", ACM Queue 2015). Older calls wait longer, some until they give up. A full queue rejects its oldest
         /// call.
         case lastInFirstOut
-        /// Turns by ``RunOptions/priority``: eight times as many for a priority that is higher by 64. Among equals, the
-        /// oldest call first.
+        /// Turns by ``RunOptions/priority``: a priority higher by 64 gets eight times as many. Among equals, the oldest
+        /// call first.
         ///
-        /// The first turn of a priority comes the later the lower it is, so a few important calls are all before the less
-        /// important. However many they are, the others get their share. A full queue rejects the call whose turn would
-        /// come last; the next one of its priority has that turn instead.
+        /// The lower a priority, the later its first turn, so a few important calls precede the less important. However
+        /// many they are, the others get their share. A full queue rejects the call whose turn would come last; the
+        /// next call of its priority takes that turn.
         case byPriority
     }
 }

@@ -1,5 +1,5 @@
 extension Bulkhead: ConfigurablePolicy {
-    /// Whether the limit and the queue size are those that the bulkhead was made with.
+    /// Whether the limit and the queue size are the original ones.
     ///
     /// Calls inside do not prevent eviction: they came through another key that shares this bulkhead.
     /// - Parameter time: How long the bulkhead has not been used.
@@ -7,8 +7,8 @@ extension Bulkhead: ConfigurablePolicy {
         ask { hasLimitsAsMade($0) }
     }
 
-    /// The settings that this bulkhead can't take over while it runs: all but the limit and the queue's size. One whose limit
-    /// several processes have together takes over none.
+    /// The settings that this bulkhead can't change while it runs: all but the limit and the queue's size. A bulkhead
+    /// whose limit several processes share can change none.
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {
         Settings.schema.differences(self.settings, settings.settled, exceptLive: !isShared)
@@ -20,7 +20,7 @@ extension Bulkhead: ConfigurablePolicy {
 
     /// Takes over the limit and the queue's size, as ``setLimit(_:)`` and ``setQueue(_:)`` do.
     /// - Parameter settings: The settings.
-    /// - Returns: What stands in the way; nothing has changed then.
+    /// - Returns: The settings that stand in the way; if there are any, nothing has changed.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
         let others = inTheWay(of: settings)
         guard others.isEmpty, !isShared, let settings = settings.allowed() else { return others }

@@ -12,16 +12,16 @@
 public final class Bulkhead: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
-    /// The observers that are told what this bulkhead does, in whichever pipeline it is.
+    /// The observers of this bulkhead's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     package let lazyObservers: LazyObservers
-    /// The settings that the bulkhead was made with, or has taken over since. Limits that were set by hand are in the status.
+    /// The original settings, or the latest ones applied. Limits set by hand are in the status.
     public var settings: Settings { ask { $0.made } }
 
     struct State {
         /// Its `inUse` is right only inside ``ask(_:)``.
         var machine: BulkheadStateMachine
-        /// The settings that the bulkhead was made with, or has taken over since.
+        /// The original settings, or the latest ones applied.
         var made: Settings {
             get { terms.settings }
             set { terms = Terms(newValue) }
@@ -30,13 +30,13 @@ public final class Bulkhead: Policy, StatusReporting {
         /// The waiters of parked calls, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
         var toldShedding = false
-        /// The rejection of the last call, which was the last to change anything: of those like it, each is rejected with the same
+        /// The rejection of the last call, if nothing has changed since: similar calls are rejected with the same
         /// error.
         var rejection: (any Error)?
 
         init(_ machine: BulkheadStateMachine, _ terms: Terms) { (self.machine, self.terms) = (machine, terms) }
 
-        /// - Returns: Whether an overload has begun, or ended; nil for neither. Once.
+        /// - Returns: Whether an overload has begun, or ended; nil for neither. Reported once.
         mutating func sheddingChange() -> Event? {
             guard machine.isShedding != toldShedding else { return nil }
             toldShedding = machine.isShedding
@@ -53,7 +53,7 @@ public final class Bulkhead: Policy, StatusReporting {
     }
 
     private let base: any TimeBase
-    /// What the bulkhead was made with: all but the limits never changes.
+    /// The original settings: all but the limits never changes.
     private let terms: Terms
     private var order: Order { terms.settings.order }
     private var maxWait: Duration { terms.settings.maxWait ?? .infinite }
@@ -68,7 +68,7 @@ public final class Bulkhead: Policy, StatusReporting {
 
         private static let recent = Recent<Terms>()
 
-        /// These terms, or others that are alike.
+        /// These terms, or equal ones.
         var shared: Terms { Self.recent.shared(self) { $0.settings == $1.settings } }
     }
 
@@ -86,13 +86,13 @@ public final class Bulkhead: Policy, StatusReporting {
     ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
     ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`.
     ///     The prediction is (calls ahead of it) × service time ÷ `limit` (Little's law). The service time is how long
-    ///     a call keeps its permit: a moving average over calls that had to wait for theirs, with weight 1/8 for the
-    ///     newest (RFC 6298), which counts as no more than 16 times the average, or 16 s if it is the first; forgotten
-    ///     as soon as a permit is free. No call is rejected by prediction without a measurement, nor if it would be the
-    ///     first in the queue. If false, service times are not measured, and `retryAfter` and `estimatedWait` are nil.
+    ///     a call keeps its permit: a moving average over calls that had to wait. The newest has weight 1/8 (RFC 6298),
+    ///     and counts as at most 16 times the average, or 16 s if it is the first. The average is dropped as soon as a
+    ///     permit is free. Without a measurement no call is rejected by prediction, nor is the first in the queue. If
+    ///     false, service times are not measured, and `retryAfter` and `estimatedWait` are nil.
     ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
-    ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    ///   - timeBase: The time base for waits and service times; it must be the pipeline's.
+    ///   - observers: The observers of this bulkhead's events; nil for none at first.
     public convenience init(
         _ name: String = "bulkhead", limit: Int, queue: Int = 0, order: Order = .firstInFirstOut,
         maxWait: Duration? = nil, predictsWait: Bool = true, shedding: LoadShedding? = nil,
@@ -107,8 +107,8 @@ public final class Bulkhead: Policy, StatusReporting {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
-    ///   - timeBase: The time base for waits and service times; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    ///   - timeBase: The time base for waits and service times; it must be the pipeline's.
+    ///   - observers: The observers of this bulkhead's events; nil for none at first.
     public convenience init(
         _ name: String = "bulkhead", settings: Settings, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
@@ -135,8 +135,8 @@ public final class Bulkhead: Policy, StatusReporting {
         freePermits = FreePermits(settings.limit)
     }
 
-    /// What the bulkhead does to calls. It can't nest in itself: a call that holds a permit would wait for another one,
-    /// for ever if its own is the last.
+    /// The bulkhead's effects on calls. It can't nest in itself: a call that holds a permit would wait for another one,
+    /// for ever if it holds the last.
     public var traits: PolicyTraits {
         let waits = maxWait > .zero && ask { $0.machine.queueLimit } > 0
         return PolicyTraits(waits: waits, holdsPermits: true, canNestInItself: false)
@@ -158,7 +158,7 @@ public final class Bulkhead: Policy, StatusReporting {
 
     /// Asks the machine while it knows all permits: the free ones are collected before, and laid out again afterwards
     /// if any are left. No call waits then, since a waiting call would have been given the permit.
-    /// - Parameter asRejected: Whether the call may be told the same as the one before it.
+    /// - Parameter asRejected: Whether the call may get the answer of the call before it.
     func ask<R: Sendable>(asRejected: Bool = false, _ body: (inout State) -> R) -> R {
         state.withLock { state in
             if !asRejected { state.rejection = nil }
@@ -170,7 +170,7 @@ public final class Bulkhead: Policy, StatusReporting {
         }
     }
 
-    /// For a call that waits already, or that found no free permit.
+    /// For a call that already waits, or that found no free permit.
     @inline(never) private func enterOrWait(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         if case .queued(let ticket) = BulkheadSlot(slot) {
             askAgain(ticket, &call, &slot)
@@ -185,7 +185,7 @@ public final class Bulkhead: Policy, StatusReporting {
         let waitEnds = waitEnds(for: &call)
         let patience = patience(until: waitEnds, &call)
         let now = shedding == nil ? 0 : call.now.nanoseconds
-        // What such a call changes, another one like it does not change again.
+        // If such a call changed something, another one like it changes nothing more.
         let isLikeOthers = mayDisplace && shedding == nil && order != .byPriority
         var isFirst = false
         var waiter: PolicyWaiter?
@@ -320,8 +320,8 @@ public final class Bulkhead: Policy, StatusReporting {
         if old != new { tell(.limitChanged(from: old, to: new)) }
     }
 
-    /// Changes the limit, and tells nobody.
-    /// - Parameter limit: Is asked inside the lock: of two changes that are found out, the later one stays.
+    /// Changes the limit, without an event.
+    /// - Parameter limit: Called inside the lock: of two concurrent changes, the later one stays.
     package func setLimit(_ limit: () -> Int) -> (old: Int, new: Int) {
         let (old, new, next, change) = ask { state in
             let (old, new) = (state.machine.limit, limit())
@@ -363,7 +363,7 @@ public final class Bulkhead: Policy, StatusReporting {
         let now = call.now.nanoseconds
         let patience = patience(until: waitEnds(for: &call), &call)
         let priority = call.priority
-        // On a copy: the call does not take place.
+        // On a copy: the call is hypothetical.
         var machine = ask { $0.machine }
         let ahead = machine.estimatedWait(of: priority)
         return switch machine.arrive(priority: priority, patience: patience, at: now) {
@@ -398,8 +398,8 @@ public final class Bulkhead: Policy, StatusReporting {
     /// The number of calls in the queue now.
     package var queued: Int { ask { $0.machine.queued } }
 
-    /// Whether no call is inside, and so none waits, and the limits are those that the bulkhead was made with: evicting it
-    /// would lose nothing.
+    /// Whether evicting the bulkhead would lose nothing: no call is inside or waiting, and the limits are the original
+    /// ones.
     public var isAtRest: Bool { ask { $0.machine.inUse == 0 && hasLimitsAsMade($0) } }
 
     public var description: String {

@@ -19,7 +19,7 @@ public struct BulkheadFull: Rejection, Hashable, FailureDescribing {
     public let policy: String
     /// Why the call was rejected.
     public let reason: Reason
-    /// How long one more call at the end of the queue would wait, estimated from recent service times, or else from how soon
+    /// The estimated wait of one more call at the end of the queue: from recent service times, or else from how soon
     /// permits came back after earlier rejections; nil if nothing was measured yet.
     public let retryAfter: Duration?
 

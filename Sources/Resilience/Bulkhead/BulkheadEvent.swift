@@ -1,5 +1,5 @@
 extension Bulkhead {
-    /// What a bulkhead tells its observers.
+    /// An event of a bulkhead.
     public enum Event: PolicyEventDetail, Equatable {
         /// All permits are in use; the call waits in the queue.
         case queued
@@ -9,7 +9,7 @@ extension Bulkhead {
         case limitChanged(from: Int, to: Int)
         /// ``Bulkhead/setQueue(_:)`` has changed how many calls may wait.
         case queueChanged(from: Int, to: Int)
-        /// Calls have been waiting without a break for the interval of the ``LoadShedding``: it begins to reject them.
+        /// Calls have been waiting for the interval of the ``LoadShedding`` without a break: it begins to reject them.
         case sheddingBegan
         /// The queue is empty, or was since the last call came or went.
         case sheddingEnded

@@ -1,5 +1,4 @@
-/// What a bulkhead keeps in a call's slot: in the first word the case, in the second the ticket or the instant of
-/// entry.
+/// A bulkhead's part of a call's slot: in the first word the case, in the second the ticket or the instant of entry.
 enum BulkheadSlot {
     case outside
     case inside
@@ -21,7 +20,7 @@ enum BulkheadSlot {
     @inline(__always) static func isOutside(_ slot: PolicySlot) -> Bool { slot.first == 0 }
     @inline(__always) static func isInside(_ slot: PolicySlot) -> Bool { slot.first == 1 }
 
-    /// Words that the case has no value for stay as they are.
+    /// Words without a value in the case stay as they are.
     @inline(__always) func write(to slot: inout PolicySlot) {
         switch self {
         case .outside: slot.first = 0

@@ -6,7 +6,7 @@
 /// By priority, the lines take turns by stride scheduling (C. Waldspurger, W. Weihl, 1995): a line has a turn each
 /// `stride`, and the nearest turn is next. So each line gets its share however many calls the others have. When the
 /// queue is full, the call whose turn would come last is rejected. Its line keeps that turn, which comes nearer with
-/// every other one: even where the line never gets a place because of others, it gets one in the end.
+/// every other one: so a line that never gets a place because of others gets one in the end.
 struct BulkheadStateMachine: Sendable {
     private(set) var limit: Int
     private(set) var queueLimit: Int
@@ -14,10 +14,10 @@ struct BulkheadStateMachine: Sendable {
     /// An array of one, or of none: it is large, and few bulkheads have it.
     private let sheddings: [LoadShedding]
     var shedding: LoadShedding? { sheddings.first }
-    /// Permits in use. May exceed the limit after that was lowered. The shell sets it when it has handed out free
-    /// permits itself.
+    /// Permits in use. May exceed the limit after a decrease. The shell sets it when it has handed out free permits
+    /// itself.
     var inUse = 0
-    /// An array of one, or of none until a call found no free permit. Unlike an object, it is copied as a value is.
+    /// An array of one, or of none until a call found no free permit. Unlike an object, it is copied like a value.
     private var changed: [Rare] = []
 
     private var rare: Rare {
@@ -30,7 +30,7 @@ struct BulkheadStateMachine: Sendable {
         }
     }
 
-    /// What a bulkhead needs only once all permits were in use.
+    /// The state that a bulkhead needs only once all permits were in use.
     private struct Rare {
         var lines: [PriorityLine] = []
         var serviceTime: Int64?
@@ -39,9 +39,9 @@ struct BulkheadStateMachine: Sendable {
         var removed: [UInt64: BulkheadFull.Reason] = [:]
         var waitingSince: Int64?
         var isShedding = false
-        /// When the overload was last looked for, in nanoseconds.
+        /// The last check for overload, in nanoseconds.
         var latest: Int64 = 0
-        /// Those of the removed tickets whose calls have not been woken yet.
+        /// The removed tickets whose calls have not been woken yet.
         var shed: [UInt64] = []
     }
 
@@ -58,9 +58,9 @@ struct BulkheadStateMachine: Sendable {
         _read { yield rare.serviceTime }
         _modify { yield &rare.serviceTime }
     }
-    /// How long it takes until the next permit comes back while all are in use, in nanoseconds: a moving average. nil if it was
-    /// never measured. It is kept when a permit is free, since it decides nothing: rejected calls are told by it when to come
-    /// again.
+    /// The time until the next permit comes back while all are in use, in nanoseconds: a moving average. nil if it was
+    /// never measured. It is kept when a permit is free, since it decides nothing: it only tells rejected calls when to
+    /// come again.
     private(set) var turnover: Int64? {
         _read { yield rare.turnover }
         _modify { yield &rare.turnover }
@@ -70,7 +70,7 @@ struct BulkheadStateMachine: Sendable {
         _read { yield rare.rejectsSince }
         _modify { yield &rare.rejectsSince }
     }
-    /// Tickets that have lost their place, and whose calls have not learned it yet.
+    /// Tickets that have lost their place, and whose calls do not know it yet.
     private(set) var removed: [UInt64: BulkheadFull.Reason] {
         _read { yield rare.removed }
         _modify { yield &rare.removed }
@@ -80,7 +80,7 @@ struct BulkheadStateMachine: Sendable {
         _read { yield rare.waitingSince }
         _modify { yield &rare.waitingSince }
     }
-    /// Whether that is too long.
+    /// Whether that time is too long.
     private(set) var isShedding: Bool {
         _read { yield rare.isShedding }
         _modify { yield &rare.isShedding }
@@ -98,9 +98,9 @@ struct BulkheadStateMachine: Sendable {
         let priority: CallPriority
         /// The waiting calls, and since when they wait, in nanoseconds.
         var tickets: TicketLine<Int64>
-        /// How far apart the line's turns are.
+        /// The distance between the line's turns.
         let stride: Int64
-        /// How far away its next turn is.
+        /// The distance to its next turn.
         private(set) var turn: Int64
         /// Whether a call of an empty line was rejected or displaced: the next one has its turn.
         private(set) var keepsTurn = false
@@ -119,12 +119,12 @@ struct BulkheadStateMachine: Sendable {
 
         private var nextTurn: Int64 { tickets.isEmpty && !keepsTurn ? stride : turn }
 
-        /// When the turn of the last of a number of calls comes.
+        /// The turn of the last of a number of calls.
         func turn(ofLast calls: Int) -> Int64 {
             nextTurn.saturatingAdding(stride.saturatingMultiplied(by: Int64(calls - 1)))
         }
 
-        /// How many of the waiting calls have their turn before another turn.
+        /// The number of waiting calls with a turn before another turn.
         /// - Parameter wins: Whether this line is first if both come at the same time.
         func turns(before other: Int64, wins: Bool) -> Int {
             let time = other.saturatingSubtracting(turn).saturatingAdding(wins ? 1 : 0)
@@ -144,7 +144,7 @@ struct BulkheadStateMachine: Sendable {
             keepsTurn = true
         }
 
-        /// A waiting call gives up: the next one of this line has its turn.
+        /// A waiting call gives up: the next call of its line takes its turn.
         mutating func leave(_ ticket: UInt64) -> Bool {
             guard tickets.leave(ticket) != nil else { return false }
             keepsTurn = tickets.isEmpty
@@ -169,7 +169,7 @@ struct BulkheadStateMachine: Sendable {
         case queue(ticket: UInt64, displacing: UInt64? = nil)
         /// The queue is full, and the new call's turn would not come before that of the last in it.
         case reject
-        /// The call would wait in vain.
+        /// The call would wait too long.
         case tooLate
     }
 
@@ -202,7 +202,7 @@ struct BulkheadStateMachine: Sendable {
                 return .reject
             }
         }
-        // The next permit may come at any moment: only the calls ahead are sure to take time.
+        // The next permit may come at any moment: only the calls ahead certainly take time.
         guard patience > 0, wait(behind: ahead(ofNewcomerIn: line)) ?? 0 <= patience else {
             if mayDisplace { lines[line].reject() }
             return .tooLate
@@ -212,7 +212,7 @@ struct BulkheadStateMachine: Sendable {
         return .queue(ticket: lines[line].join(at: now), displacing: displaced)
     }
 
-    /// Whether every call that finds no permit is rejected: none may wait, and none does since that was otherwise.
+    /// Whether every call that finds no permit is rejected: none may wait, and none does from before.
     private var hasNoRoomToWait: Bool { queueLimit <= 0 && waitingSince == nil && shedding == nil }
 
     /// A permit comes back.
@@ -237,16 +237,16 @@ struct BulkheadStateMachine: Sendable {
         return next
     }
 
-    /// The newest sample has weight 1/8, as TCP smooths its round-trip times: RFC 6298, 2.3. But a call that hung for an hour
-    /// says little of the next one: a sample counts as no more than 16 times the average, or what a probe is expected to
-    /// take if there is none.
+    /// The newest sample has weight 1/8, as TCP smooths its round-trip times: RFC 6298, 2.3. But a call that hung for
+    /// an hour says little about the next one: a sample counts as at most 16 times the average, or, without one, as a
+    /// probe's expected time.
     private static func average(_ old: Int64?, _ sample: Int64) -> Int64 {
         let most = max(old ?? ProbeWait.longest.saturatedNanoseconds, 1_000_000).saturatingMultiplied(by: 16)
         let sample = min(max(0, sample), most)
         return old.map { $0 + (sample - $0) / 8 } ?? sample
     }
 
-    /// The average, whose place a sample takes that is 16 times shorter.
+    /// The average; a sample that is 16 times shorter replaces it.
     private static func turnover(after old: Int64?, _ sample: Int64) -> Int64 {
         average(old.flatMap { sample < $0 / 16 ? nil : $0 }, sample)
     }
@@ -270,7 +270,7 @@ struct BulkheadStateMachine: Sendable {
     /// - Returns: Why it lost its place, once; nil if it got a permit.
     mutating func learnsOfRemoval(_ ticket: UInt64) -> BulkheadFull.Reason? { removed.removeValue(forKey: ticket) }
 
-    /// Returns those that have lost their place because of an overload, once.
+    /// Returns the tickets that have lost their place because of an overload, once.
     mutating func takeShed() -> [UInt64] {
         guard !rare.shed.isEmpty else { return [] }
         defer { rare.shed = [] }
@@ -295,17 +295,17 @@ struct BulkheadStateMachine: Sendable {
         self.queueLimit = queueLimit
     }
 
-    /// How long one more call at the end of the queue would wait, in nanoseconds; nil without a measured service time.
+    /// The wait of one more call at the end of the queue, in nanoseconds; nil without a measured service time.
     var estimatedWait: Int64? { wait(behind: queued + 1) }
 
-    /// After how long a rejected call should come again, in nanoseconds: when one more call at the end of the queue would
-    /// get a permit. Without a service time, by how often permits come back, which is the same in a steady state (Little's
-    /// law). nil if nothing was measured yet.
+    /// After how long a rejected call should come again, in nanoseconds: when one more call at the end of the queue
+    /// would get a permit. Without a service time, from how often permits come back, which is the same in a steady
+    /// state (Little's law). nil if nothing was measured yet.
     var retryEstimate: Int64? { estimatedWait ?? turnover.map { $0.saturatingMultiplied(by: Int64(queued + 1)) } }
 
-    /// How long a new call of a priority would wait for its turn, in nanoseconds; nil without a measured service time.
+    /// The wait of a new call of a priority for its turn, in nanoseconds; nil without a measured service time.
     mutating func estimatedWait(of priority: CallPriority) -> Int64? {
-        // Before the rest is looked at: the line may be new.
+        // Before the other lines are examined: the line may be new.
         let line = index(of: priority)
         return wait(behind: ahead(ofNewcomerIn: line) + 1)
     }
@@ -350,8 +350,8 @@ struct BulkheadStateMachine: Sendable {
         return isNewestFirst && !hasStayed(next) ? lines[next].tickets.popLast() : lines[next].tickets.popFirst()
     }
 
-    /// Whether the oldest call of a line is one of those that may stay under overload, and has done so for long enough:
-    /// otherwise callers that always come back could keep it there for ever.
+    /// Whether the oldest call of a line may stay under overload, and has done so for long enough: otherwise callers
+    /// that always come back could keep it there for ever.
     private mutating func hasStayed(_ line: Int) -> Bool {
         guard isShedding, order != .lastInFirstOut, let shedding, let oldest = lines[line].tickets.oldest() else {
             return false
@@ -360,7 +360,7 @@ struct BulkheadStateMachine: Sendable {
         return rare.latest.saturatingSubtracting(oldest) >= time
     }
 
-    /// The line whose last turn comes last, of those with waiting calls and the line of a newcomer.
+    /// The line whose last turn comes last, among those with waiting calls and a newcomer's line.
     private func lastTurn(with line: Int) -> Int {
         guard lines.count > 1 else { return line }
         var (last, turn) = (line, lines[line].turn(ofLast: lines[line].tickets.count + 1))
@@ -397,7 +397,7 @@ struct BulkheadStateMachine: Sendable {
         }
     }
 
-    /// The line whose last turn comes last, of those with a call that came before an instant.
+    /// The line whose last turn comes last, among those with a call from before an instant.
     private mutating func lastTurn(ofThoseBefore latest: Int64) -> Int? {
         var last: (line: Int, turn: Int64)?
         for index in lines.indices {
@@ -413,7 +413,7 @@ struct BulkheadStateMachine: Sendable {
         (waitingSince, isShedding) = (nil, false)
     }
 
-    /// Old facts say nothing about the next busy period.
+    /// Old measurements say nothing about the next busy period.
     private mutating func forgetIfFree() {
         guard inUse < limit, !changed.isEmpty else { return }
         serviceTime = nil

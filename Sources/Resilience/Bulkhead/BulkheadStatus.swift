@@ -2,13 +2,13 @@
 public struct BulkheadStatus: PolicyStatusDetail {
     /// How many calls may run at the same time. `Int.max`, which is written as null, for any number.
     public let limit: Int
-    /// The number of calls inside. It may exceed ``limit`` for a while after that was lowered.
+    /// The number of calls inside. It may exceed ``limit`` for a while after a decrease.
     public let inUse: Int
-    /// How many calls may wait. `Int.max`, which is written as null, for any number.
+    /// The most calls that may wait. `Int.max`, which is written as null, for any number.
     public let queueLimit: Int
-    /// The number of calls in the queue. It may exceed ``queueLimit`` for a while after that was lowered.
+    /// The number of calls in the queue. It may exceed ``queueLimit`` for a while after a decrease.
     public let queued: Int
-    /// How long one more call at the end of the queue would wait; nil if there are no recent service times, for example
+    /// The wait of one more call at the end of the queue; nil if there are no recent service times, for example
     /// because no call had to wait.
     public let estimatedWait: Duration?
     /// Whether the bulkhead is overloaded, and rejects waiting calls by its ``LoadShedding``.
@@ -20,7 +20,7 @@ public struct BulkheadStatus: PolicyStatusDetail {
     ///   - inUse: The number of calls inside.
     ///   - queueLimit: How many calls may wait.
     ///   - queued: The number of calls in the queue.
-    ///   - estimatedWait: How long one more call at the end of the queue would wait; nil if unknown.
+    ///   - estimatedWait: The wait of one more call at the end of the queue; nil if unknown.
     ///   - isShedding: Whether waiting calls are rejected because of an overload.
     public init(
         limit: Int, inUse: Int, queueLimit: Int, queued: Int, estimatedWait: Duration? = nil,
@@ -39,7 +39,7 @@ public struct BulkheadStatus: PolicyStatusDetail {
 
     public static var kind: String { "bulkhead" }
 
-    /// Returns how well it is. That a call waits for its turn is normal. A full queue, and shedding, are not.
+    /// Returns the bulkhead's condition. Waiting calls are normal; a full queue and shedding are not.
     /// - Parameter now: The present time.
     public func condition(at now: MonotonicInstant) -> PolicyCondition {
         if isShedding { return PolicyCondition("overloaded, shedding", .degraded) }

@@ -2,15 +2,15 @@ import Synchronization
 
 /// The free permits. As long as no call waits, a call takes one and gives it back without a lock.
 ///
-/// To know more, a caller takes the lock and collects them all; until some are laid out again, every other call has to
-/// take the lock too.
+/// To know more, a caller takes the lock and collects them all; until some are laid out again, every other call must
+/// also take the lock.
 struct FreePermits: ~Copyable {
     private static let collected = -1
     private let count: Atomic<Int>
 
     init(_ count: Int) { self.count = Atomic(count) }
 
-    /// How many permits were free a moment ago; nil if they were collected.
+    /// The number of permits free a moment ago; nil if they were collected.
     var free: Int? {
         let seen = count.load(ordering: .relaxed)
         return seen == Self.collected ? nil : seen

@@ -1,20 +1,20 @@
-/// How a ``Bulkhead`` rejects waiting calls early while it has more to do than it can.
+/// How an overloaded ``Bulkhead`` rejects waiting calls early.
 ///
 /// ```swift
 /// let api = Bulkhead("api", limit: 64, queue: 1_000, shedding: LoadShedding())
 /// ```
 ///
-/// A queue that empties now and then does its work: it takes up a burst. A queue that never empties only makes every call
-/// wait. So when calls have been waiting for `interval` without a break, the bulkhead is **overloaded**, until its queue
-/// is empty. Meanwhile
+/// A queue that empties now and then absorbs a burst. A queue that never empties only makes every call wait. So when
+/// calls have been waiting for `interval` without a break, the bulkhead is **overloaded** until its queue is empty.
+/// Meanwhile
 ///
-/// - of calls of the same priority, the newest is next, because its caller is the likeliest to be still waiting;
-/// - calls that have waited for more than `target` are rejected, those first whose turn would come last. As many as
-///   there are permits may stay, whatever they have waited, so that no permit lies idle. One that
-///   has stayed for twice `interval` is next in its priority.
+/// - among calls of the same priority, the newest is next, because its caller is the likeliest to be still waiting;
+/// - calls that have waited for more than `target` are rejected, first those whose turn would come last. Up to
+///   `limit` waiters are kept, however long they have waited, so that no permit lies idle. A call that has stayed for
+///   twice `interval` is next in its priority.
 ///
-/// This is the controlled delay of B. Maurer, "Fail at Scale" (ACM Queue 13(8), 2015), after CoDel (RFC 8289), whose
-/// numbers are the defaults; with its adaptive order, last in, first out.
+/// Source: controlled delay and adaptive LIFO of B. Maurer, "Fail at Scale" (ACM Queue 13(8), 2015), after CoDel (RFC
+/// 8289), whose numbers are the defaults.
 public struct LoadShedding: SettingsGroup {
     /// How long a call may wait under overload.
     public var target: Duration

@@ -4,11 +4,10 @@
 /// each time (30, 60, 120, 240, 300 s by default). Failures counted before a trip still count after it: the first
 /// failure after the gate has opened shuts it again, and a success resets the count.
 ///
-/// Concurrent calls that fail together count as one event, if the rule counts consecutive failures. After a counted
-/// failure, and until a counted success, the ends of calls that were let in before that failure do not count, neither
-/// failures nor successes. So three in a row are three failures in sequence. But if at least as many of these concurrent
-/// calls succeed as fail, such as one that succeeds after the one that failed, the next counted failure is the first of a
-/// new row. With any other rule, every end counts.
+/// If the rule counts consecutive failures, concurrent calls that fail together count as one. After a counted failure,
+/// and until a counted success, calls that were already in flight at that failure are ignored, whether they fail or
+/// succeed. So three in a row are three failures in sequence. But if at least as many of these concurrent calls succeed
+/// as fail, the next counted failure starts a new row. With any other rule, every end counts.
 ///
 /// Put policies that make calls wait, such as a throttle or a bulkhead with a queue, outside of a gate: all calls that
 /// the gate let in before a failure count as one volley, even if they are sent later.
@@ -88,7 +87,7 @@ public struct BackoffGate: CircuitStateMachine {
 
     /// - Returns: nil if the end does not count.
     private mutating func count(_ end: CallEnd, ticket: UInt64) -> TripEvidence? {
-        // Reported here because the call has a ticket; but it says nothing to the rule.
+        // Recorded because the call has a ticket; but it tells the rule nothing.
         guard !end.verdict.saysNothing else { return nil }
         let evidence = rule.evidence(of: end)
         guard ticket >= firstTicket else {
@@ -98,7 +97,8 @@ public struct BackoffGate: CircuitStateMachine {
         }
         switch evidence {
         case .failing where countsInARow:
-            // The failure counted before is of that volley, too: with one success for it, there are as many as failures.
+            // The earlier failure also belongs to that volley: with one success against it, there are as many as
+            // failures.
             if lateSuccesses > 0 { rule.reset() }
             (hasFailed, lateSuccesses) = (true, 0)
             failures &+= 1

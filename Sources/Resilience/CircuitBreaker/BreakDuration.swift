@@ -83,7 +83,7 @@ public struct GrowingBreak: BreakDuration, Hashable {
     }
 }
 
-/// A break as long as the failure that opened the circuit asks for, if it asks for more than zero.
+/// A break as long as the wait that the failure asks for, if that is above zero.
 public struct RetryAfterBreak: BreakDuration {
     /// The break if the other side names no wait.
     var otherwise: BreakSettings
@@ -102,7 +102,7 @@ public struct RetryAfterBreak: BreakDuration {
     public var description: String { "for as long as asked, up to \(cap.text), else \(otherwise)" }
 }
 
-/// Another break ± a share of it, so that clients do not all come back at once.
+/// Another break ± a share of its length, so that clients do not all return at once.
 public struct JitteredBreak: BreakDuration {
     /// The break that chance changes.
     var plain: BreakSettings
@@ -138,7 +138,7 @@ extension BreakDuration {
 }
 
 extension BreakDuration {
-    /// Whether another break is always as long. Known only of breaks of this package.
+    /// Whether another break always has the same length. Known only for this package's breaks.
     func isSame(as other: any BreakDuration) -> Bool {
         switch (self, other) {
         case (let own as ConstantBreak, let other as ConstantBreak): own == other
@@ -147,7 +147,7 @@ extension BreakDuration {
             own.cap == other.cap && own.otherwise.duration.isSame(as: other.otherwise.duration)
         case (let own as JitteredBreak, let other as JitteredBreak):
             own.share == other.share && own.plain.duration.isSame(as: other.plain.duration)
-        // A break of another module may differ in what it does not compare.
+        // A break of another module may have differences that its `==` ignores.
         case _: false
         }
     }
@@ -168,7 +168,7 @@ extension BreakDuration where Self == ConstantBreak {
     /// A break of seconds.
     /// - Parameter seconds: 0 or more; above 10¹⁸ it counts as 10¹⁸.
     public static func seconds(_ seconds: Double) -> Self {
-        // What is no number is invalid, too.
+        // NaN is also invalid.
         .constant(.seconds(seconds >= 0 ? min(seconds, 1e18) : -1))
     }
 

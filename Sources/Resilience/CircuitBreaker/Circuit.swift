@@ -1,5 +1,5 @@
-/// A circuit state machine of any kind, and what all kinds need: generations, so that the result of a call that was
-/// admitted in an earlier state never decides the present one; time that never goes back; and modes set by hand.
+/// A circuit state machine of any kind, with generations, so that the result of a call from an earlier state never
+/// decides the present one; time that never goes back; and modes set by hand.
 struct Circuit: Sendable {
     private(set) var machine: any CircuitStateMachine
     /// Counts the tallies that were taken; see ``FreePass``.
@@ -13,7 +13,7 @@ struct Circuit: Sendable {
     var modeByHand: CircuitBreaker.Mode? { mode == settledMode ? nil : mode }
     /// Counts changes of state, of mode, and resets, from 1.
     private(set) var generation: UInt64 = 1
-    /// The latest time that the circuit was told. Callers read the clock before they wait for the lock, so their
+    /// The latest time that the circuit received. Callers read the clock before they wait for the lock, so their
     /// readings may arrive out of order.
     var latest = MonotonicInstant.distantPast
     /// nil until the first change: most circuits of a large registry have never changed.
@@ -24,7 +24,7 @@ struct Circuit: Sendable {
         /// When the circuit entered its state, and when it was last closed: see ``CircuitBreakerStatus``.
         let since: MonotonicInstant?
         let lastClosed: MonotonicInstant?
-        /// When it was last changed by hand. A change by itself that is noticed later did not happen before this.
+        /// When it was last changed by hand. Automatic changes detected later are never dated before this.
         let lastByHand: MonotonicInstant
 
         init(since: MonotonicInstant?, lastClosed: MonotonicInstant?, lastByHand: MonotonicInstant) {
@@ -58,12 +58,12 @@ struct Circuit: Sendable {
     /// The largest number of calls that wait for probes.
     static let maxWaiting = 10_000
 
-    /// How long a call may wait, and how many others do.
+    /// The longest wait of a call, and the number of other waiting calls.
     struct Patience {
         var deadline = MonotonicInstant.distantFuture
         /// Until when it may wait; nil if it has not waited before.
         var latest: MonotonicInstant?
-        /// How many other calls wait.
+        /// The number of other waiting calls.
         var waiting = 0
     }
 
@@ -102,10 +102,10 @@ struct Circuit: Sendable {
             return .allow(generation: generation, ticket: 0, began: latest, wouldOpen: wouldOpen, nil)
         case .automatic: break
         }
-        // As without the lock: a circuit that need not be asked is not told the time either.
+        // As without the lock: a circuit that need not be asked does not get the time either.
         let needs = machine.needs
         if !needs.contains(.admissions) { return .allow(generation: generation, ticket: 0, nil) }
-        // As without the lock, here too.
+        // Also as without the lock.
         if needs.contains(.calls), tallyStretch?.contains(now) == true {
             machine.tallied(began: 1, succeeded: 0, at: latest)
             return .allow(generation: generation, ticket: 0, began: now, nil)
@@ -124,7 +124,7 @@ struct Circuit: Sendable {
         }
     }
 
-    /// Whether the call waits; if it can't, it is told when to come back.
+    /// Whether the call waits; otherwise it is told when to come back.
     private func wait(
         upTo limit: Duration, leaseEnds: MonotonicInstant, _ patience: Patience, at now: MonotonicInstant
     ) -> Admission {
@@ -136,19 +136,18 @@ struct Circuit: Sendable {
         return .wait(until: latest, leaseEnds: leaseEnds)
     }
 
-    /// - Parameter evidence: What is known of the endpoint, whatever the verdict; set for a health check.
+    /// - Parameter evidence: The evidence about the endpoint, in place of the verdict's; set for a health check.
     mutating func record(
         _ verdict: Verdict, generation admitted: UInt64, ticket: UInt64, began: MonotonicInstant? = nil,
         evidence: TripEvidence? = nil, at now: MonotonicInstant, using generator: SplitMix64 = .shared
     ) -> Recording {
         guard admitted == generation else { return .late() }
         guard mode != .disabled else { return .recorded(nil) }
-        // If the ramp is over it ends now, not with the next call: so it makes no difference whether the breaker is
-        // watched.
+        // A ramp that is over ends now, not with the next call: so watching the breaker makes no difference.
         if let transition = timePassed(at: now) { return .late(transition) }
         let needs = machine.needs
-        // A rejection or a cancellation says nothing of the endpoint; it matters only to a machine that gave a ticket
-        // or watches calls.
+        // A rejection or a cancellation says nothing about the endpoint; it matters only to a machine that gave a
+        // ticket or watches calls.
         if verdict.saysNothing, ticket == 0, !needs.contains(.calls) { return .recorded(nil) }
         if verdict.kind == .success, needs.isDisjoint(with: [.admissions, .successes]) { return .recorded(nil) }
         // A success that could have been counted without the lock. As there, it does not advance the time.
@@ -174,7 +173,7 @@ struct Circuit: Sendable {
         return .recorded(failure: failure, transition)
     }
 
-    /// Takes what was counted without the lock since the last input.
+    /// Takes the calls counted without the lock since the last input.
     mutating func take(_ tally: CircuitTally) {
         tallies &+= 1
         guard let began = tally.began else { return succeeded(tally.succeeded) }
@@ -193,7 +192,7 @@ struct Circuit: Sendable {
             .transition
     }
 
-    /// Tells a machine of one type what it has learned from elsewhere.
+    /// Passes news from elsewhere to a machine of one type.
     /// - Returns: nil if the machine is of another type.
     mutating func tell<Machine: CircuitStateMachine, R>(
         at now: MonotonicInstant, _ body: (inout Machine, MonotonicInstant) -> R
@@ -219,8 +218,8 @@ struct Circuit: Sendable {
         return (isDone, transition)
     }
 
-    /// Sets the mode that the settings give, if they give another one than before. So one that was set by hand stays over
-    /// other changes of settings.
+    /// Sets the mode of the settings, if it differs from the mode of the earlier settings. So a mode set by hand stays
+    /// over other changes of settings.
     /// - Returns: Whether the mode has changed.
     mutating func settle(_ mode: CircuitBreaker.Mode, at now: MonotonicInstant) -> Bool {
         guard mode != settledMode else { return false }
@@ -257,7 +256,7 @@ struct Circuit: Sendable {
         return machineChange
     }
 
-    /// Replaces the machine by another one, which goes on from where this one stands.
+    /// Replaces the machine by another one, which continues from this one's state.
     /// - Returns: false if the other one can't; then nothing has changed.
     mutating func replace(with machine: any CircuitStateMachine, at now: MonotonicInstant) -> Bool {
         _ = timePassed(at: now)
@@ -274,7 +273,7 @@ struct Circuit: Sendable {
         self.machine.replacement(machine, at: max(latest, now)) != nil
     }
 
-    /// - Returns: false if the memory makes no sense; then nothing has changed.
+    /// - Returns: false if the memory is invalid; then nothing has changed.
     mutating func restore(
         _ memory: CircuitMemory, _ mode: CircuitBreaker.Mode, age: Duration, at now: MonotonicInstant
     ) -> Bool {
@@ -284,7 +283,7 @@ struct Circuit: Sendable {
         guard restored.restore(memory, takenAt: max(latest, now) + (.zero - age)) else { return false }
         restored.forgetCalls()
         _ = change(at: now, beginsAnew: true) { machine, _ in machine = restored }
-        // A snapshot knows only what was set by hand.
+        // A snapshot contains only a mode that was set by hand.
         self.mode = mode == .automatic ? settledMode : mode
         past = Past(since: nil, lastClosed: nil, lastByHand: lastByHand)
         return true
@@ -296,7 +295,7 @@ struct Circuit: Sendable {
         let now = max(latest, now)
         if let changesAt, changesAt <= now {
             var then = self
-            // nil if the machine does not change at the time that it gave.
+            // nil if the machine does not change at its announced time.
             if then.timePassed(at: now) != nil { return then.status(at: now) }
         }
         var status = machine.status(at: now)
@@ -313,7 +312,7 @@ struct Circuit: Sendable {
     /// Whether evicting it would lose nothing but counted successes.
     func isAtRest(at now: MonotonicInstant) -> Bool { modeByHand == nil && machine.isAtRest(at: max(latest, now)) }
 
-    /// What the circuit must be told.
+    /// The inputs that the circuit needs.
     var needs: CircuitNeeds {
         switch mode {
         case .isolated, .observing: .all
@@ -344,7 +343,7 @@ struct Circuit: Sendable {
         let result = body(&machine, latest)
         let after = machine.state
         if beginsAnew || after != before { generation &+= 1 }
-        // A break that ended by itself ended at its own time, even if that is noticed later.
+        // The end of a break has its own time, even if it is detected later.
         note(seen, changedAt: changesAt.map { min(max($0, lastByHand), latest) } ?? latest)
         return (result, after == before ? nil : Transition(from: before, to: after))
     }
@@ -358,7 +357,7 @@ struct Circuit: Sendable {
 }
 
 extension CircuitStateMachine {
-    /// Another machine that goes on from where this one stands; nil if it can't.
+    /// Another machine that continues from this one's state; nil if it can't.
     fileprivate func replacement(
         _ other: any CircuitStateMachine, at now: MonotonicInstant
     ) -> (any CircuitStateMachine)? {

@@ -1,5 +1,5 @@
 extension CircuitBreaker {
-    /// Who decides what a breaker does: its circuit, or somebody by hand.
+    /// The control of a breaker: by its circuit, or by hand.
     public enum Mode: String, SettingChoice {
         /// The circuit decides.
         case automatic
@@ -7,7 +7,7 @@ extension CircuitBreaker {
         case isolated
         /// All calls get through, and nothing is counted.
         case disabled
-        /// All calls get through, and are counted. The breaker tells its observers when it would open, but never does.
+        /// All calls get through and are counted. The breaker never opens; it tells its observers when it would.
         case observing
     }
 
@@ -16,7 +16,8 @@ extension CircuitBreaker {
 
     /// Sets the mode. Calls in flight no longer count.
     ///
-    /// Back in ``Mode/automatic``, the circuit goes on from where it stood; after ``Mode/observing``, it is closed.
+    /// Back in ``Mode/automatic``, the circuit continues from its earlier state; after ``Mode/observing``, it is
+    /// closed.
     /// - Parameter mode: The new mode. If it is the present one, nothing changes.
     public func setMode(_ mode: Mode) {
         setMode(mode, tells: true) { circuit, now in
@@ -26,7 +27,7 @@ extension CircuitBreaker {
         }
     }
 
-    /// Sets the mode that the settings give, unless it is that of the settings before.
+    /// Sets the mode of the settings, unless it is that of the earlier settings.
     /// - Parameter tells: False for a breaker that is being made.
     func settle(_ mode: Mode, tells: Bool) { setMode(mode, tells: tells) { $0.settle(mode, at: $1) } }
 
@@ -64,9 +65,9 @@ extension CircuitBreaker {
 
     /// Opens the circuit now, whatever its state, for a given time. See ``trip()``.
     ///
-    /// To keep it shut until you decide otherwise, set ``Mode/isolated``.
-    /// - Parameter length: How long it stays open; less than zero counts as zero. After a restore from a snapshot, what
-    ///   remains is cut to the longest break of the circuit.
+    /// To keep it open until you decide otherwise, set ``Mode/isolated``.
+    /// - Parameter length: How long it stays open; less than zero counts as zero. A restore from a snapshot cuts the
+    ///   remaining time to the circuit's longest break.
     /// - Returns: false if nothing has changed; see ``trip()``.
     @discardableResult
     public func trip(for length: Duration) -> Bool { trip(length: length) }
@@ -80,19 +81,19 @@ extension CircuitBreaker {
         return true
     }
 
-    /// Ends a break now: the next call is a probe, and its end decides. For somebody who knows that the endpoint is well
-    /// again, and for a button "retry now".
+    /// Ends a break now: the next call is a probe, and its end decides. For an operator who knows that the endpoint has
+    /// recovered, and for a "retry now" button.
     ///
-    /// The circuit does not close by this: if the probe fails, it opens for as long as it would have after this break. With
-    /// a ``CircuitHealthCheck``, the check runs now. A half-open circuit begins a new round of probes, whatever became of
-    /// those in flight. A ``BackoffGate``, which has no probes, lets all calls in.
+    /// This does not close the circuit: if the probe fails, it opens for as long as it would have after this break.
+    /// With a ``CircuitHealthCheck``, the check runs now. A half-open circuit begins a new round of probes, whatever
+    /// becomes of those in flight. A ``BackoffGate``, which has no probes, lets all calls in.
     /// - Returns: false if nothing has changed: the circuit kept no calls out, the mode is not ``Mode/automatic``, or the
     ///   circuit is of a kind whose breaks can't be ended by hand.
     @discardableResult
     public func endBreak() -> Bool {
         let (isDone, state) = changeByHand { ($0.circuit.endBreak(at: $1).isDone, $0.circuit.state) }
         guard isDone else { return false }
-        // Also of a circuit that was half-open, whose state is the same.
+        // Also for a circuit that was already half-open, whose state is the same.
         resumeParked()
         plan()
         tell(.breakEndedByHand(state))
@@ -116,7 +117,7 @@ extension CircuitBreaker {
         SettingChecks.mayChange && changeByHand { $0.circuit.replace(with: machine, at: $1) }
     }
 
-    /// Replaces all settings with those of a circuit with three states. See ``reconfigure(circuit:)``.
+    /// Replaces all settings with a three-state circuit's settings. See ``reconfigure(circuit:)``.
     /// - Parameters:
     ///   - rule: Decides when to open; by default at the 5th failure in a row.
     ///   - openFor: How long the circuit stays open; by default 60 s.

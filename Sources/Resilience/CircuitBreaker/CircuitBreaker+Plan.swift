@@ -1,6 +1,5 @@
 extension CircuitBreaker {
-    /// The alarm for the next change that time brings by itself: for those who watch the breaker, and for the health
-    /// check.
+    /// The alarm for the next automatic change: for watchers of the breaker, and for the health check.
     struct Plan {
         var alarm: TimeBaseAlarm?
         /// Counts the plans. If two are made concurrently, only the later one is kept.
@@ -12,7 +11,7 @@ extension CircuitBreaker {
     /// Plans the next step that needs no call, if there is one. Called after every change.
     func plan(at now: MonotonicInstant) {
         let planned = inner.withLock { state -> (MonotonicInstant?, UInt64)? in
-            // Without them nobody watches, and no alarm is set.
+            // Without extras nobody watches, and no alarm is set.
             guard let extras = healthCheck == nil ? state.extras : state.needExtras() else { return nil }
             extras.plan.number += 1
             return (due(state, at: now), extras.plan.number)
@@ -38,7 +37,7 @@ extension CircuitBreaker {
         let circuit = state.circuit
         let now = max(circuit.latest, now)
         if healthCheck != nil {
-            // What could have changed until now has changed, by the alarm that asks.
+            // All changes due until now have happened, by the alarm that asks.
             guard circuit.mode == .automatic, state.extras?.check.number ?? 0 == 0, circuit.machine.wantsProbe(at: now)
             else {
                 return circuit.changesAt.flatMap { now < $0 ? $0 : nil }

@@ -12,7 +12,7 @@ extension CircuitBreaker: RegistryEntry {
     /// Closes the circuit, with nothing counted; the mode stays. See ``reset(keepingGrowth:)``.
     public func reset() { reset(keepingGrowth: false) }
 
-    /// Whether the breaker can go on with the settings of another one.
+    /// Whether the breaker can take over the settings of another one.
     /// - Parameter other: The breaker with the new settings.
     public func canBeReconfigured(like other: CircuitBreaker) -> Bool {
         guard other !== self else { return true }

@@ -1,13 +1,13 @@
-/// What a breaker must still know after a restart.
+/// The state of a breaker that must survive a restart.
 public struct CircuitSnapshot: Sendable, Hashable, Codable {
     /// The memory of its circuit.
     public let memory: CircuitMemory
-    /// Its mode, if that was set by hand; ``CircuitBreaker/Mode/automatic`` if it is the one of its settings.
+    /// Its mode if set by hand; ``CircuitBreaker/Mode/automatic`` if the mode comes from its settings.
     public let mode: CircuitBreaker.Mode
     /// When the snapshot was taken, by the wall clock: milliseconds since 1970.
     public let takenAt: Int64
 
-    /// Creates a snapshot that was stored in a way of your own.
+    /// Creates a snapshot from your own storage format.
     /// - Parameters:
     ///   - memory: The memory of the circuit.
     ///   - mode: The breaker's mode.
@@ -19,7 +19,7 @@ public struct CircuitSnapshot: Sendable, Hashable, Codable {
     }
 }
 
-/// A snapshot makes no sense for the breaker that was to be restored from it.
+/// A snapshot does not fit the breaker that it should restore.
 public struct UnusableSnapshot: Error, Hashable, CustomStringConvertible {
     /// The breaker's name.
     public let policy: String
@@ -32,7 +32,7 @@ public struct UnusableSnapshot: Error, Hashable, CustomStringConvertible {
 }
 
 extension CircuitBreaker {
-    /// Returns what the breaker must still know after a restart.
+    /// Returns the state that must survive a restart.
     /// - Parameter wallClock: The wall clock's time: milliseconds since 1970. Now by default.
     /// - Returns: nil if its circuit is of a kind that can't be stored.
     public func snapshot(wallClock: Int64? = nil) -> CircuitSnapshot? {
@@ -46,12 +46,11 @@ extension CircuitBreaker {
         }
     }
 
-    /// Goes on from a snapshot. Calls in flight no longer count.
+    /// Continues from a snapshot. Calls in flight no longer count.
     ///
-    /// An open circuit stays open for what remains of its break, a half-open circuit is due for a probe, and the counts
-    /// and the mode are those of the snapshot. The time since the snapshot is measured by the wall clock; if that was
-    /// set back, it counts as zero. A break is cut to the longest one that this circuit takes by itself, if that is
-    /// known.
+    /// An open circuit stays open for the rest of its break, a half-open circuit is due for a probe, and the counts and
+    /// the mode are the snapshot's. The time since the snapshot is measured by the wall clock; if that was set back, it
+    /// counts as zero. A break is cut to the longest one that this circuit takes by itself, if known.
     /// - Parameters:
     ///   - snapshot: A snapshot of this breaker, or of one with a rule of the same kind.
     ///   - wallClock: The wall clock's time: milliseconds since 1970. Now by default.

@@ -1,9 +1,9 @@
-/// A machine that several processes have together. No other machine can go on from where it stands.
+/// A machine that several processes share. No other machine can continue from its state.
 package protocol SharedCircuit: CircuitStateMachine {}
 
 extension CircuitBreaker {
-    /// Tells the breaker's machine what it has learned from elsewhere. If that changes the state, observers are told.
-    /// - Returns: What `body` returned; nil if the machine is of another type.
+    /// Passes news from elsewhere to the breaker's machine. If that changes the state, observers are told.
+    /// - Returns: The result of `body`; nil if the machine is of another type.
     package func tellMachine<Machine: CircuitStateMachine, R: Sendable>(
         _ type: Machine.Type, _ body: (inout Machine, MonotonicInstant) -> R
     ) -> R? {

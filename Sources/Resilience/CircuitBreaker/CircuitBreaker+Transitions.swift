@@ -6,8 +6,8 @@ public struct CircuitTransition: Sendable, Hashable, Codable {
     public let from: CircuitState
     /// The state after.
     public let to: CircuitState
-    /// When the state changed, on the breaker's time base. A break that is over ended at its own time, even if that is
-    /// noticed later.
+    /// When the state changed, on the breaker's time base. The end of a break has its own time, even if it is noticed
+    /// later.
     public let time: MonotonicInstant
 
     /// Creates a transition.
@@ -75,7 +75,7 @@ extension CircuitBreaker {
         let entry: UInt64
     }
 
-    /// The watchers of a breaker, and the transitions that they have not been told.
+    /// The watchers of a breaker, and their pending transitions.
     struct Watchers {
         typealias Watcher = @Sendable (CircuitTransition) -> Void
 
@@ -95,8 +95,8 @@ extension CircuitBreaker {
             if !all.isEmpty { news.append(transition) }
         }
 
-        /// Returns the pending transitions and who is to be told; nil if there are none, or if another thread is
-        /// telling them.
+        /// Returns the pending transitions and their watchers; nil if there are none, or if another thread is
+        /// delivering them.
         mutating func take() -> ([CircuitTransition], [Watcher])? {
             guard !isDelivering, !news.isEmpty else { return nil }
             isDelivering = true

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Stops calling an endpoint that keeps failing, and finds out when it is well again.
+/// Stops calling an endpoint that keeps failing, and finds out when it has recovered.
 ///
 /// ```swift
 /// let breaker = CircuitBreaker(
@@ -12,14 +12,14 @@ import Synchronization
 /// ``CircuitStateMachine`` decides what open and recovery mean. Both can be your own types.
 ///
 /// By default, transient and uncertain failures count as failures; successes and permanent failures (a 404) show that
-/// the endpoint is well; 429s, cancelled calls and rejected calls count neither way. Outside a retry, a call counts
+/// the endpoint is healthy; 429s, cancelled calls and rejected calls count neither way. Outside a retry, a call counts
 /// once, after all its attempts; inside, every attempt counts.
 ///
 /// See <doc:CircuitBreakerGuide>.
 public final class CircuitBreaker: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { ownCore.timeBase }
-    /// The observers that are told what this breaker does, in whichever pipeline it is.
+    /// The observers of this breaker's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
     private var knownObservers: PolicyObservers? { lazyObservers.known }
@@ -64,15 +64,15 @@ public final class CircuitBreaker: Policy, StatusReporting {
         }
     }
 
-    /// What a breaker that was neither open nor watched so far does without. Sendable, because it is read and changed under the
-    /// breaker's lock alone.
+    /// State that a breaker needs only once it was open or watched. Sendable, because it is read and changed only under
+    /// the breaker's lock.
     final class Extras: @unchecked Sendable {
         /// Calls that wait for the probes to end.
         var line = TicketLine<PolicyWaiter>()
         var watchers = Watchers()
         var plan = Plan()
         var check = Check()
-        /// The last rejection, made once for all callers that it holds for. Removed when anything changes.
+        /// The last rejection, shared by all callers that it holds for. Removed when anything changes.
         var rejection: StandingRejection?
     }
 
@@ -86,9 +86,9 @@ public final class CircuitBreaker: Policy, StatusReporting {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - machine: Decides what open and recovery mean.
-    ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
-    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this breaker does; nil for none at first.
+    ///   - healthCheck: Finds out whether the endpoint has recovered, in place of a caller's call; nil for none.
+    ///   - timeBase: The time base of its measurements; it must be the pipeline's.
+    ///   - observers: The observers of this breaker's events; nil for none at first.
     public init(
         _ name: String = "breaker", circuit machine: some CircuitStateMachine, healthCheck: CircuitHealthCheck? = nil,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
@@ -108,9 +108,9 @@ public final class CircuitBreaker: Policy, StatusReporting {
     ///   - name: The name in events and errors.
     ///   - rule: Decides when to open; by default at the 5th failure in a row.
     ///   - openFor: How long it stays open; by default 60 s.
-    ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
-    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this breaker does; nil for none at first.
+    ///   - healthCheck: Finds out whether the endpoint has recovered, in place of a caller's call; nil for none.
+    ///   - timeBase: The time base of its measurements; it must be the pipeline's.
+    ///   - observers: The observers of this breaker's events; nil for none at first.
     public convenience init(
         _ name: String = "breaker", tripping rule: some TripRule = .standard,
         openFor: some BreakDuration = .standard, healthCheck: CircuitHealthCheck? = nil,
@@ -123,13 +123,13 @@ public final class CircuitBreaker: Policy, StatusReporting {
 
     /// Runs an operation guarded by this breaker alone: a pipeline of one.
     ///
-    /// It does the same as the `run` that every policy has, at half the cost, since it need not look up the time base.
+    /// Does the same as the `run` of every policy at half the cost, since it need not look up the time base.
     /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline and so on.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means, such as a response with status 503. By default each result is a success.
-    ///   - operation: What to run.
-    /// - Returns: What the operation returned, even if it means failure.
-    /// - Throws: ``CircuitOpen`` if the call was rejected; what the operation threw. With a deadline also ``TimedOut``
+    ///   - operation: The work to run.
+    /// - Returns: The operation's result, even if it means failure.
+    /// - Throws: ``CircuitOpen`` if the call was rejected; the operation's error. With a deadline also ``TimedOut``
     ///   and ``DeadlinePassed``.
     @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
@@ -138,7 +138,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
         try await run(on: ownCore, options, judging: judge, operation)
     }
 
-    /// What the breaker does to calls. It can't nest in itself: a call that holds the place of a probe would ask for
+    /// The breaker's effects on calls. It can't nest in itself: a call that holds the place of a probe would ask for
     /// another one.
     public var traits: PolicyTraits {
         let machine = inner.withLock { $0.circuit.machine }
@@ -158,7 +158,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
     }
 
     @inline(never) private func tellAllowed(_ call: inout PolicyCall) {
-        // Not always closed: all calls of a breaker that is switched off go in.
+        // Not always closed: a breaker that is switched off lets all calls in.
         call.emit(Event.allowed(inner.withLock { $0.circuit.state }), from: name, to: knownObservers)
     }
 
@@ -307,13 +307,13 @@ public final class CircuitBreaker: Policy, StatusReporting {
     private enum News {
         case none
         case state
-        /// The state is the same, but it ends at another time.
+        /// The state is the same, but its end has moved.
         case time
     }
 
-    /// Changes the circuit, and tells those who watch it what has changed.
-    /// - Parameter afterTime: Whether changes that time alone has brought come first. They are told as if an alarm had
-    ///   fired in time.
+    /// Changes the circuit, and tells its watchers the changes.
+    /// - Parameter afterTime: Whether changes due by time come first. They are reported as if an alarm had fired in
+    ///   time.
     func change<R: Sendable>(at now: MonotonicInstant, afterTime: Bool = false, _ body: (inout State) -> R) -> R {
         let (result, ended, news) = inner.withLock { state -> (R, Event?, News) in
             state.circuit.take(freePass.takeTally())
@@ -351,7 +351,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
         call.emit(Event(transition, status), from: name, to: knownObservers)
     }
 
-    /// Tells what happened without a call.
+    /// Sends an event outside of calls.
     func tell(_ event: @autoclosure () -> Event) {
         lazyObservers.send(event(), from: name, at: ownCore.timeBase.now)
     }
@@ -364,10 +364,10 @@ public final class CircuitBreaker: Policy, StatusReporting {
 
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         let (now, deadline) = (call.now, call.deadline)
-        // On a copy: the call does not take place.
+        // On a copy: the call is hypothetical.
         return inner.withLock { state in
             var circuit = state.circuit
-            // Of those that began some may be slow by now. Successes alone decide nothing.
+            // Some of the calls that began may be slow by now. Successes alone decide nothing.
             let tally = freePass.presentTally
             if tally.began != nil { circuit.take(tally) }
             var patience = Circuit.Patience(deadline: deadline)
@@ -381,7 +381,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
         }
     }
 
-    /// The state that a call would find now: that of ``status``. An isolated circuit is open.
+    /// The present state, as in ``status``. An isolated circuit is open.
     public var state: CircuitState { status.state }
 
     /// Whether evicting the breaker would lose nothing but counted successes.

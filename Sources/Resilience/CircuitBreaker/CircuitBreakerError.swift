@@ -4,7 +4,7 @@ public struct CircuitOpen: Rejection, Hashable, FailureDescribing {
     public enum Reason: String, Sendable, Hashable {
         /// The endpoint failed too often, and the break is not over.
         case open
-        /// The break is over, and other calls or a health check are finding out whether the endpoint is well.
+        /// The break is over, and probes or a health check are finding out whether the endpoint has recovered.
         case probing
         /// The breaker was isolated by hand.
         case isolated
@@ -20,7 +20,7 @@ public struct CircuitOpen: Rejection, Hashable, FailureDescribing {
     /// - Parameters:
     ///   - policy: The breaker's name.
     ///   - reason: Why the call was rejected.
-    ///   - retryAfter: How long until a call may be let through; nil if unknown.
+    ///   - retryAfter: The time until a call may be let through; nil if unknown.
     public init(policy: String, reason: Reason = .open, retryAfter: Duration?) {
         self.policy = policy
         self.reason = reason
@@ -33,7 +33,7 @@ public struct CircuitOpen: Rejection, Hashable, FailureDescribing {
         wait = RejectionWait(until: until, on: timeBase)
     }
 
-    /// How long from now until a call may be let through; zero if that time has come; nil if unknown.
+    /// The time from now until a call may be let through; zero if that time has come; nil if unknown.
     public var retryAfter: Duration? { wait.remaining }
 
     /// A message for people.
@@ -48,7 +48,7 @@ public struct CircuitOpen: Rejection, Hashable, FailureDescribing {
         lhs.policy == rhs.policy && lhs.reason == rhs.reason && lhs.retryAfter == rhs.retryAfter
     }
 
-    /// Hashes the name and the reason, but not the wait, since that shrinks.
+    /// Hashes the name and the reason, but not the wait, because it shrinks.
     /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(policy)

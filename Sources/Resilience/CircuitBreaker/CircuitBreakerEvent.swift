@@ -1,5 +1,5 @@
 extension CircuitBreaker {
-    /// What a breaker tells its observers.
+    /// An event of a breaker.
     public enum Event: PolicyEventDetail, Equatable {
         /// A call was let through, in this state.
         case allowed(CircuitState)

@@ -2,26 +2,26 @@
 public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// The circuit's state.
     public let state: CircuitState
-    /// The failures that count: those of the rule, or, while half-open, those of the probes of this round.
+    /// The failures that count: the rule's, or, while half-open, those among this round's probes.
     public let failureCount: Int
-    /// The number of failures that opens the circuit; nil if its rule is not as simple as that.
+    /// The number of failures that opens the circuit; nil if no single number does.
     public let failureLimit: Int?
-    /// The calls that count, including failures: those of the rule, or, while half-open, the probes of this round. nil
+    /// The calls that count, including failures: the rule's, or, while half-open, the probes of this round. nil
     /// if the rule does not count calls.
     public let callCount: Int?
-    /// How much longer the break lasts; nil if the circuit is not open, or isolated.
+    /// The rest of the break; nil if the circuit is isolated or not open.
     public let timeRemaining: Duration?
     /// Whether a call would be let through.
     public internal(set) var isAllowed: Bool
     /// Whether the circuit is open and rejects all calls. Turns false by itself when the break is over, but not while
     /// the circuit is isolated. Always false in the modes `disabled` and `observing`, which reject no call.
     public var isTripped: Bool { state == .open && !isAllowed }
-    /// Who decides: the circuit itself, or somebody by hand.
+    /// The control: by the circuit itself, or by hand.
     public internal(set) var mode: CircuitBreaker.Mode
     /// When the circuit entered its state, on the breaker's time base; nil if it was made or restored in it.
     public internal(set) var since: MonotonicInstant?
-    /// When the circuit was last closed, on the breaker's time base: the beginning of an outage, however many probes
-    /// and further breaks followed. nil while it is closed, and if it was not closed when it was made or restored.
+    /// When the circuit was last closed, on the breaker's time base: the beginning of an outage, across all its probes
+    /// and breaks. nil while it is closed, and if it was not closed when it was made or restored.
     public internal(set) var lastClosed: MonotonicInstant?
 
     /// Creates a status.
@@ -30,7 +30,7 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     ///   - failureCount: The failures that count.
     ///   - failureLimit: The number of failures that opens the circuit; nil if there is none.
     ///   - callCount: The calls that count, including failures; nil if calls are not counted.
-    ///   - timeRemaining: How much longer the break lasts; nil if the circuit is not open.
+    ///   - timeRemaining: The rest of the break; nil if the circuit is not open.
     ///   - isAllowed: Whether a call would be let through; by default, whether the circuit is not open.
     ///   - mode: Who decides.
     ///   - since: When the circuit entered its state; nil if unknown.
@@ -60,9 +60,9 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
 
     public static var kind: String { "circuitBreaker" }
 
-    /// Returns how well it is: down while it rejects all calls. A circuit that has been half-open, or open, for a minute,
-    /// and would let its first probe in, has no traffic: nothing is held up, and only a call can tell more. So has one that
-    /// was restored half-open and has had no call since.
+    /// Returns the circuit's condition: down while it rejects all calls. It has no traffic if it has been open or
+    /// half-open for a minute and would let its first probe in, or if it was restored half-open and has had no call
+    /// since. Then no call is held up, and only a call can tell more.
     /// - Parameter now: The present time on the breaker's time base.
     public func condition(at now: MonotonicInstant) -> PolicyCondition {
         switch mode {
@@ -79,8 +79,8 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
         }
     }
 
-    /// Whether the circuit waits for its first probe, and nobody calls: the first call would be one. With a probe on its
-    /// way, no other is let in. A half-open circuit that has counted a probe, or is in its ramp, is recovering.
+    /// Whether the circuit waits for its first probe without traffic: the first call would be one. While a probe is in
+    /// flight, no other is let in. A half-open circuit that has counted a probe, or is in its ramp, is recovering.
     private func isIdle(at now: MonotonicInstant) -> Bool {
         guard isAllowed else { return false }
         let isHalfOpen = state == .halfOpen

@@ -1,4 +1,4 @@
-/// Finds out whether an endpoint is well again, instead of a caller's call.
+/// Finds out whether an endpoint has recovered, in place of a caller's call.
 ///
 /// ```swift
 /// let breaker = CircuitBreaker(
@@ -6,8 +6,8 @@
 /// ```
 ///
 /// When the break is over, the breaker runs the check in a task of its own. If the check returns, it has succeeded; if
-/// it throws or takes too long, it has failed. Calls are rejected until as many checks have succeeded as the circuit
-/// asks for; no call is a probe.
+/// it throws or takes too long, it has failed. Calls are rejected until the circuit's number of checks have succeeded;
+/// no call is a probe.
 public struct CircuitHealthCheck: Sendable {
     let timeout: Duration
     let body: @Sendable () async throws -> Void
@@ -15,7 +15,7 @@ public struct CircuitHealthCheck: Sendable {
     /// Creates a health check.
     /// - Parameters:
     ///   - timeout: How long a check may take; above 0. After that it counts as failed, and is cancelled.
-    ///   - body: The check: returns if the endpoint is well, throws if it is not.
+    ///   - body: The check: returns if the endpoint is healthy, throws if it is not.
     public init(timeout: Duration = .seconds(10), _ body: @escaping @Sendable () async throws -> Void) {
         self.timeout = SettingChecks("CircuitHealthCheck").aboveZero(timeout, "timeout")
         self.body = body

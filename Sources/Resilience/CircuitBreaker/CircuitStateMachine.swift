@@ -1,4 +1,4 @@
-/// What open and recovery mean: a pure value that is told what happened and when, and answers.
+/// Decides how a circuit opens and recovers: a pure value that receives timed inputs, and answers.
 ///
 /// Two come with the package: ``ThreeStateCircuit`` and ``BackoffGate``. A machine of your own is not told of late
 /// results. It is told of rejected and cancelled calls only if they held a ticket above 0, or if it needs
@@ -27,7 +27,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// When ``state`` changes by itself if nothing happens before; nil, the default, if never.
     var changesAt: MonotonicInstant? { get }
 
-    /// Changes ``state`` if its time has come, as ``admit(at:using:)`` does too. By default nothing.
+    /// Changes ``state`` if its time has come, as ``admit(at:using:)`` does. Does nothing by default.
     /// - Parameter now: The current time.
     mutating func timePassed(at now: MonotonicInstant)
 
@@ -39,14 +39,14 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Returns: false, the default, if it can't be opened by hand.
     mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool
 
-    /// Ends a break by hand: the next call is a probe, without a change to how long the next break is. While half-open,
-    /// a new round of probes begins. A machine without probes lets all calls in.
+    /// Ends a break by hand: the next call is a probe. The length of the next break stays. While half-open, a new round
+    /// of probes begins. A machine without probes lets all calls in.
     /// - Parameter now: The current time.
     /// - Returns: Whether calls were kept out; false, the default, if it can't be done by hand.
     mutating func endBreak(at now: MonotonicInstant) -> Bool
 
-    /// When a probe will probably have decided, for calls that are rejected because of it: as long as probes take, not as
-    /// long as their leases. nil, the default, if unknown.
+    /// When the probes will probably have decided, for calls rejected meanwhile: estimated from how long probes take,
+    /// not from their leases. nil, the default, if unknown.
     /// - Parameter now: The current time.
     func probesDecide(at now: MonotonicInstant) -> MonotonicInstant?
 
@@ -68,8 +68,8 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// is admitted with ticket 0, and those that succeed within it are counted together. They are delivered before any other
     /// input.
     ///
-    /// A batched call costs no lock. Whether the state changes must not depend on when in the stretch such calls begin and
-    /// succeed, nor on how many do.
+    /// A batched call costs no lock. State changes must not depend on when in the stretch these calls begin and
+    /// succeed, nor on their number.
     /// - Parameter now: The current time.
     /// - Returns: A stretch with `now` in it; nil, the default, if each call must be delivered as it comes.
     func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>?
@@ -90,7 +90,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Parameter now: The current time.
     func status(at now: MonotonicInstant) -> CircuitBreakerStatus
 
-    /// What the machine must be told in its present state. By default admissions and successes.
+    /// The inputs that the machine needs in its present state. By default admissions and successes.
     var needs: CircuitNeeds { get }
 
     /// Whether it ever answers ``CircuitAdmission/wait(upTo:leaseEnds:)``; false by default. Used for
@@ -132,13 +132,13 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// The longest break that it can take by itself; nil, the default, if unknown. A restored break is cut to this.
     var longestBreak: Duration? { get }
 
-    /// Returns what it must still know after a restart; nil, the default, if it can't be stored.
+    /// Returns the state that must survive a restart; nil, the default, if it can't be stored.
     /// - Parameter now: The current time.
     func memory(at now: MonotonicInstant) -> CircuitMemory?
 
-    /// Goes on from a memory of a machine of this kind, whose settings may have been different.
+    /// Continues from the memory of a machine of this kind, whose settings may have been different.
     /// - Parameters:
-    ///   - memory: What the other machine knew.
+    ///   - memory: The other machine's knowledge.
     ///   - instant: When the memory was taken.
     /// - Returns: false, the default, if the memory makes no sense; then nothing has changed.
     mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool
@@ -183,7 +183,7 @@ extension CircuitStateMachine {
     }
 }
 
-/// What a circuit must be told. What is not in here costs a call nothing, not even a lock.
+/// The inputs that a circuit needs. Others cost a call nothing, not even a lock.
 public struct CircuitNeeds: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 
@@ -212,11 +212,11 @@ public enum CircuitAdmission: Sendable, Hashable {
     case wait(upTo: Duration, leaseEnds: MonotonicInstant)
 }
 
-/// What a circuit must still know after a restart.
+/// The state of a circuit that must survive a restart.
 public struct CircuitMemory: Sendable, Hashable, Codable {
     /// The circuit's state.
     public var state: CircuitState
-    /// How much longer the circuit was to stay open; zero unless it was open.
+    /// The time that the circuit was still to stay open; zero unless it was open.
     public var remaining: Duration {
         get { .nanoseconds(remainingNanoseconds) }
         set { remainingNanoseconds = newValue.saturatedNanoseconds }
@@ -224,7 +224,7 @@ public struct CircuitMemory: Sendable, Hashable, Codable {
     private var remainingNanoseconds: Int64
     /// The number of trips in a row, by which the next break grows.
     public var trips: Int
-    /// What its rule had counted; see ``TripRule/memory(at:)``.
+    /// Its rule's counts; see ``TripRule/memory(at:)``.
     public var counted: [Int]
 
     /// Creates a memory.
@@ -232,7 +232,7 @@ public struct CircuitMemory: Sendable, Hashable, Codable {
     ///   - state: The circuit's state.
     ///   - remaining: How much longer the circuit was to stay open; 0 or more.
     ///   - trips: The number of trips in a row; 0 or more.
-    ///   - counted: What its rule had counted.
+    ///   - counted: Its rule's counts.
     public init(state: CircuitState, remaining: Duration = .zero, trips: Int = 0, counted: [Int] = []) {
         self.state = state
         remainingNanoseconds = remaining.saturatedNanoseconds

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// What a call may do without asking the circuit: go in, and report a success.
+/// Lets a call enter, and report a success, without asking the circuit.
 ///
-/// It is a copy of what the circuit last said, written under the breaker's lock. Successes that may be batched are
-/// counted here, and so are calls that may be batched when they begin. The circuit is told them before any other input, so
+/// It is a copy of the circuit's last answer, written under the breaker's lock. Successes that may be batched are
+/// counted here, and so are calls that may be batched when they begin. The circuit gets them before any other input, so
 /// nothing arrives out of order.
 struct FreePass: ~Copyable, Sendable {
-    /// The generation that calls are admitted in; around it three bits, see `Mark`. 0 if calls have to ask.
+    /// The generation that calls are admitted in, with three bits around it, see `Mark`. 0 if calls have to ask.
     private let admission = Atomic<UInt64>(0)
-    /// What was counted since the circuit was last told anything; see ``CircuitTally``.
+    /// The count since the circuit's last input; see ``CircuitTally``.
     private let tally = Atomic<UInt64>(0)
     /// Calls that begin at this instant or later may be counted, in nanoseconds.
     private let tallyBegins = Atomic<Int64>(.max)
@@ -18,19 +18,19 @@ struct FreePass: ~Copyable, Sendable {
     private enum Mark {
         /// A success changes nothing.
         static let unmoved: UInt64 = 1
-        /// Successes may be counted whatever the time is.
+        /// Successes may be counted at any time.
         static let timeless: UInt64 = 2
         /// Only calls within a stretch of time go in without asking, and each is counted.
         static let watched: UInt64 = 1 << 63
     }
 
-    /// The generation to go in with, uncounted; 0 if the call has to ask, or to be counted.
+    /// The generation to enter with, uncounted; 0 if the call has to ask, or to be counted.
     var generation: UInt64 {
         let word = admission.load(ordering: .acquiring)
         return word < Mark.watched ? word >> 2 : 0
     }
 
-    /// A call that went in with `generation`, without asking, has succeeded.
+    /// A call that entered with `generation`, without asking, has succeeded.
     /// - Returns: false if the circuit has to be told.
     @inline(__always) func succeeded(_ generation: UInt64, _ call: inout PolicyCall) -> Bool {
         let word = admission.load(ordering: .acquiring)
@@ -58,7 +58,7 @@ struct FreePass: ~Copyable, Sendable {
     // MARK: Calls that are watched
 
     /// A call begins at a circuit that watches calls.
-    /// - Returns: The generation to go in with, now that it is counted; 0 if the call has to ask.
+    /// - Returns: The generation to enter with, now that it is counted; 0 if the call has to ask.
     func began(_ call: inout PolicyCall) -> UInt64 {
         countWatched(CircuitTally.oneBegun) { admission in
             admission >= Mark.watched && isInStretch(call.now) ? (admission & ~Mark.watched) >> 2 : 0
@@ -76,8 +76,9 @@ struct FreePass: ~Copyable, Sendable {
     /// - Parameter check: Returns the generation by the admission; 0 if the call must not be counted.
     @inline(__always) private func countWatched(_ one: UInt64, _ check: (UInt64) -> UInt64) -> UInt64 {
         while true {
-            // First the tally. If what is checked after it was written later, then so was the tally, which never becomes again
-            // what it was: the exchange fails. So all that is checked belongs to the tally that the call is counted in.
+            // First the tally. If the fields checked after it were written later, then so was the tally, which never
+            // returns to an earlier value: the exchange fails. So all checked fields belong to the tally that counts
+            // the call.
             let word = tally.load(ordering: .acquiring)
             let generation = check(admission.load(ordering: .acquiring))
             guard generation != 0, CircuitTally.hasRoom(for: one, word) else { return 0 }
@@ -96,21 +97,21 @@ struct FreePass: ~Copyable, Sendable {
 
     // MARK: Under the lock
 
-    /// Returns what was counted since the last time, and seals the tally: until ``update(_:)``, all other calls have to take
-    /// the lock. Else one could be counted in between, and be lost.
+    /// Returns the count since the last time, and seals the tally: until ``update(_:)``, all other calls have to take
+    /// the lock. Otherwise one could be counted in between, and be lost.
     ///
-    /// Call it under the lock, before the circuit is told anything.
+    /// Call it under the lock, before any input of the circuit.
     func takeTally() -> CircuitTally { CircuitTally(tally.exchange(CircuitTally.sealed, ordering: .acquiring)) }
 
-    /// What was counted since the last time, and stays. Call it under the lock.
+    /// The count since the last time, which stays. Call it under the lock.
     var presentTally: CircuitTally { CircuitTally(tally.load(ordering: .acquiring)) }
 
-    /// Sets what calls may do from now on. Call it under the lock, after the circuit was told anything.
+    /// Sets what calls may do from now on. Call it under the lock, after any input of the circuit.
     func update(_ circuit: borrowing Circuit) {
         let (generation, needs) = (circuit.generation, circuit.needs)
         var word = generation << 2
         if needs.contains(.calls), let stretch = circuit.tallyStretch {
-            // See `countWatched`: nobody may see these before the tally was sealed, and the new tally comes last.
+            // See `countWatched`: these must not be visible before the tally is sealed, and the new tally comes last.
             tallyBegins.store(stretch.lowerBound.nanoseconds, ordering: .releasing)
             tallyEnds.store(stretch.upperBound.nanoseconds, ordering: .releasing)
             admission.store(word | Mark.watched, ordering: .releasing)
@@ -130,18 +131,18 @@ struct FreePass: ~Copyable, Sendable {
     }
 }
 
-/// What was counted without the lock.
+/// The calls counted without the lock.
 ///
-/// It is kept in one word. Of successes alone: the low half of the generation, and their number. Of calls: the low half of the
-/// tally's number, a mark, and 15 bits each for those that began and for those that succeeded.
+/// It is kept in one word. For successes alone: the low half of the generation, and their number. For calls: the low
+/// half of the tally's number, a mark, and 15 bits each for begun and for succeeded calls.
 struct CircuitTally: Equatable {
-    /// How many calls began; nil if they are not watched.
+    /// The number of calls begun; nil if they are not watched.
     var began: Int?
     var succeeded: Int
 
     static let oneBegun: UInt64 = 1 << 16
     static let oneSucceeded: UInt64 = 1
-    /// A tally that has no room, of any kind.
+    /// A tally without room, of any kind.
     static let sealed = UInt64.max
     private static let most: UInt64 = 0x7FFF
     private static let markOfCalls: UInt64 = 1 << 31

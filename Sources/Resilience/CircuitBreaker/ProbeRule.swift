@@ -1,4 +1,4 @@
-/// Decides by a round of probes whether a half-open circuit closes: how many of how many must succeed.
+/// Decides whether a half-open circuit closes: how many probes of a round must succeed.
 ///
 /// ```swift
 /// // The first probe decides, as in Polly.

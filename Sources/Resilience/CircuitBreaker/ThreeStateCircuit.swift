@@ -7,16 +7,16 @@
 ///                       └─rule trips── a growing share ────ramp over────┘
 /// ```
 ///
-/// While half-open, a ``ProbeRule`` decides by the ends of a round of probes. A probe holds a lease: if it has not
-/// ended when the lease ends, its place goes to another call. A probe that was cancelled, or whose end says nothing
-/// about the endpoint, frees its place and decides nothing.
+/// While half-open, a ``ProbeRule`` decides from a round of probes. A probe holds a lease: if it outlasts the lease,
+/// its place goes to another call. A probe that was cancelled, or whose end says nothing about the endpoint, frees its
+/// place and decides nothing.
 ///
 /// With a `ramp`, enough good probes do not close the circuit at once. First it lets in a growing share of the calls,
 /// evenly spread, `max(1/10, t/ramp)` of them at time t, and closes when the ramp is over. During the ramp the rule
 /// counts as in a closed circuit, starting from nothing. Calls in flight when the ramp ends no longer count, as at
 /// every change of state.
 public struct ThreeStateCircuit: CircuitStateMachine {
-    /// What happens to calls beyond the probes.
+    /// The treatment of calls beyond the probes.
     public enum Excess: Sendable, Hashable {
         /// They are rejected.
         case rejected
@@ -52,9 +52,9 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         case ramp(since: MonotonicInstant, credit: Int64)
     }
 
-    /// What never changes. A class, since it is the same for nearly all keys of a registry.
+    /// The constant part. A class, since it is the same for nearly all keys of a registry.
     private final class Terms: Sendable {
-        /// With nothing counted, unless it was given otherwise.
+        /// The rule with nothing counted, unless it came with counts.
         let rule: any TripRule
         let openFor: any BreakDuration
         let maxProbes: Int
@@ -81,7 +81,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
     }
 
-    /// What changes.
+    /// The changing part.
     private struct Course: Sendable {
         var rule: any TripRule
         var phase = Phase.closed
@@ -93,8 +93,8 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     private static let recent = Recent<Terms>()
 
     private let terms: Terms
-    /// Empty until anything changes: most circuits of a large registry are closed, and have counted nothing. An array of one,
-    /// since with it the machine would not fit into three words, and would be kept in a box.
+    /// Empty until anything changes: most circuits of a large registry are closed, and have counted nothing. An array
+    /// of one: with the value itself, the machine would exceed three words, and be boxed.
     private var course: [Course] = []
 
     var rule: any TripRule { course.isEmpty ? terms.rule : course[0].rule }
@@ -111,10 +111,10 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     ///   - rule: Decides when to open; by default at the 5th failure in a row.
     ///   - openFor: How long the circuit stays open; by default 60 s.
     ///   - probes: How many probes are let through at the same time; 1 to the number of probes in a round.
-    ///   - closing: Decides by a round of probes whether the circuit closes or opens again.
+    ///   - closing: Decides from a round of probes whether the circuit closes or opens again.
     ///   - probeLease: After this time, the place of a probe that has not ended goes to another call; above 0.
-    ///   - excess: What happens to calls beyond the probes.
-    ///   - ramp: How long, after good probes, only a growing share of the calls is let in; 0 or more, 0 lets in all at
+    ///   - excess: The treatment of calls beyond the probes.
+    ///   - ramp: How long after good probes only a growing share of the calls is let in; 0 or more, 0 lets in all at
     ///     once.
     public init(
         tripping rule: some TripRule = .standard,
@@ -128,7 +128,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         terms = Self.recent.shared(Terms(rule, openFor, settings)) { $0.isLike($1) }
     }
 
-    /// Changes what changes, in place.
+    /// Changes the changing part, in place.
     @inline(__always) private mutating func change<R>(_ body: (inout Course) -> R) -> R {
         if course.isEmpty { course = [Course(rule: terms.rule)] }
         return body(&course[0])
@@ -188,7 +188,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
             let elapsed = start.duration(to: now).saturatedNanoseconds
             let more = credit.saturatingAdding(max(ramp / 10, elapsed))
             go(to: .ramp(since: start, credit: more < ramp ? more : more - ramp))
-            // The share grows, and the next call may get the turn: no call is told to wait for the end of a long ramp.
+            // The share grows, and the next call may enter: no call is told to wait for the end of a long ramp.
             let rest = min(.nanoseconds(ramp - elapsed), ProbeWait.longest)
             return more < ramp ? .reject(retryAfter: rest) : admitWatched(at: now, using: generator)
         }
@@ -204,9 +204,9 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         }
     }
 
-    /// When a round has probably got its next result.
+    /// When a round will probably get its next result.
     private func decision(of round: Round, at now: MonotonicInstant) -> MonotonicInstant {
-        // The oldest is the first.
+        // The first is the oldest.
         round.probes.first.map { probeWait.end(ofProbeBegunAt: $0.began, leaseEnds: $0.leaseEnds, at: now) }
             ?? now + probeWait.expected
     }
@@ -329,7 +329,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public mutating func forgetCalls() {
         change { $0.rule.forgetCalls() }
-        // The ends of probes will not be reported either: they must not keep their places until their leases end.
+        // Nor will the ends of probes be reported: they must not keep their places until their leases end.
         guard case .halfOpen(var round) = phase else { return }
         round.probes = []
         go(to: .halfOpen(round))
@@ -403,7 +403,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public var longestBreak: Duration? { terms.openFor.longest }
 
-    /// What it must still know after a restart. A ramp is stored as half-open: the recovery then begins anew, with a
+    /// The state that must survive a restart. A ramp is stored as half-open: the recovery then begins anew, with a
     /// probe.
     /// - Parameter now: The current time.
     /// - Returns: Its memory; never nil.

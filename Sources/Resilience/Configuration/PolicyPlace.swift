@@ -14,9 +14,9 @@ public struct PolicyPlace<Settings: Sendable>: Sendable {
     /// Describes a place.
     /// - Parameters:
     ///   - name: The policy's name, in a file and in events.
-    ///   - path: Where its settings are. No two places have the same.
-    ///   - standard: Its settings if a file lists the policy and gives none; nil if it must give some.
-    ///   - make: Makes the policy, of its name, its settings and the pipeline's time base.
+    ///   - path: Where its settings are; unique among all places.
+    ///   - standard: Its settings if a file lists the policy and gives none; nil if the file must give some.
+    ///   - make: Makes the policy from its name, its settings and the pipeline's time base.
     public init<Own: SettingsGroup>(
         _ name: String, _ path: any WritableKeyPath<Settings, Own?> & Sendable, standard: Own? = nil,
         @PipelineBuilder make: @escaping @Sendable (String, Own, any TimeBase) -> [Pipeline.Element]
@@ -37,7 +37,7 @@ public struct PolicyPlace<Settings: Sendable>: Sendable {
 extension SettingsSchema where Settings: PipelineSettings {
     /// Describes the settings of a pipeline.
     /// - Parameters:
-    ///   - subject: What they are settings of.
+    ///   - subject: What the settings configure.
     ///   - places: Its policies, outermost first.
     public init(_ subject: String, places: [PolicyPlace<Settings>]) {
         let (names, standard) = (places.map(\.name), Settings())

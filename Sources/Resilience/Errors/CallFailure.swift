@@ -1,4 +1,4 @@
-/// What an error that a ``Pipeline`` threw means for the caller.
+/// The meaning of a ``Pipeline``'s error for the caller.
 ///
 /// ```swift
 /// do {
@@ -67,7 +67,7 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         }
     }
 
-    /// How long until another call may succeed, as a policy or the other side said; nil if neither did.
+    /// The time until another call may succeed, as a policy or the other side said; nil if neither did.
     public var retryAfter: Duration? {
         switch self {
         case .rejected(let error): error.retryAfter
@@ -87,19 +87,18 @@ public enum CallFailure: Sendable, CustomStringConvertible {
         }
     }
 
-    /// A text for people, as far as the error has one.
+    /// A message for people, if the error has one.
     public var description: String { error is CancellationError ? "Cancelled." : "\(error)" }
 }
 
 extension CallFailure {
-    /// Runs a call, and throws an error of your own type in place of whatever it throws: for a function that
-    /// `throws(MyError)`.
+    /// Runs a call, and replaces any error with one of your own type: for a function that `throws(MyError)`.
     ///
     /// - Parameters:
     ///   - makeError: Returns the error to throw.
     ///   - call: The call: for example, runs a pipeline.
-    /// - Returns: What the call returned.
-    /// - Throws: What `makeError` returned.
+    /// - Returns: The call's result.
+    /// - Throws: The error that `makeError` returns.
     public nonisolated(nonsending) static func rethrow<R, E: Error>(
         as makeError: (CallFailure) -> E, _ call: nonisolated(nonsending) () async throws -> R
     ) async throws(E) -> R {

@@ -4,15 +4,15 @@
 /// A call that is cancelled in the operation throws what the operation throws. A call that is cancelled while it waits
 /// for its first attempt throws `CancellationError`.
 public struct CancelledWhileWaiting: PolicyError {
-    /// What the last attempt threw; nil if it returned a result.
+    /// The last attempt's error; nil if it returned a result.
     public let lastError: (any Error)?
-    /// What that error or that result means.
+    /// The meaning of that error or result.
     public let lastVerdict: Verdict
 
     /// Creates the error.
     /// - Parameters:
-    ///   - lastError: What the last attempt threw; nil if it returned a result.
-    ///   - lastVerdict: What that error or that result means.
+    ///   - lastError: The last attempt's error; nil if it returned a result.
+    ///   - lastVerdict: The meaning of that error or result.
     public init(lastError: (any Error)?, lastVerdict: Verdict) {
         self.lastError = lastError
         self.lastVerdict = lastVerdict
@@ -20,8 +20,8 @@ public struct CancelledWhileWaiting: PolicyError {
 
     public var underlying: (any Error)? { lastError }
 
-    /// What ``CallFailure/reachedService`` says of ``lastError``; true if the last attempt returned a result, which is
-    /// an answer.
+    /// ``CallFailure/reachedService`` of ``lastError``; true if the last attempt returned a result, since that is an
+    /// answer.
     public var reachedService: Bool? { lastError.map { CallFailure($0).reachedService } ?? true }
 
     public var retryAfter: Duration? { lastVerdict.retryAfter ?? lastError.flatMap { CallFailure($0).retryAfter } }

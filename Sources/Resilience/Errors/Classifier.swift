@@ -14,8 +14,7 @@ public struct Classifier: Sendable {
 
     /// Creates a classifier of your own.
     /// - Parameter judge: Returns the verdict of an error that it knows, and nil for all others, which are classified
-    ///   as by ``standard``. It is not asked about a ``Rejection``, and what it says of an ``InjectedFault`` does not
-    ///   count.
+    ///   as by ``standard``. It is not asked about a ``Rejection``; its answer for an ``InjectedFault`` is ignored.
     public init(_ judge: @escaping @Sendable (any Error) -> Verdict?) {
         self.judge = judge
     }
@@ -23,8 +22,8 @@ public struct Classifier: Sendable {
     /// The default classifier.
     ///
     /// A ``Rejection`` has its own verdict, which is ``Verdict/rejected`` unless its type says otherwise; so has an
-    /// error that is ``VerdictConvertible``. Any other error is ``Verdict/uncertain``: nobody knows whether the call had
-    /// its effect, so it is repeated only if the call may be repeated (`isIdempotent: true`, on the pipeline or the call).
+    /// error that is ``VerdictConvertible``. Any other error is ``Verdict/uncertain``: the call may have had its
+    /// effect, so it is repeated only if the call may be repeated (`isIdempotent: true`, on the pipeline or the call).
     public static let standard = Classifier { _ in nil }
 
     /// Returns what an error means.
@@ -38,6 +37,6 @@ public struct Classifier: Sendable {
 
 /// A result or an error that has a verdict of its own.
 public protocol VerdictConvertible {
-    /// What the result or the error means.
+    /// The meaning of the result or the error.
     var verdict: Verdict { get }
 }

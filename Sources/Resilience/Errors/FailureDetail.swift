@@ -1,28 +1,28 @@
-/// What an attempt failed with, in a few words that a log may keep: the type and the code of the error, the status of
-/// an answer, and the host, as far as they are known.
+/// A short description of a failure for logs: the error's type and code, the status of an answer, and the host, if
+/// known.
 ///
-/// Its parts are short and on one line, whatever they are made of: at most 100 Unicode scalars each, and
-/// ``description`` at most 200. Characters that control a terminal, or end a line, are replaced. There is no place in
-/// it for a body, the value of a field, the query of a URL, or credentials: an error that describes itself gives none.
+/// Each part is short and on one line: at most 100 Unicode scalars, and ``description`` at most 200. Characters that
+/// control a terminal, or end a line, are replaced. It has no place for a body, the value of a field, the query of a
+/// URL, or credentials: an error that describes itself gives none.
 public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
-    /// The type of the error, such as "URLError"; of an answer, what it is called in its client.
+    /// The type of the error, such as "URLError", or the client's name for an answer.
     public let type: String
-    /// What tells errors of one type apart, such as "-1004" or "ECONNREFUSED"; nil if it is not known.
+    /// The error's code within its type, such as "-1004" or "ECONNREFUSED"; nil if unknown.
     public let code: String?
     /// The HTTP status; nil if there is none.
     public let status: Int?
-    /// The host that was called, with its port if that is known: "prices.example:8080". nil if it is not known.
+    /// The host that was called, with its port if known: "prices.example:8080". nil if unknown.
     public let host: String?
-    /// The name of the policy whose error it is; nil if no policy made it.
+    /// The name of the policy that made the error; nil if none did.
     public let policy: String?
 
     /// Creates a description.
     /// - Parameters:
     ///   - type: The type of the error.
-    ///   - code: What tells errors of one type apart. nil, the default, if it is not known.
+    ///   - code: The error's code within its type. nil, the default, if unknown.
     ///   - status: The HTTP status. nil, the default, if there is none.
-    ///   - host: The host that was called, with its port. nil, the default, if it is not known.
-    ///   - policy: The name of the policy whose error it is. nil, the default, if no policy made it.
+    ///   - host: The host that was called, with its port. nil, the default, if unknown.
+    ///   - policy: The name of the policy that made the error. nil, the default, if none did.
     public init(
         _ type: String, code: String? = nil, status: Int? = nil, host: String? = nil, policy: String? = nil
     ) {
@@ -35,8 +35,8 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates the description of any error.
     ///
-    /// An error that is ``FailureDescribing`` describes itself. Of any other only the type is known, and, if it is an
-    /// enum, the name of the case, or else a raw value that is an integer: never its text, which may say anything.
+    /// An error that is ``FailureDescribing`` describes itself. Any other gives its type and, if it is an enum, the
+    /// name of the case, or else an integer raw value: never its text, which may contain anything.
     /// - Parameter error: The error.
     public init(of error: any Error) {
         if let error = error as? any FailureDescribing {
@@ -46,7 +46,7 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Creates the description of a result that means failure; nil if neither it, nor a part of it if it is a tuple, is
+    /// Creates the description of a result that means failure; nil if neither it nor, for a tuple, one of its parts is
     /// ``FailureDescribing``.
     package init?(ofResult result: Any) {
         let result = (result as? any HeldResult)?.held ?? result
@@ -76,7 +76,7 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
         return "\(value)"
     }
 
-    /// The same with this host, unless it has one.
+    /// This detail with a host, unless it has one.
     package func at(_ host: String?) -> FailureDetail {
         self.host == nil ? FailureDetail(type, code: code, status: status, host: host, policy: policy) : self
     }
@@ -91,9 +91,9 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
     private static var longestPart: Int { 100 }
 }
 
-/// An error, or a result that may mean failure, that says by itself what a call failed with.
+/// An error, or a result that may mean failure, that describes the failure itself.
 ///
-/// Conform to it, and logs and spans say it:
+/// Logs and spans contain the description of a conforming type:
 ///
 /// ```swift
 /// extension StoreError: FailureDescribing {
@@ -103,13 +103,13 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
 /// }
 /// ```
 ///
-/// It is asked only if somebody observes the call.
+/// It is asked only if the call has an observer.
 public protocol FailureDescribing {
-    /// What failed. Give no body, no value of a field, no query and no credentials: logs keep it.
+    /// The failure, without a body, the value of a field, a query or credentials: logs keep it.
     var failureDetail: FailureDetail { get }
 }
 
-/// Holds a result, so that the code that passes it on needs not know its type.
+/// Holds a result, so that code that passes it on need not know its type.
 protocol HeldResult {
     var held: Any { get }
 }
@@ -127,7 +127,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// Whether the scalar neither controls a terminal, nor ends a line, nor changes the direction of what follows.
+    /// Whether the scalar neither controls a terminal, nor ends a line, nor changes the direction of the text.
     package var isHarmless: Bool {
         switch value {
         case 0..<0x20, 0x7F..<0xA0, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: false

@@ -1,12 +1,12 @@
-/// A failure that a `Chaos` policy made: it stands for a failure of the operation.
+/// A failure that a `Chaos` policy injects, as if the operation had failed.
 ///
-/// It means what its ``verdict`` says, to every policy and to every classifier. It is no ``Rejection`` and no
-/// ``PolicyError``: for ``CallFailure`` it is the operation's own error, as it would be in an outage. An injection with an
-/// error of your own throws that error as it is.
+/// Every policy and every classifier uses its ``verdict``. It is neither a ``Rejection`` nor a ``PolicyError``: for
+/// ``CallFailure`` it is the operation's own error, as in a real outage. An injection with an error of your own throws
+/// that error as it is.
 public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringConvertible, FailureDescribing {
     /// The name of the `Chaos` policy.
     public let policy: String
-    /// What the failure means.
+    /// The meaning of the failure.
     public let verdict: Verdict
     /// Whether the operation has run, and its answer was lost; false if the call failed in its place.
     public let hasRun: Bool
@@ -14,7 +14,7 @@ public struct InjectedFault: Error, Hashable, VerdictConvertible, CustomStringCo
     /// Creates an injected failure, for tests.
     /// - Parameters:
     ///   - policy: The name of the `Chaos` policy.
-    ///   - verdict: What the failure means.
+    ///   - verdict: The meaning of the failure.
     ///   - hasRun: Whether the operation has run, and its answer was lost. False by default.
     public init(policy: String, verdict: Verdict, hasRun: Bool = false) {
         self.policy = policy

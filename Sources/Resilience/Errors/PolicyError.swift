@@ -1,4 +1,4 @@
-/// An error that a policy throws instead of the operation's error, and that tells how the call fared.
+/// An error that a policy throws instead of the operation's error, and that says how the call ended.
 ///
 /// A policy that did not let the call in throws a ``Rejection``. Conform the errors of your own policy to one of the
 /// two, so that ``CallFailure`` can sort them.
@@ -9,7 +9,7 @@ public protocol PolicyError: Error, CustomStringConvertible {
     /// Whether any attempt of the call reached the other side; nil if it is unknown.
     var reachedService: Bool? { get }
 
-    /// How long until another call may succeed; nil if it is unknown.
+    /// The time until another call may succeed; nil if it is unknown.
     var retryAfter: Duration? { get }
 }
 

@@ -1,9 +1,9 @@
 /// An error of a policy that rejected an attempt: the attempt did not reach the other side.
 ///
-/// A policy's rejection is thrown only by a call that made no attempt: if a further attempt is rejected, the call ends
-/// as the attempt before it did. To handle all rejections alike: `catch let rejection as any Rejection`.
+/// A call throws a rejection only if it made no attempt: if a further attempt is rejected, the call ends with the
+/// result or error of the attempt before it. To handle all rejections alike: `catch let rejection as any Rejection`.
 public protocol Rejection: PolicyError, VerdictConvertible {
-    /// How long until a call may be let through; nil if it is unknown.
+    /// The time until a call may be let through; nil if it is unknown.
     var retryAfter: Duration? { get }
 }
 

@@ -19,8 +19,8 @@ public struct TimedOut: PolicyError, TimeLimitError, VerdictConvertible, Failure
         self.underlying = underlying
     }
 
-    /// Uncertain, since the call may have had its effect; transient if ``underlying`` says that it had none. The wait that the
-    /// other side named, and its wish for no repetition, are those of ``underlying``.
+    /// Uncertain, since the call may have had its effect; transient if ``underlying`` says that it had none. A wait
+    /// that the other side named, and its wish for no repetition, come from ``underlying``.
     public var verdict: Verdict {
         let inside = (underlying as? any VerdictConvertible)?.verdict
         let hadNoEffect = reachedService == false || inside?.kind == .transient

@@ -2,13 +2,13 @@
 public struct WouldWait: Rejection, Hashable, FailureDescribing {
     /// The policy's name.
     public let policy: String
-    /// How long the call would have had to wait; nil if the policy can't tell.
+    /// The time that the call would have waited; nil if the policy can't tell.
     public let retryAfter: Duration?
 
     /// Creates the error.
     /// - Parameters:
     ///   - policy: The policy's name.
-    ///   - retryAfter: How long the call would have had to wait; nil if the policy can't tell.
+    ///   - retryAfter: The time that the call would have waited; nil if the policy can't tell.
     public init(policy: String, retryAfter: Duration?) {
         self.policy = policy
         self.retryAfter = retryAfter

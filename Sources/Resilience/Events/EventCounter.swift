@@ -19,8 +19,8 @@ public final class EventCounter: MeteringObserver {
 
     /// Creates a counter without counts.
     /// - Parameter limit: How many combinations of pipeline and policy are counted separately, 0 or more, each with up
-    ///   to 100 kinds of events. 1000 by default. Other events are counted together in ``EventCounts/others``, so that a
-    ///   pipeline for each customer does not use ever more memory.
+    ///     to 100 kinds of events. 1000 by default. Other events are counted together in ``EventCounts/others``, so
+    ///     that memory stays bounded with a pipeline for each customer.
     public init(limit: Int = 1000) {
         state = Locked(EventCounts(limit: SettingChecks("EventCounter").atLeast(0, limit, "limit")))
     }
@@ -28,7 +28,7 @@ public final class EventCounter: MeteringObserver {
     public func receive(_ event: PolicyEvent) { count(event.detail, event.policy, event.pipeline) }
 
     private func count(_ detail: some PolicyEventDetail, _ policy: String, _ pipeline: String?) {
-        // Asked for before the lock is taken: they are user code.
+        // Before the lock is taken: they are user code.
         let key = EventCounts.Key(pipeline: pipeline, policy: policy, kind: detail.kind)
         let measure = detail.measure
         state.withLock { $0.add(key, measure) }
@@ -57,9 +57,9 @@ public final class EventCounter: MeteringObserver {
     }
 }
 
-/// How many events there were, by pipeline, policy and kind, and how the calls ended.
+/// The number of events, by pipeline, policy and kind, and the ends of calls.
 public struct EventCounts: Sendable, Hashable {
-    /// What is counted separately: one kind of event of one policy, in one pipeline.
+    /// One kind of event of one policy in one pipeline.
     public struct Key: Sendable, Hashable, CustomStringConvertible {
         /// The pipeline's name; nil for events outside of a pipeline.
         public let pipeline: String?
@@ -82,7 +82,7 @@ public struct EventCounts: Sendable, Hashable {
         public var description: String { "\(pipeline.map { "\($0)/" } ?? "")\(policy).\(kind)" }
     }
 
-    /// What calls and attempts are counted by.
+    /// The key by which calls and attempts are counted.
     public struct CallKey: Sendable, Hashable {
         /// The pipeline's name; nil for calls of a policy that is used without one.
         public let pipeline: String?
@@ -99,7 +99,7 @@ public struct EventCounts: Sendable, Hashable {
         }
     }
 
-    /// What waits are counted by.
+    /// The key by which waits are counted.
     public struct WaitKey: Sendable, Hashable {
         /// The pipeline's name; nil for calls of a policy that is used without one.
         public let pipeline: String?
@@ -112,25 +112,25 @@ public struct EventCounts: Sendable, Hashable {
         let policy: String
     }
 
-    /// A policy has only a few kinds of events, unless it makes them of data.
+    /// A policy has only a few kinds of events, unless it makes them from data.
     private static let kindLimit = 100
 
     let limit: Int
-    /// How many kinds are counted of each combination: a pipeline that has succeeded has room for its failures.
+    /// The number of kinds counted for each combination: a pipeline that has succeeded has room for its failures.
     private var kinds: [Names: Int] = [:]
-    /// The number of events of each key; of a sync queue's, the number of mutations that they are about.
+    /// The number of events of each key; for a sync queue, of the mutations that they are about.
     public private(set) var byKey: [Key: Int] = [:]
-    /// The number of events that are not counted by key, since as many other combinations came before.
+    /// The number of events without a key of their own, since the limit of combinations was reached.
     public private(set) var others = 0
-    /// Those keys of ``byKey`` whose events are the ends of calls and attempts.
+    /// The keys of ``byKey`` whose events are the ends of calls and attempts.
     package private(set) var measured: Set<Key> = []
-    /// How long calls took that ended in the same way, in seconds, with all attempts and waits.
+    /// The durations of calls by outcome, in seconds, with all attempts and waits.
     public private(set) var calls: [CallKey: CountedValues] = [:]
-    /// How many attempts those calls had.
+    /// The numbers of attempts of those calls.
     public private(set) var callAttempts: [CallKey: CountedValues] = [:]
-    /// How long attempts took that ended in the same way, in seconds.
+    /// The durations of attempts by outcome, in seconds.
     public private(set) var attempts: [CallKey: CountedValues] = [:]
-    /// How long calls waited for a policy, in seconds, if they did.
+    /// The waits of calls for a policy, in seconds, if they waited.
     public private(set) var waits: [WaitKey: CountedValues] = [:]
 
     init(limit: Int) { self.limit = limit }
@@ -179,12 +179,11 @@ public struct EventCounts: Sendable, Hashable {
     }
 }
 
-/// Values of one kind, counted by their size: what Prometheus calls a histogram.
+/// Values of one kind, counted by their size: a Prometheus histogram.
 public struct CountedValues: Sendable, Hashable {
-    /// The upper bounds of the sizes that are told apart, rising; a value that equals one belongs to it. Greater values
-    /// are counted, too.
+    /// The inclusive upper bounds of the buckets, ascending. Greater values are counted as well.
     public let bounds: [Double]
-    /// How many values each bound has that are above the one before, and at the end how many are above all.
+    /// The number of values in the bucket of each bound, and at the end the number above all bounds.
     public private(set) var counts: [Int]
     /// The sum of all values.
     public private(set) var sum = 0.0
@@ -194,10 +193,10 @@ public struct CountedValues: Sendable, Hashable {
         counts = Array(repeating: 0, count: bounds.count + 1)
     }
 
-    /// How many values there are.
+    /// The number of values.
     public var count: Int { counts.reduce(0) { $0.saturatingAdding($1) } }
 
-    /// Adds the values of another that tells the same sizes apart.
+    /// Adds another's values; it must have the same bounds.
     package mutating func add(_ other: CountedValues) {
         for (index, count) in zip(counts.indices, other.counts) {
             counts[index] = counts[index].saturatingAdding(count)

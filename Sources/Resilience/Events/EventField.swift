@@ -4,7 +4,7 @@
 /// ["failures": count, "failure_limit": limit, "break": length]
 /// ```
 ///
-/// A name is in lower case, with underscores; one whose value is nil is left out.
+/// Names are in lower case, with underscores. A field whose value is nil is left out.
 public struct EventFields: Sendable, Hashable, Sequence, ExpressibleByDictionaryLiteral {
     /// One detail.
     public struct Field: Sendable, Hashable {
@@ -22,7 +22,7 @@ public struct EventFields: Sendable, Hashable, Sequence, ExpressibleByDictionary
         fields = elements.compactMap { name, value in value.map { Field(name: name, value: $0.eventFieldValue) } }
     }
 
-    /// Returns the fields, and then those of others.
+    /// Returns the fields of both, in order.
     /// - Parameters:
     ///   - lhs: The first fields.
     ///   - rhs: The further ones.
@@ -45,7 +45,7 @@ public enum EventFieldValue: Sendable, Hashable {
     case duration(Duration)
 }
 
-/// What can be the value of a detail of an event: `String`, `Int` and `Duration`.
+/// A type that can be the value of an event's field: `String`, `Int` and `Duration`.
 public protocol EventFieldConvertible: Sendable {
     /// The value.
     var eventFieldValue: EventFieldValue { get }
@@ -64,12 +64,12 @@ extension Duration: EventFieldConvertible {
 }
 
 extension Verdict {
-    /// The details that an event about a verdict has: its kind, and for how long the other side asked to wait.
+    /// The details of a verdict: its kind, and the wait that the other side asked for.
     public var fields: EventFields { ["verdict": "\(kind)", "retry_after": retryAfter] }
 }
 
 extension FailureDetail {
-    /// The details that an event has of what failed: as one text, and in its parts.
+    /// The details of a failure: as one text, and in parts.
     public var fields: EventFields {
         [
             "failure": description, "error_type": type, "error_code": code, "host": host, "failed_by": policy,
@@ -79,6 +79,6 @@ extension FailureDetail {
 }
 
 extension PolicyEvent {
-    /// The details of what happened, and of what failed.
+    /// The details of the event and of its failure.
     public var fields: EventFields { failure.map { detail.fields + $0.fields } ?? detail.fields }
 }

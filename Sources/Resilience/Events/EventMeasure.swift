@@ -1,14 +1,14 @@
-/// What an event adds to the metrics. Whoever counts events goes by it, so that all metrics have the same outcomes.
+/// The contribution of an event to metrics. All counters use it, so that all metrics have the same outcomes.
 public enum EventMeasure: Sendable, Hashable {
-    /// So many of the event's kind: 1 of almost all events; less than 0 counts as 0.
+    /// A number of events of its kind: 1 for almost all events; less than 0 counts as 0.
     case count(Int)
     /// An attempt of a call has ended, after this time.
     case attempt(CallOutcome, took: Duration)
-    /// A call has ended, after this time, with so many attempts, and with waits for these policies.
+    /// A call has ended, after this time, with this number of attempts and these waits.
     case call(CallOutcome, took: Duration, attempts: Int, waits: [PolicyWait])
 }
 
-/// How a call or an attempt ended, in the words of metrics: the raw value is that of the label `outcome`.
+/// How a call or an attempt ended. The raw value is that of the metrics' label `outcome`.
 public enum CallOutcome: String, Sendable, Hashable, CaseIterable {
     /// It succeeded.
     case success
@@ -22,14 +22,14 @@ public enum CallOutcome: String, Sendable, Hashable, CaseIterable {
     case permanent
     /// The pipeline itself rejected the call, before its first attempt.
     case rejected
-    /// The operation began, and ended with the verdict ``Verdict/rejected``: something further in rejected it, such as
-    /// the bulkhead of a service that it calls. A failure for whoever waits for the answer.
+    /// The operation began and ended with the verdict ``Verdict/rejected``: something further in rejected it, such as
+    /// the bulkhead of a service that it calls. For the caller, this is a failure.
     case rejectedInside = "rejected_inside"
     /// It was cancelled.
     case cancelled
 
     /// Creates the outcome of an operation that began.
-    /// - Parameter verdict: What its end means.
+    /// - Parameter verdict: The meaning of its end.
     public init(ofOperation verdict: Verdict) {
         self =
             switch verdict.kind {

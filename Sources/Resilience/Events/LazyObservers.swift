@@ -1,12 +1,12 @@
 public import Synchronization
 
-/// The observers of a policy that few observe: made when somebody asks for them.
+/// The observers of a policy that few observe: made on first use.
 ///
 /// Not an `AtomicLazyReference`, whose `load` is not inlined and costs 300 instructions.
 @usableFromInline package struct LazyObservers: ~Copyable, Sendable {
-    /// Owns what it refers to.
+    /// Owns its referent.
     @usableFromInline let reference: Atomic<Unmanaged<PolicyObservers>?>
-    /// Owns what it refers to, which is set once.
+    /// Owns its referent, which is set once.
     private let home = Atomic<Unmanaged<PolicyHome>?>(nil)
 
     package init(_ observers: PolicyObservers?) { reference = Atomic(observers.map { Unmanaged.passRetained($0) }) }
@@ -24,7 +24,8 @@ public import Synchronization
         if !isFirst { retained.release() }
     }
 
-    /// Sends what belongs to no call, such as a change by hand, to the policy's own observers and to those of its home.
+    /// Sends an event outside of calls, such as a change by hand, to the observers of the policy and of its
+    /// home.
     package func send(
         _ event: @autoclosure () -> any PolicyEventDetail, from policy: String,
         at time: @autoclosure () -> MonotonicInstant
@@ -39,7 +40,7 @@ public import Synchronization
         }
     }
 
-    /// nil if nobody has asked for them, and so there is none.
+    /// nil if they were never requested.
     @inlinable @inline(__always) package var known: PolicyObservers? {
         reference.load(ordering: .acquiring)?.takeUnretainedValue()
     }
@@ -56,13 +57,12 @@ public import Synchronization
             expected: nil, desired: made, ordering: .acquiringAndReleasing)
         if isFirst { return made.takeUnretainedValue() }
         made.release()
-        // Never nil: another thread was first, and it stays.
+        // Never nil: another thread's object was first, and stays.
         return other!.takeUnretainedValue()
     }
 }
 
-/// The pipeline that a policy was put into first, if that has observers: they are told what the policy does outside of
-/// calls, too.
+/// The first pipeline of a policy, if it has observers: they also receive the policy's events outside of calls.
 package final class PolicyHome: Sendable {
     let pipeline: String
     /// Not owned: an observer may hold the policy.

@@ -8,7 +8,7 @@ public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
     /// A policy has only a few kinds, and none is made of data. By default the kind is the name of the type, the same
     /// for all its events.
     var kind: String { get }
-    /// How much the event matters to whoever watches the service: the level at which it is logged. By default
+    /// The importance of the event: the level at which it is logged. By default
     /// ``/Resilience/PolicyEventSeverity/debug``.
     var severity: PolicyEventSeverity { get }
     /// What metrics count of the event. By default one event of its kind.
@@ -24,7 +24,7 @@ extension PolicyEventDetail {
     public var fields: EventFields { [:] }
 }
 
-/// How much an event matters, the least first.
+/// The importance of an event, in ascending order.
 @frozen public enum PolicyEventSeverity: UInt8, Sendable, Hashable, CaseIterable, Comparable {
     /// It happens in every call, even when all is well.
     case trace
@@ -36,7 +36,7 @@ extension PolicyEventDetail {
     case notice
     /// Something changed for the worse.
     case warning
-    /// Something is lost without somebody's help.
+    /// Something is lost unless somebody acts.
     case error
 
     @inlinable public static func < (lhs: PolicyEventSeverity, rhs: PolicyEventSeverity) -> Bool {
@@ -51,28 +51,27 @@ extension PolicyEventDetail {
 public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
     /// The policy's name.
     public let policy: String
-    /// The pipeline's name; nil if the event belongs to no call of a pipeline, for example of a policy used by hand. What
-    /// a policy does outside of calls has the name of the pipeline that it was put into first, if that was made with
-    /// observers, and is told to these.
+    /// The pipeline's name; nil if the event belongs to no call of a pipeline, for example of a policy used by hand. An
+    /// event outside of calls has the name of the first pipeline that the policy was put into, if that was made with
+    /// observers; they receive it.
     public let pipeline: String?
-    /// When it happened, on the policy's time base.
+    /// The time of the event, on the policy's time base.
     public let time: MonotonicInstant
     /// What happened.
     public let detail: any PolicyEventDetail
-    /// What the attempt failed with that the event is about, or what the call did; nil if none failed, or if it is not
-    /// known.
+    /// The failure of the event's attempt or call; nil if none failed, or if unknown.
     ///
-    /// It is known in calls of a pipeline that has observers, for all events there that follow from the failure: that a
-    /// breaker opens, that a retry waits, that the call has failed.
+    /// It is known in calls of a pipeline that has observers, for all events that follow from the failure: a breaker
+    /// opens, a retry waits, the call fails.
     public let failure: FailureDetail?
 
     /// Creates an event.
     /// - Parameters:
     ///   - policy: The policy's name.
     ///   - pipeline: The pipeline's name; nil if the event belongs to no call of a pipeline.
-    ///   - time: When it happened, on the policy's time base.
+    ///   - time: The time of the event, on the policy's time base.
     ///   - detail: What happened.
-    ///   - failure: What the attempt failed with that the event is about. nil, the default, if none failed.
+    ///   - failure: The failure of the event's attempt or call. nil, the default, if none failed.
     public init(
         policy: String, pipeline: String?, time: MonotonicInstant, detail: any PolicyEventDetail,
         failure: FailureDetail? = nil
@@ -84,8 +83,8 @@ public struct PolicyEvent: Sendable, Encodable, CustomStringConvertible {
         self.failure = failure
     }
 
-    /// Where and what, and after a colon the failure: `[prices/call] failed after 20 ms, 1 attempt (transient): HTTP
-    /// 503`.
+    /// The place and the event, and after a colon the failure: `[prices/call] failed after 20 ms, 1 attempt
+    /// (transient): HTTP 503`.
     public var description: String {
         "[\(pipeline.map { "\($0)/" } ?? "")\(policy)] \(detail)\(failure.map { ": \($0)" } ?? "")"
     }
@@ -115,8 +114,8 @@ public protocol PolicyObserver: Sendable {
     /// - Parameter event: The event.
     func receive(_ event: PolicyEvent)
 
-    /// The least severity of the events that it receives. What happens in every call (`trace`) is not even made if nobody wants it.
-    /// Asked once, when the observer is added. `PolicyEventSeverity.trace`, that is everything, by default.
+    /// The lowest severity of the events that it receives. Read once, when the observer is added. By default
+    /// `PolicyEventSeverity.trace`: everything. An event of every call is not even made if no observer wants it.
     var leastSeverity: PolicyEventSeverity { get }
 }
 

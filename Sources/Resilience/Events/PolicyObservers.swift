@@ -1,6 +1,6 @@
 public import Synchronization
 
-/// The observers of a policy or a pipeline. Observers can be added and removed at any time, also while an event is
+/// The observers of a policy or a pipeline. Observers can be added and removed at any time, even while an event is
 /// sent.
 ///
 /// Without observers, an event costs one atomic load.
@@ -8,7 +8,7 @@ public final class PolicyObservers: Sendable {
     private struct Entry: Sendable {
         let observer: any PolicyObserver
         let least: PolicyEventSeverity
-        /// Of the events of calls.
+        /// The least severity in events of calls.
         let leastInCalls: PolicyEventSeverity
         /// Whether the ends of calls are counted by a meter.
         let isMetering: Bool
@@ -25,14 +25,14 @@ public final class PolicyObservers: Sendable {
         var lastID: UInt64 = 0
     }
 
-    /// Those that were there at the beginning, and stay: read without a lock.
+    /// The initial observers, which stay: read without a lock.
     private let first: [Entry]
     private let added = Locked(Added())
     /// The least severity that an observer wants; above all severities if there is none.
     @usableFromInline let least: Atomic<UInt8>
-    /// The same of the events of calls.
+    /// The same for the events of calls.
     @usableFromInline let leastInCalls: Atomic<UInt8>
-    /// The same of the ends of attempts and calls.
+    /// The same for the ends of attempts and calls.
     private let leastOfEnds: Atomic<UInt8>
     private let hasAdded = Atomic(false)
 
@@ -59,7 +59,7 @@ public final class PolicyObservers: Sendable {
         }
     }
 
-    /// What counts the calls of a pipeline with this name.
+    /// The meters for the calls of a pipeline with this name.
     func meters(of pipeline: String?) -> [any CallMeter] {
         guard let pipeline else { return [] }
         return first.compactMap { ($0.observer as? any MeteringObserver)?.meter(of: pipeline) }
@@ -80,7 +80,7 @@ public final class PolicyObservers: Sendable {
         least.load(ordering: .relaxed) <= severity.rawValue
     }
 
-    /// The same of the events of calls.
+    /// The same for the events of calls.
     @inlinable func wantInCalls(_ severity: PolicyEventSeverity) -> Bool {
         leastInCalls.load(ordering: .relaxed) <= severity.rawValue
     }
@@ -111,7 +111,7 @@ public final class PolicyObservers: Sendable {
         add(ClosureObserver(body: body))
     }
 
-    /// Sends an event to all observers that there are now.
+    /// Sends an event to all present observers.
     /// - Parameter event: The event.
     public func send(_ event: PolicyEvent) {
         let severity = event.detail.severity
@@ -148,7 +148,7 @@ public final class PolicyObservers: Sendable {
         hasAdded.store(!added.entries.isEmpty, ordering: .relaxed)
     }
 
-    /// Sends an event that belongs to no call of a pipeline. The event is made only if there is an observer.
+    /// Sends an event outside of a pipeline's calls. The event is made only if there is an observer.
     package func send(
         _ event: @autoclosure () -> any PolicyEventDetail, from policy: String,
         at time: @autoclosure () -> MonotonicInstant

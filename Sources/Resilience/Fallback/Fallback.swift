@@ -18,7 +18,7 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
 
     /// How the pipeline's call failed.
     public struct Failure {
-        /// What the failure means.
+        /// The meaning of the failure.
         public let verdict: Verdict
         /// The error that the pipeline threw, or the result that was judged a failure.
         public let outcome: Result<Value, any Error>
@@ -60,11 +60,11 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
     /// A last result that means failure is replaced by a substitute, as an error is; without a substitute it is
     /// returned.
     /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
+    ///   - options: Options of this call, such as its deadline, cost and priority.
     ///   - judge: Returns what a result means, such as a response with status 503. By default each result is a success.
-    ///   - operation: What to run, in each attempt.
-    /// - Returns: What the operation returned, or the substitute.
-    /// - Throws: What the pipeline threw, if there is no substitute; what the substitute threw, if it threw.
+    ///   - operation: The work of each attempt.
+    /// - Returns: The operation's result, or the substitute.
+    /// - Throws: The pipeline's error if there is no substitute, else the substitute's error.
     @_alwaysEmitIntoClient public nonisolated(nonsending) func run(
         options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> Value
@@ -74,10 +74,10 @@ public struct Fallback<Value>: Sendable, CustomStringConvertible {
 
     /// Runs an operation that needs its attempt's number or deadline.
     /// - Parameters:
-    ///   - options: What the caller says about this call: its deadline, cost, priority and so on.
+    ///   - options: Options of this call, such as its deadline, cost and priority.
     ///   - judge: Returns what a result means. By default each result is a success.
-    ///   - operation: What to run, in each attempt; it is given the attempt.
-    /// - Returns: What the operation returned, or the substitute.
+    ///   - operation: The work of each attempt; it receives the attempt.
+    /// - Returns: The operation's result, or the substitute.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->Value)``.
     @_alwaysEmitIntoClient public nonisolated(nonsending) func run(
         options: RunOptions = RunOptions(), judging judge: (Value) -> Verdict = { _ in .success },

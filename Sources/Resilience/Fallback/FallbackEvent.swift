@@ -1,4 +1,4 @@
-/// What a ``Fallback`` tells the observers of its pipeline.
+/// An event of a ``Fallback``, for the observers of its pipeline.
 public enum FallbackEvent: PolicyEventDetail, Equatable {
     /// The pipeline's call failed with this verdict, and a substitute was returned.
     case fellBack(Verdict)

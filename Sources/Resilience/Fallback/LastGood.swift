@@ -5,7 +5,7 @@
 /// let activities = pipeline.withFallback(toLastGood: lastPage)
 /// ```
 ///
-/// Make one for each thing that is fetched: it returns the latest result, whatever was asked for.
+/// Make one for each resource: it returns the latest result, whatever the request.
 ///
 /// See <doc:FallbackGuide>.
 public final class LastGood<Value: Sendable>: Sendable {
@@ -14,8 +14,8 @@ public final class LastGood<Value: Sendable>: Sendable {
 
     /// Creates one without a result.
     /// - Parameters:
-    ///   - maxAge: How long after it came a result may still be returned; above 0. nil is for ever.
-    ///   - timeBase: The time base that measures the age; it must be that of the pipeline.
+    ///   - maxAge: How long a result may still be returned; above 0. nil is for ever.
+    ///   - timeBase: The time base that measures the age; it must be the pipeline's.
     public init(maxAge: Duration? = nil, timeBase: any TimeBase = .system) {
         let maxAge = maxAge.map { SettingChecks("LastGood").aboveZero($0, "maxAge") }
         self.timeBase = timeBase
@@ -28,7 +28,7 @@ public final class LastGood<Value: Sendable>: Sendable {
         return state.withLock { $0.value(at: now) }
     }
 
-    /// How long ago the last good result came, even if it is too old; nil if there is none.
+    /// The age of the last good result, even if it is too old; nil if there is none.
     public var age: Duration? {
         let now = timeBase.now
         return state.withLock { $0.age(at: now) }

@@ -32,8 +32,8 @@ extension Pipeline {
     ///
     /// - Parameters:
     ///   - name: The name in events.
-    ///   - lastGood: Stores every success, and is asked after a failure. It must have the pipeline's time base; this
-    ///     traps if it has not.
+    ///   - lastGood: Stores every success, and is asked after a failure. It must have the pipeline's time base;
+    ///     otherwise this traps.
     ///   - verdicts: The failures that get a substitute; neither success nor cancelled.
     ///   - substitute: Returns what to hand back if `lastGood` has no result, or only one that is too old.
     /// - Returns: The pipeline with its fallback.

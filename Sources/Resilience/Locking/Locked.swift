@@ -2,7 +2,7 @@ public import Synchronization
 
 /// A value behind a lock: a `Mutex` that the thread sanitizer can see.
 ///
-/// On Linux the lock of `Mutex` is in a library that is not instrumented, so the sanitizer reports races on everything
+/// On Linux the lock of `Mutex` is in an uninstrumented library, so the sanitizer reports races on everything
 /// that the lock guards. With `-D SANITIZE_THREAD` an atomic, which the sanitizer does see, frames every critical
 /// section. The mutex still excludes other threads, and a value that is used without the lock is still reported.
 @frozen @usableFromInline package struct Locked<Value: ~Copyable>: ~Copyable, Sendable {

@@ -1,7 +1,7 @@
-/// The last few objects of one kind that were made, so that one of them can be used again instead of an equal one.
+/// The last few objects of one kind, so that one of them can be reused instead of an equal one.
 ///
-/// A registry makes a policy for each key, nearly always with the same settings. So all of them share one object with what
-/// never changes. This keeps no object alive.
+/// A registry makes a policy for each key, nearly always with the same settings. So all of them share one object with
+/// the constant part. This keeps no object alive.
 struct Recent<Object: AnyObject & Sendable>: ~Copyable, Sendable {
     private struct Reference: Sendable {
         weak var object: Object?
@@ -12,9 +12,9 @@ struct Recent<Object: AnyObject & Sendable>: ~Copyable, Sendable {
     /// Few, since each new object is compared with all of them. A pipeline for each key has about as many policies.
     private static var most: Int { 8 }
 
-    /// Returns an object that can take the place of a new one: one that was made lately, or the new one.
-    /// - Parameter isAlike: Whether two objects do the same. It runs under a lock. If an object is not even like itself, it is
-    ///   used for nothing else.
+    /// Returns a recent object that is like a new one, or the new one.
+    /// - Parameter isAlike: Whether two objects are interchangeable. It runs under a lock. An object that is not even
+    ///   like itself is not shared.
     func shared(_ made: Object, _ isAlike: (Object, Object) -> Bool) -> Object {
         guard isAlike(made, made) else { return made }
         // Released after the lock.

@@ -1,13 +1,13 @@
-/// What a budget that several policies of a pipeline share knows of the present attempt of a call: so they pay for it, and
-/// tell how it ended, once.
+/// The knowledge of a budget that several policies share about a call's present attempt: so they pay for it, and report
+/// its end, once.
 @usableFromInline package struct AttemptAccount: Sendable {
-    /// nil if no policy has paid for the attempt, or told how it ended.
+    /// nil if no policy has paid for the attempt, or reported its end.
     var budget: ObjectIdentifier?
-    /// What was paid, in the budget's own terms.
+    /// The payment, in the budget's own terms.
     var payment: UInt8 = 0
-    /// Whether a policy has told how the attempt ended.
+    /// Whether a policy has reported the end of the attempt.
     @usableFromInline var isTold = false
-    /// Whether it said that such failures are repeated.
+    /// Whether that policy repeats such failures.
     var mayPass = false
 
     @usableFromInline init() {}

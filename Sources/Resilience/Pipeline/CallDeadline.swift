@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A deadline that travels with the task: set where work comes in, it reaches every call through a pipeline below, in
-/// child tasks too, without being passed by hand.
+/// A deadline that travels with the task. Set it where work arrives: it reaches every call through a pipeline below, in
+/// child tasks as well.
 ///
 /// ```swift
 /// try await CallDeadline(after: .seconds(2)).run {
@@ -11,10 +11,10 @@ import Synchronization
 /// }
 /// ```
 ///
-/// For each call it is as ``RunOptions/deadline`` is; the earlier of the two counts. A ``Timeout`` around a call makes
-/// it earlier for the pipelines that its operation runs. `run` itself cancels nothing: the pipelines do.
+/// It acts on each call like ``RunOptions/deadline``; the earlier of the two counts. A ``Timeout`` around a call makes
+/// it earlier for the pipelines inside the operation. `run` itself cancels nothing: the pipelines do.
 ///
-/// The operation of a `SingleFlight`, and so the load of a `CallCache`, has none: it belongs to several calls.
+/// The operation of a `SingleFlight`, and so the load of a `CallCache`, has none, because it serves several calls.
 ///
 /// Where no deadline travels, a call pays for one load of a flag.
 public struct CallDeadline: Sendable {
@@ -40,7 +40,7 @@ public struct CallDeadline: Sendable {
         self.init(at: timeBase.now + duration, on: timeBase)
     }
 
-    /// How long until the deadline: zero if it has passed, 292 years if there is none.
+    /// The time until the deadline: zero if it has passed, 292 years if there is none.
     public var remaining: Duration {
         instant == .distantFuture ? .infinite : max(.zero, timeBase.now.duration(to: instant))
     }
@@ -48,10 +48,10 @@ public struct CallDeadline: Sendable {
     /// The deadline that travels with this task; nil if there is none.
     public static var current: CallDeadline? { isInUse ? travelling : nil }
 
-    /// Runs work whose calls must have ended by the deadline, or by one that travels already if that is earlier.
+    /// Runs work whose calls must have ended by the deadline, or by an earlier one that already travels.
     /// - Parameter body: The work. It runs in the caller's isolation.
-    /// - Returns: What the work returned.
-    /// - Throws: What the work threw. A call of a pipeline throws ``DeadlinePassed`` if the deadline has passed before
+    /// - Returns: The work's result.
+    /// - Throws: The work's error. A call of a pipeline throws ``DeadlinePassed`` if the deadline has passed before
     ///   it can begin, and ``TimedOut`` if it comes while the call runs.
     @inline(never)  // It would make the frame of every call through a timeout larger.
     public nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R
@@ -61,13 +61,13 @@ public struct CallDeadline: Sendable {
         return try await Self.$travelling.withValue(self) { try await body() }
     }
 
-    /// The same instant on another time base. Two time bases are compared by what is left, not by their readings.
+    /// The same instant on another time base. Two time bases are compared by remaining time, not by their readings.
     func instant(on other: any TimeBase) -> MonotonicInstant {
         timeBase === other || instant == .distantFuture ? instant : other.now + timeBase.now.duration(to: instant)
     }
 
-    /// Runs the inside of what ends it at `deadline`. Where no deadline travels, none begins to: then each pipeline
-    /// inside would need a child task of its own.
+    /// Runs the inside of a policy that ends it at `deadline`. If no deadline travels, this sets none: otherwise each
+    /// pipeline inside would need a child task of its own.
     @inline(__always) nonisolated(nonsending) static func narrowing<R>(
         to deadline: MonotonicInstant, on timeBase: any TimeBase,
         _ inside: nonisolated(nonsending) () async throws -> R

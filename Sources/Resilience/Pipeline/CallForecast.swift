@@ -1,4 +1,4 @@
-/// What would become of a call that came now: told before any work begins, for a screen, a load balancer, or a queue.
+/// The forecast for a call made now: for a screen, a load balancer, or a queue, before any work begins.
 ///
 /// ```swift
 /// switch catalog.forecast().outcome {
@@ -8,10 +8,10 @@
 /// }
 /// ```
 ///
-/// It says what the policies would answer **as things are now**, those behind a wait at its end; other calls may come first. To decide whether a call may
-/// go, run it.
+/// It tells how the policies would answer **as things are now**, and those behind a wait, at its end. Other calls may
+/// come first. To decide whether a call may go, run it.
 public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
-    /// What would become of the call's first attempt.
+    /// The forecast for the call's first attempt.
     public enum Outcome: Sendable, Hashable {
         /// The operation would begin at once.
         case begins
@@ -22,10 +22,10 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
         case isRejected(retryAfter: Duration?)
     }
 
-    /// What would become of the call's first attempt.
+    /// The forecast for the call's first attempt.
     public let outcome: Outcome
-    /// The policy that decides: the one that rejects for the longest, or makes the call wait for the longest. nil if the
-    /// operation would begin at once, or if the call's deadline has passed.
+    /// The deciding policy: the one with the longest rejection or the longest wait. nil if the operation would begin at
+    /// once, or if the call's deadline has passed.
     public let policy: String?
     /// How likely it is that no policy rejects the call by chance, 0 to 1: 1 unless an `AdaptiveThrottle` rejects a
     /// share of the calls.
@@ -33,8 +33,8 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates a forecast, for tests and previews.
     /// - Parameters:
-    ///   - outcome: What would become of the call.
-    ///   - policy: The policy that decides; nil if there is none.
+    ///   - outcome: The forecast for the call.
+    ///   - policy: The deciding policy; nil if there is none.
     ///   - chance: How likely it is that no policy rejects the call by chance, 0 to 1. 1 by default.
     public init(_ outcome: Outcome, by policy: String? = nil, chance: Double = 1) {
         self.outcome = outcome
@@ -56,7 +56,7 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What a policy would answer to a call that came now.
+/// A policy's answer to a call made now.
 public enum PolicyForecast: Sendable, Hashable {
     /// It would let the call in.
     case proceeds
@@ -64,16 +64,16 @@ public enum PolicyForecast: Sendable, Hashable {
     case mayProceed(chance: Double)
     /// It would make the call wait for about this time, above zero; nil if it is not known.
     case waits(Duration?)
-    /// It would reject the call, for this time; nil if it is not known. `.nanoseconds(Int64.max)` if no time ends that: an
-    /// isolated circuit, or a call that costs more than a burst.
+    /// It would reject the call, for this time; nil if it is not known. `.nanoseconds(Int64.max)` if time does not end
+    /// it: an isolated circuit, or a call that costs more than a burst.
     case rejects(retryAfter: Duration?)
 }
 
 extension Policy {
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast { .proceeds }
 
-    /// Returns what would become of a call of this policy alone that came now. Changes nothing.
-    /// - Parameter options: What the caller would say of the call.
+    /// Returns what would happen to a call of this policy alone, made now. Changes nothing.
+    /// - Parameter options: The options of the call.
     public func forecast(options: RunOptions = RunOptions()) -> CallForecast {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }
@@ -86,8 +86,8 @@ extension Policy {
 }
 
 extension StatusReporting where Self: Policy {
-    /// Goes by whether the status allows a call.
-    /// - Parameter call: A call that does not take place.
+    /// Lets the call in if the status allows a call.
+    /// - Parameter call: A hypothetical call.
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         status.isAllowed ? .proceeds : .rejects(retryAfter: nil)
     }
@@ -98,12 +98,12 @@ extension AroundPolicy {
 }
 
 extension Pipeline {
-    /// Returns what would become of a call that came now: whether a policy would reject it or make it wait, and for how
+    /// Returns what would happen to a call made now: whether a policy would reject it or make it wait, and for how
     /// long. Changes nothing.
     ///
-    /// It is about the call's first attempt, up to the operation. A ``Retry`` may try again what is rejected, and a
+    /// It covers the call's first attempt, up to the operation. A ``Retry`` may repeat a rejected attempt, and a
     /// ``Fallback`` around the pipeline may replace it.
-    /// - Parameter options: What the caller would say of the call: its deadline, cost and priority.
+    /// - Parameter options: The options of the call: its deadline, cost and priority.
     public func forecast(options: RunOptions = RunOptions()) -> CallForecast {
         var forecaster = Forecaster()
         var call = PolicyCall(core, options)
@@ -118,17 +118,17 @@ extension Pipeline {
     }
 }
 
-/// Puts together what the policies would answer, the outermost first.
+/// Combines the answers of the policies, outermost first.
 ///
-/// Those further in than a policy that rejects the call are asked, too: it gets through only when the last of them lets it. Each
-/// is asked as of the time when the call gets there. One whose answer is the same then knows only how things are now: behind a
-/// wait its rejection counts only if it lasts for longer.
+/// Policies inside of one that rejects the call are also asked: the call gets through only when the last of them lets
+/// it. Each is asked as of the call's arrival there. If its answer is then the same as now, it only knows the present:
+/// behind a wait, its rejection counts only if it lasts longer.
 struct Forecaster {
     private var isOver = false
     private var rejection: (policy: String, retryAfter: Duration?)?
     private var wait: (policy: String, time: Duration?)?
     private var chance = 1.0
-    /// When the call gets to the next policy, or the first one that no policy so far rejects does: as far as known.
+    /// The expected time until the call, or the first one that no policy so far rejects, reaches the next policy.
     private var delay = Duration.zero
     private var longestWait = Duration.zero
     /// Whether a wait is of unknown length.
@@ -150,14 +150,14 @@ struct Forecaster {
         isOver = isOver || call.isOver
     }
 
-    /// A policy further in may give the call less time. Behind a wait of unknown length it is not known when that begins.
+    /// An inner policy may give the call less time. Behind a wait of unknown length, the start of that time is unknown.
     private func keepingTime<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let deadline = call.deadline
         defer { if isUnknown { call.deadline = deadline } }
         return ask(&call)
     }
 
-    /// Asks at the time when the call gets there. A call that comes later, since this one is rejected, has as much time.
+    /// Asks as of the call's arrival there. A later call, because this one is rejected, has as much time.
     private func asOfThen<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let now = call.now
         call.reading = now + delay
@@ -185,7 +185,7 @@ struct Forecaster {
             delay = max(delay, base + time)
             if rejection == nil { wait?.time = delay }
         case .rejects(let time):
-            // When the call gets there, it may be another matter.
+            // The answer may differ when the call arrives.
             if wait != nil, time.map({ $0 < .infinite }) ?? true {
                 guard !isUnknown, let time, base > .zero || time > delay else { break }
             }

@@ -1,16 +1,16 @@
 import Synchronization
 
-/// What is noted of one observed call: its waits, added up, and what its attempts failed with. An around policy may run
-/// its inside in another task.
+/// The notes on one observed call: its waits, added up, and the failures of its attempts. An around policy may run its
+/// inside in another task.
 @usableFromInline package final class CallNotes: Sendable {
     private struct State: Sendable {
         var waits: [PolicyWait] = []
-        /// What the latest attempt that failed did so with.
+        /// The failure of the latest failed attempt.
         var lastFailure: FailureDetail?
     }
 
     private let state = Locked(State())
-    /// Whether the policies learn of the last failure just now. In a call that succeeds it is all that is read.
+    /// Whether the policies are now learning of the last failure. A successful call reads nothing else.
     private let isFailing = Atomic(false)
 
     package init() {}
@@ -18,7 +18,7 @@ import Synchronization
     /// One for each policy, in the order of their first waits.
     package var waits: [PolicyWait] { state.withLock { $0.waits } }
 
-    /// What the attempt failed with that the policies learn of just now; nil if none did.
+    /// The failure that the policies are now learning of; nil if there is none.
     var failure: FailureDetail? { isFailing.load(ordering: .acquiring) ? lastFailure : nil }
     var lastFailure: FailureDetail? { state.withLock { $0.lastFailure } }
 
@@ -31,7 +31,7 @@ import Synchronization
         }
     }
 
-    /// The policies have learned how the attempt ended.
+    /// The policies have learned of the attempt's end.
     func goOn() { if isFailing.load(ordering: .relaxed) { isFailing.store(false, ordering: .relaxed) } }
 
     /// An attempt has failed.

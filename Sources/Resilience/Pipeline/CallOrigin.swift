@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What the request that a task answers said of itself: set where it comes in, it reaches every call through a pipeline
-/// below, in child tasks too, without being passed by hand.
+/// The priority and the attempt of the request that a task answers. Set it where the request arrives: it reaches every
+/// call through a pipeline below, in child tasks as well.
 ///
 /// ```swift
 /// try await CallOrigin(priority: .low, attempt: 2).run {
@@ -14,21 +14,21 @@ import Synchronization
 /// - A request that is itself a retry is not retried any further: its caller does that. A ``Retry`` below gives up with
 ///   ``RetriesExhausted/Reason/callerRetries`` unless one of its rules says ``Retry/Decision/retry``. Otherwise three
 ///   layers with three retries each would make 64 calls of one.
-/// - If a retry below has tried again in vain, the caller should not: ``shouldCallerRetry``.
+/// - If a retry below has failed, the caller should not retry: ``shouldCallerRetry``.
 ///
-/// Make one value for each request: it remembers what was tried for it. The operation of a `SingleFlight` has the priority and the
-/// attempt of the call that began it, and all its callers learn that it was tried again in vain. A `CallCache` that
-/// refreshes a value in the background does so for no request.
+/// Make one value for each request: it remembers the request's retries. The operation of a `SingleFlight` has the
+/// priority and the attempt of the call that began it; all its callers learn of failed retries. A `CallCache` refreshes
+/// values in the background without an origin.
 ///
 /// Source: B. Beyer and others, *Site Reliability Engineering*, 2016, chapters 21 and 22: criticality, retries in one
 /// layer, three attempts for a request, "overloaded; don't retry".
 public struct CallOrigin: Sendable {
-    /// How often a request should be tried in all: 3.
+    /// The total number of attempts for a request: 3.
     public static let mostAttempts = 3
 
     /// How important the request is; nil if it does not say.
     public let priority: CallPriority?
-    /// Which attempt of its caller the request is; 1 or more.
+    /// The request's number among its caller's attempts; 1 or more.
     public let attempt: Int
 
     private final class Notes: Sendable {
@@ -40,7 +40,7 @@ public struct CallOrigin: Sendable {
     /// Creates an origin.
     /// - Parameters:
     ///   - priority: How important the request is; nil, the default, if it does not say.
-    ///   - attempt: Which attempt of its caller the request is. 1 by default; below counts as 1.
+    ///   - attempt: The request's number among its caller's attempts. 1 by default; below counts as 1.
     public init(priority: CallPriority? = nil, attempt: Int = 1) {
         self.priority = priority
         self.attempt = max(1, attempt)
@@ -51,8 +51,8 @@ public struct CallOrigin: Sendable {
 
     /// Runs the work that answers the request.
     /// - Parameter body: The work. It runs in the caller's isolation.
-    /// - Returns: What the work returned.
-    /// - Throws: What the work threw.
+    /// - Returns: The work's result.
+    /// - Throws: The work's error.
     public nonisolated(nonsending) func run<R>(_ body: nonisolated(nonsending) () async throws -> R) async rethrows -> R
     {
         Self.wasEverSet.store(true, ordering: .relaxed)
@@ -61,22 +61,22 @@ public struct CallOrigin: Sendable {
 
     /// Whether the caller should try again if the request fails now. nil if it may be worth it; false if
     ///
-    /// - a ``Retry`` below has tried again and failed, or had no budget for that, at whatever point of the request,
+    /// - a ``Retry`` below has tried again and failed, or had no budget for that, at any point of the request,
     /// - or the request has been tried ``mostAttempts`` times.
     public var shouldCallerRetry: Bool? { attempt >= Self.mostAttempts || hasRetried ? false : nil }
 
-    /// Whether a retry below has tried again in vain, or had to leave it.
+    /// Whether a retry below has failed, or had no budget.
     package var hasRetried: Bool { notes.hasRetried.load(ordering: .relaxed) }
     package func noteRetried() { notes.hasRetried.store(true, ordering: .relaxed) }
 
-    /// An origin for work that several requests wait for: as the present one, but with notes of its own. nil if no request
-    /// of this process has an origin.
+    /// An origin for work that several requests wait for: like the present one, but with its own notes. nil if no
+    /// request of this process has an origin.
     package static var shared: CallOrigin? {
         guard wasEverSet.load(ordering: .relaxed) else { return nil }
         return CallOrigin(priority: travelling?.priority, attempt: travelling?.attempt ?? 1)
     }
 
-    /// Runs work of which a request is told that it was tried again in vain.
+    /// Runs work; if it was retried without success, the request learns of it.
     package nonisolated(nonsending) static func within<R>(
         _ origin: CallOrigin?, _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {
@@ -84,7 +84,7 @@ public struct CallOrigin: Sendable {
         return try await $travelling.withValue(origin) { try await body() }
     }
 
-    /// Runs work that is done for no request.
+    /// Runs work outside of any request.
     package nonisolated(nonsending) static func lifting<R>(
         _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {
@@ -104,6 +104,6 @@ extension RunOptions {
 }
 
 extension CallOrigin {
-    /// The number to tell the other side of an attempt: that of the request that this task answers, if it is higher.
+    /// The attempt number to send to the other side: that of the request that this task answers, if it is higher.
     package static func told(_ attempt: Int) -> Int { max(attempt, current?.attempt ?? 1) }
 }

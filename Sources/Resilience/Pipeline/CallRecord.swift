@@ -2,15 +2,15 @@
 @frozen @usableFromInline struct CallRecord: Sendable {
     /// The number of times that the operation has begun.
     @usableFromInline var attempts = 0
-    /// Whether somebody observed the call when it began. If nobody did, nothing was noted, and an observer that comes later is told
-    /// of later calls.
+    /// Whether the call had an observer when it began. If not, nothing was noted, and later observers are told only of
+    /// later calls.
     @usableFromInline let isWatched: Bool
     @usableFromInline var began = MonotonicInstant.distantPast
     @usableFromInline var attemptBegan = MonotonicInstant.distantPast
-    /// What the latest result means.
+    /// The verdict of the latest result.
     @usableFromInline var verdict = Verdict.success
 
-    /// A record of no call: nobody is told.
+    /// A record of no call, for no observer.
     @inlinable init() { isWatched = false }
 
     /// The call begins.
@@ -70,12 +70,12 @@
         if isWatched || !call.hasRun { attemptEnded(&call, error: error, describing: { _ in nil }) }
     }
 
-    /// - Parameter describe: Returns what the operation failed with, if the caller knows more of it than the error does.
+    /// - Parameter describe: Returns the failure of the operation, if the caller knows more than the error.
     @usableFromInline mutating func attemptEnded(
         _ call: inout PolicyCall, error: any Error, describing describe: (any Error) -> FailureDetail?
     ) {
         guard call.hasRun else {
-            // There was none after all.
+            // There was no attempt after all.
             attempts -= 1
             call.hasRun = true
             return
@@ -116,7 +116,7 @@
         }
     }
 
-    /// What the call failed with: a time limit or a rejection is an end of its own; otherwise it is the last attempt's.
+    /// The failure of the call: its time limit or rejection, otherwise the last attempt's failure.
     private func failure(of notes: CallNotes?, _ error: (any Error)?) -> FailureDetail? {
         if let error, attempts == 0 || error is any TimeLimitError { return FailureDetail(of: error) }
         return notes?.lastFailure ?? error.map { FailureDetail(of: $0) }
@@ -128,13 +128,13 @@
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
         }
-        // The task that reports it need not be that of the call.
+        // The reporting task need not be that of the call.
         attemptEnded(&call, verdict, isCancelled: false)
         ended(&call, verdict, error: outcome.error, isCancelled: false)
     }
 
-    /// Returns whether anybody is told of an end. A success has the severity of what happens in every call.
-    /// - Parameter severity: That of a failure, or a higher one.
+    /// Returns whether an end has an observer. A success has the severity of an event of every call.
+    /// - Parameter severity: The severity of a failure, or a higher one.
     @inline(__always) private func isTold(
         of verdict: Verdict, _ severity: PolicyEventSeverity, _ call: borrowing PolicyCall
     ) -> Bool {
@@ -165,7 +165,7 @@
 }
 
 extension PolicyCall {
-    /// Notes what the attempt has failed with, if somebody observes the call.
+    /// Notes the failure of the attempt, if the call has an observer.
     @inline(__always) mutating func failed(_ verdict: Verdict, with failure: () -> FailureDetail?) {
         guard isWatched, verdict.kind != .cancelled else { return }
         sharedNotes?.failed(with: failure())
@@ -189,9 +189,9 @@ extension Pipeline {
         /// The call failed with this verdict: it threw, or returned a result that means failure. The rest is as for
         /// ``succeeded(took:attempts:waits:)``.
         case failed(Verdict, took: Duration, attempts: Int, waits: [PolicyWait] = [])
-        /// The call was rejected before its first attempt: by a policy of the pipeline, or since its deadline passed. A
-        /// call whose operation ends with the verdict ``Verdict/rejected``, as one does that a policy of another
-        /// pipeline rejects inside of it, has ``failed(_:took:attempts:waits:)``. The rest is as for
+        /// The call was rejected before its first attempt: by a policy of the pipeline, or because its deadline had
+        /// passed. If the operation ran and ended with ``Verdict/rejected``, for example by a policy of a pipeline
+        /// inside it, the event is ``failed(_:took:attempts:waits:)``. The rest is as for
         /// ``succeeded(took:attempts:waits:)``.
         case rejected(took: Duration, attempts: Int, waits: [PolicyWait] = [])
         /// The call did not succeed, and its task was cancelled or its verdict is ``Verdict/cancelled``. The rest is as
@@ -213,7 +213,7 @@ extension Pipeline {
             switch self {
             case .attemptSucceeded, .succeeded: .trace
             case .attemptFailed, .rejected, .cancelled: .debug
-            // The policy that has rejected it has told so.
+            // The policy that rejected it has sent an event.
             case .failed(let verdict, _, _, _): verdict.kind == .rejected ? .debug : .info
             }
         }

@@ -1,2 +1,2 @@
-/// A policy that gives the operation a deadline at which that ends by itself, as ``ClientTimeout`` does.
+/// A policy that gives the operation a deadline at which it ends by itself, as ``ClientTimeout`` does.
 protocol ClientEndedPolicy: Policy {}

@@ -2,21 +2,21 @@
 ///
 /// Conform to it with a policy of your own: then registries and ``Pipeline/reconfigured(like:)`` change its settings.
 public protocol ConfigurablePolicy: AnyObject, Policy, RegistryEntry {
-    /// All that is set.
+    /// The settings.
     associatedtype Settings: SettingsGroup
 
-    /// The settings that it was made with, or has taken over since.
+    /// The original settings, or the latest ones applied.
     var settings: Settings { get }
 
-    /// The names of the settings that would keep it from taking over others while it runs. By default, those that are
-    /// not live.
+    /// The names of the settings that prevent it from applying others while it runs. By default, those that are not
+    /// live.
     /// - Parameter settings: The other settings.
     func inTheWay(of settings: Settings) -> [String]
 
-    /// Takes over other settings. If they are invalid it traps, or, inside of
-    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), does nothing.
+    /// Applies other settings. Invalid settings trap, or, inside of
+    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), change nothing.
     /// - Parameter settings: The settings.
-    /// - Returns: What stands in the way; nothing has changed then. Empty if it has taken them over.
+    /// - Returns: The settings that stand in the way; then nothing has changed. Empty if the settings were applied.
     @discardableResult func apply(_ settings: Settings) -> [String]
 }
 

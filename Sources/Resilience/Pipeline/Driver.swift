@@ -33,7 +33,7 @@ extension Segment {
         return walkOut(&call, &frame, frame.rounds == 0 ? rejection : frame.leave(index, with: rejection))
     }
 
-    /// Exits every policy that is owed an exit, innermost first, until one asks for another round.
+    /// Exits each policy that is owed an exit, innermost first, until one asks for another round.
     @inlinable func walkOut(_ call: inout PolicyCall, _ frame: inout Frame, _ outcome: PolicyOutcome) -> Step {
         var index = frame.open
         while index > 0 {
@@ -65,11 +65,11 @@ extension Segment {
     @usableFromInline func returnedFailure(
         _ verdict: Verdict, _ call: inout PolicyCall, _ frame: inout Frame
     ) -> Step {
-        // Cancelled, so that no policy asks for a better result: this one is returned as it is.
+        // Cancelled, so that no policy asks for a better result: this one is returned unchanged.
         walkOut(&call, &frame, PolicyOutcome(call.isCancelled ? .cancelled : verdict))
     }
 
-    /// A policy ended the attempt as if the operation had.
+    /// A policy ended the attempt in place of the operation.
     @usableFromInline func failed(_ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         let verdict = call.isCancelled ? .cancelled : call.core.classifier.verdict(for: error)
         call.failed(verdict) { FailureDetail(of: error) }
@@ -84,15 +84,15 @@ extension Segment {
         return threw(error, &call, &frame, isEndedByClient: call.core.isEndedByClient)
     }
 
-    /// - Parameter isEndedByClient: Whether nothing but its client ends the operation at the caller's deadline.
+    /// - Parameter isEndedByClient: Whether only its client ends the operation at the caller's deadline.
     func threw(
         _ error: any Error, _ call: inout PolicyCall, _ frame: inout Frame, isEndedByClient: Bool
     ) -> Step {
         let settled = call.settled.take()
         let verdict = call.isCancelled ? .cancelled : settled ?? call.core.classifier.verdict(for: error)
-        // What the attempt itself failed with has been noted, unless an around policy ended it.
+        // The attempt's own failure has been noted, unless an around policy ended it.
         if call.failure == nil { call.failed(verdict) { FailureDetail(of: error) } }
-        // The policies learn what they would have learned if the deadline had cancelled the operation.
+        // The policies learn the same as if the deadline had cancelled the operation.
         let isCutOff = isEndedByClient && verdict.kind != .throttled && verdict.kind != .rejected && call.hasNoTimeLeft
         return walkOut(&call, &frame, PolicyOutcome(isCutOff ? .cancelled : verdict, error: error))
     }
@@ -110,7 +110,7 @@ extension Segment {
         if let began, began < call.now { call.sharedNotes?.add(began.duration(to: call.now), of: name(at: frame.next)) }
         guard call.isCancelled || wake == .cancelled else {
             let step = walkIn(&call, &frame)
-            // The call may have been woken late, or was late before: no attempt begins at the deadline or later.
+            // The call may have been woken late, or already been late: no attempt begins at the deadline or later.
             guard step == .operation, call.isOver else { return step }
             return walkOut(&call, &frame, PolicyOutcome(.rejected, error: DeadlinePassed()))
         }
@@ -127,8 +127,7 @@ extension Segment {
         return walkOut(&call, &frame, frame.leave(next, with: outcome))
     }
 
-    /// Enters the policies, waits for as long as they say, and stays inside: for a ``PolicyPermit``, which exits when
-    /// it is reported.
+    /// Enters the policies, waits if they say so, and stays inside: for a ``PolicyPermit``, which exits on its report.
     nonisolated(nonsending) func enter(_ call: inout PolicyCall, _ frame: inout Frame) async throws {
         var step = walkIn(&call, &frame)
         while step == .wait { step = await wait(&call, &frame) }

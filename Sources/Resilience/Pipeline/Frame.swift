@@ -1,12 +1,12 @@
-/// What the driver does next. Details are in the ``Frame``: a trivial type keeps the usual path free of copies.
+/// The driver's next step. Details are in the ``Frame``: a trivial type keeps the usual path free of copies.
 @usableFromInline enum Step: UInt8 {
-    /// Run the operation, or what else comes inside: all policies of the segment let the call in.
+    /// Run the operation, or the inner segment: all policies of the segment let the call in.
     case operation
     /// Suspend until the frame's waiter is resumed or its instant comes, then enter the policies again.
     case wait
     /// The call leaves the segment with the frame's error.
     case failed
-    /// The call leaves the segment, and what the operation returned last is its result.
+    /// The call leaves the segment with the operation's last result.
     case done
 }
 
@@ -81,7 +81,7 @@
     }
 }
 
-/// What a call remembers when it waits or fails. It is one word: a call that does neither has one thing to check when
+/// A call's memory of a wait or a failure. It is one word: a call that does neither has one thing to check when
 /// it cleans up, and a call that fails allocates nothing.
 @usableFromInline enum Trouble {
     /// For ``Step/wait``, and kept while the call walks in again.

@@ -20,7 +20,7 @@
 }
 
 /// The node of any policy. It costs two more function calls at every step, since a generic class is compiled without
-/// knowledge of the policy's type.
+/// the policy's type.
 class PolicyNode<P: Policy>: Node, @unchecked Sendable {
     final let policy: P
 

@@ -15,9 +15,9 @@ extension Pipeline {
 
     /// Returns a pipeline with the same policies and observers, whose verdicts of errors are changed.
     ///
-    /// For one call of an adapter, which knows more of it than the pipeline: whether it can be repeated, for example. It
-    /// costs no more than an allocation.
-    /// - Parameter adjust: Is given an error and what it means so far, and returns what it means. It is not asked about
+    /// For one call of an adapter, which knows more of it than the pipeline: whether it can be repeated, for example.
+    /// It costs only an allocation.
+    /// - Parameter adjust: Receives an error and its present verdict, and returns its verdict. It is not asked about
     ///   a ``Rejection``.
     package func adjusting(_ adjust: @escaping @Sendable (any Error, Verdict) -> Verdict) -> Pipeline {
         var copy = self

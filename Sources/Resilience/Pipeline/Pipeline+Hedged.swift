@@ -1,21 +1,22 @@
 extension Pipeline {
-    /// Runs the operation through the policies, and lets the pipeline's `Hedge` run copies of it at the same time.
+    /// Runs the operation through the policies, and lets the pipeline's `Hedge` run copies of it concurrently.
     ///
-    /// So the operation is `@Sendable`, and runs away from the caller's actor. A pipeline without a hedge runs it once for
-    /// each attempt. Of several hedges in a pipeline, only the outermost makes copies.
+    /// So the operation is `@Sendable`, and runs outside the caller's actor. A pipeline without a hedge runs it once
+    /// for each attempt. Of several hedges in a pipeline, only the outermost makes copies.
     ///
-    /// A hedge makes copies only of a call that may be repeated: of a pipeline or with options that say `isIdempotent: true`.
-    /// Of any other call it makes one only after a failure that had no effect, and none with `isIdempotent: false`.
+    /// A hedge makes copies only of calls that may be repeated: with `isIdempotent: true` on the pipeline or in the
+    /// options. For other calls, it makes one only after a failure that had no effect; with `isIdempotent: false`,
+    /// none.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt of a copy
     ///     that returns. By default each result is a success.
     ///   - operation: The operation. It is cancelled if another copy is faster, and waited for.
-    /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
-    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
-    ///   <doc:ErrorsGuide>. If no copy succeeded, the error tells most: what the other side asked for comes before any
-    ///   other failure, a failure before a rejection, and the later of two.
+    /// - Returns: The operation's result in the copy that decides the call: a success, if there is one.
+    /// - Throws: The error of the operation's last attempt, or an error of a policy or of the pipeline: see
+    ///   <doc:ErrorsGuide>. If no copy succeeded, it is the most informative error: what the other side asked for comes
+    ///   before any other failure, a failure before a rejection, and the later of two.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable () async throws -> R
@@ -33,10 +34,10 @@ extension Pipeline {
     /// Runs the operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and tells it which attempt and which copy it is.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt: see ``CallAttempt/hedge``.
-    /// - Returns: What the operation returned, in the copy that decides the call: a success, if there is one.
+    /// - Returns: The operation's result in the copy that decides the call: a success, if there is one.
     /// - Throws: As ``runHedged(options:judging:_:)-(_,_,()->R)``.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
@@ -46,18 +47,18 @@ extension Pipeline {
     }
 }
 
-/// A policy that runs copies of a call at the same time.
+/// A policy that runs copies of a call concurrently.
 ///
-/// It does not know the type of their results: code that is generic over a type that it learns only at run time looks up each
-/// of its own types in each call.
+/// It does not know the type of their results: code that is generic over a type known only at run time looks up each of
+/// its own types in each call.
 package protocol CopyingPolicy: Policy {
     /// Runs a call, and copies beside it, until the call's end is certain and all have ended.
     /// - Parameters:
-    ///   - call: The call, which is inside of all policies further out.
-    ///   - inner: The policies further in.
-    ///   - walk: Takes a copy through the policies further in.
-    ///   - lose: Takes leave of a result that comes when another copy has ended the call.
-    /// - Returns: The result, and what it means.
+    ///   - call: The call, which is inside of all outer policies.
+    ///   - inner: The inner policies.
+    ///   - walk: Takes a copy through the inner policies.
+    ///   - lose: Disposes of a result that comes after another copy has ended the call.
+    /// - Returns: The result, and its verdict.
     nonisolated(nonsending) func race(
         _ call: inout PolicyCall, inside inner: PipelineCore, _ walk: @escaping HedgeCopy.Run,
         losing lose: @escaping @Sendable (CopyResult, inout PolicyCall) -> Void
@@ -106,7 +107,7 @@ final class HedgedHalves: Sendable {
                     &call, inside: inner,
                     { call, begin in
                         var verdict = Verdict.success
-                        // The observers are told of the attempt as a whole.
+                        // The observers see the attempt as a whole.
                         var record = CallRecord()
                         let result = try await inner.walk(
                             &call, &record, judging: { _ in verdict },
@@ -150,7 +151,7 @@ extension PipelineCore {
         try await run(options, judging: judge, { try await Self.apart(operation, CallAttempt($0)) })
     }
 
-    /// Runs an operation away from the caller's actor, as a copy would.
+    /// Runs an operation outside the caller's actor, as a copy would.
     @concurrent private static func apart<R: Sendable>(
         _ operation: @Sendable (CallAttempt) async throws -> R, _ attempt: CallAttempt
     ) async throws -> R {
@@ -162,8 +163,9 @@ extension Pipeline {
     /// Whether calls can have copies.
     package var makesCopies: Bool { core.halves != nil }
 
-    /// Runs an operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, which says when no further copy may begin: when a copy has
-    /// handed on a part of its result, for example. The copies that run then go on until they end by themselves.
+    /// Runs an operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and lets it say when no further copy may
+    /// begin: for example, when a copy has passed on a part of its result. The running copies go on until they end by
+    /// themselves.
     package nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
         _ operation:
@@ -172,15 +174,15 @@ extension Pipeline {
         try await core.runHedged(options, judging: judge) { try await operation($0, $1.mayBeginNoMore) }
     }
 
-    /// Runs an operation as `open` does, and lets the pipeline's `Hedge` run copies of it at the same time. The permit is
-    /// that of the copy which has won. The others are cancelled and waited for, and one that succeeds all the same leaves
-    /// its policies as if it had been cancelled; its result is dropped.
+    /// Runs an operation as `open` does, and lets the pipeline's `Hedge` run copies of it concurrently. The permit is
+    /// that of the winning copy. The others are cancelled and waited for. One that succeeds all the same leaves its
+    /// policies as if it had been cancelled; its result is dropped.
     /// - Parameters:
-    ///   - mayCopy: Whether the operation can run several times at once. If not, the hedge is told so.
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - mayCopy: Whether the operation can run concurrently. If not, the hedge is told so.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means.
     ///   - judgeError: Returns what an error means, if this call knows it better than the classifier.
-    ///   - describe: Returns what the operation failed with; nil for what the error says.
+    ///   - describe: Returns the failure of the operation; nil for the error's own description.
     ///   - operation: The operation. It ends by itself at its deadline.
     ///   - hold: Receives the successful result and the permit.
     package nonisolated(nonsending) func openHedged<R: Sendable>(
@@ -225,7 +227,7 @@ private struct OpenCopy<R: Sendable>: Sendable {
         judgingErrors judgeError: (any Error) -> Verdict?,
         _ operation: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> (OpenCopy, Verdict) {
-        // The observers are told of the attempt as a whole.
+        // The observers see the attempt as a whole.
         var opening = Opening(CallRecord())
         let (result, verdict) = try await core.open(
             &call, &opening, judgingErrors: judgeError, describing: { _ in nil }
@@ -235,7 +237,7 @@ private struct OpenCopy<R: Sendable>: Sendable {
         return (OpenCopy(result: result, opening: opening), verdict)
     }
 
-    /// Where the copy still is; nil if it failed.
+    /// The policies that the copy is still inside of; nil if it failed.
     func inside(_ core: PipelineCore) -> Opening.Inside? {
         opening.attempt.map { Opening.Inside(core: core, slots: opening.slots, deadline: $0.deadline) }
     }
@@ -247,10 +249,10 @@ private struct OpenCopy<R: Sendable>: Sendable {
     }
 }
 
-/// A copy that has got past the policies further in than its hedge.
+/// A copy that has got past the inner policies of its hedge.
 package struct HedgeCopy: Sendable {
-    /// Takes a copy through the policies further in, and has it begin innermost.
-    /// - Returns: Its result, and what that means.
+    /// Takes a copy through the inner policies, and begins it innermost.
+    /// - Returns: Its result and verdict.
     package typealias Run =
         @Sendable (_ call: inout PolicyCall, _ begin: () throws -> HedgeCopy) async throws -> (CopyResult, Verdict)
 
@@ -268,7 +270,7 @@ package protocol CopyRace: AnyObject, Sendable {
     func mayBeginNoMore()
 }
 
-/// What the operation of a copy returned.
+/// The result of a copy's operation.
 package final class CopyResult: HeldResult, Sendable {
     private let value: any Sendable
     var held: Any { value }
@@ -282,8 +284,8 @@ package final class CopyResult: HeldResult, Sendable {
     }
 }
 
-/// A copy got to its operation when another one had decided the call. Its task is cancelled a moment later; the policies
-/// further in must not take it for a failure until then.
+/// A copy reached its operation after another one had decided the call. Its task is cancelled a moment later; until
+/// then the inner policies must not take it for a failure.
 package struct CopyLost: Rejection {
     package let policy: String
     package var verdict: Verdict { .cancelled }

@@ -12,28 +12,28 @@ extension Pipeline {
     /// }
     /// ```
     ///
-    /// Until then all is as with `run`: a result that means failure, or an error, ends
-    /// the attempt, and the policies may try again. If no attempt succeeds, the last result is returned, or the last
-    /// error is thrown, and there is no permit: the call has ended.
+    /// Until then it works like `run`: a result that means failure, or an error, ends the attempt, and the policies may
+    /// try again. If no attempt succeeds, the last result is returned, or the last error is thrown, and there is no
+    /// permit: the call has ended.
     ///
-    /// A success ends nothing. The call keeps its place in a ``Bulkhead``, and a ``CircuitBreaker`` and the observers
-    /// learn how it ended when the permit is completed, or dropped. Nothing is repeated any more then.
+    /// A success does not end the call. The call keeps its place in a ``Bulkhead``. When the permit is completed or
+    /// dropped, a ``CircuitBreaker`` and the observers learn how the call ended. Nothing is repeated any more.
     ///
-    /// The operation ends by itself at the deadline that it is given: the call's own, or an earlier one of a
-    /// ``ClientTimeout``. An error that it throws at the call's deadline or later becomes ``TimedOut``. So a call with a
-    /// deadline costs no child task. A ``Timeout`` in the pipeline cancels the operation; once there is a result, it no
-    /// longer can. The permit's ``PipelinePermit/deadline`` is the one that the operation was given.
+    /// The operation ends by itself at its deadline: the call's own, or an earlier one of a ``ClientTimeout``. An error
+    /// at the call's deadline or later becomes ``TimedOut``. So a call with a deadline costs no child task. A
+    /// ``Timeout`` in the pipeline cancels the operation, but no longer once there is a result. The permit's
+    /// ``PipelinePermit/deadline`` is the operation's.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. It is called once for each attempt that returns. By default each result
     ///     is a success.
-    ///   - judgeError: Returns what an error means that the operation or an around policy threw, if this call knows it
-    ///     better than the pipeline's classifier; nil, as by default, if not. It is not asked about a ``Rejection``.
+    ///   - judgeError: Returns the verdict of an error that the operation or an around policy threw; nil, the
+    ///     default, leaves it to the pipeline's classifier. It is not asked about a ``Rejection``.
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
-    ///   - hold: Receives the successful result and the permit, and returns the result as the caller is to have it.
-    /// - Returns: What `hold` returned; or what the operation returned in its last attempt, if that means failure.
-    /// - Throws: What the operation threw in its last attempt, or an error of a policy or of the pipeline: see
+    ///   - hold: Receives the successful result and the permit, and returns the result for the caller.
+    /// - Returns: The result of `hold`, or of the operation's last attempt if it means failure.
+    /// - Throws: The error of the operation's last attempt, or an error of a policy or of the pipeline: see
     ///   <doc:ErrorsGuide>.
     public nonisolated(nonsending) func open<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
@@ -46,9 +46,9 @@ extension Pipeline {
             holding: hold)
     }
 
-    /// Opens a call for a caller that knows more of an error than the error itself does, such as the host.
-    /// - Parameter describe: Returns what the operation failed with; nil for what the error says. It is asked only if
-    ///   somebody observes the call.
+    /// Opens a call for a caller that can add to an error's description, such as the host.
+    /// - Parameter describe: Returns the failure of the operation; nil for the error's own description. It is asked
+    ///   only if the call has an observer.
     package nonisolated(nonsending) func open<R>(
         options: RunOptions, judging judge: (R) -> Verdict, judgingErrors judgeError: (any Error) -> Verdict?,
         describing describe: (any Error) -> FailureDetail?,
@@ -68,9 +68,9 @@ extension Pipeline {
 extension PipelineCore {
     /// Drives a call through the policies, and keeps it inside of them after a success.
     /// - Parameters:
-    ///   - whole: The core of the pipeline that these policies are the outermost of: their permit is one of that pipeline.
+    ///   - whole: The core of the pipeline whose outermost policies these are; the permit is that pipeline's.
     ///   - judgeError: As for ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
-    ///   - describe: Returns what the operation failed with; nil for what the error says.
+    ///   - describe: Returns the failure of the operation; nil for the error's own description.
     ///   - attempt: Runs an attempt, and says what its result means.
     ///   - hold: Receives the successful result and the permit.
     nonisolated(nonsending) func open<R>(
@@ -108,7 +108,7 @@ extension PipelineCore {
     }
 
     /// Drives a call through the policies as far as ``open(_:in:judgingErrors:describing:_:holding:)`` does.
-    /// - Returns: The latest result, and what it means further out.
+    /// - Returns: The latest result, and its meaning for outer policies.
     nonisolated(nonsending) func open<R>(
         _ call: inout PolicyCall, _ opening: inout Opening, judgingErrors judgeError: (any Error) -> Verdict?,
         describing describe: (any Error) -> FailureDetail?,
@@ -117,7 +117,8 @@ extension PipelineCore {
         var latest: R?
         var lastError: (any Error)?
         let verdict = try await outermost.open(&call, &opening, judgingErrors: judgeError) { call, opening in
-            // Kept up to here, since it is returned if this attempt is rejected before it begins. It may hold a connection.
+            // Kept until here, since it is returned if this attempt is rejected before it begins. It may hold a
+            // connection.
             latest = nil
             opening.record.attemptBegins(&call)
             do {
@@ -140,7 +141,7 @@ extension PipelineCore {
 
 extension PolicyCall {
     /// Runs an operation once.
-    /// - Returns: Its result, and what that means. If it throws, what the error means is ``settled``.
+    /// - Returns: Its result and verdict. If it throws, the error's verdict is ``settled``.
     nonisolated(nonsending) mutating func attempt<R>(
         judging judge: (R) -> Verdict, judgingErrors judgeError: (any Error) -> Verdict?,
         _ operation: nonisolated(nonsending) (inout PolicyCall) async throws -> R
@@ -164,7 +165,7 @@ struct Opening {
         let deadline: MonotonicInstant
     }
 
-    /// Policies further in than those of the call's own core: those that the copy of a hedge which has won is inside of.
+    /// Inner policies beyond the call's own core: those that a hedge's winning copy is inside of.
     struct Inside {
         let core: PipelineCore
         let slots: [PolicySlot]
@@ -176,13 +177,13 @@ struct Opening {
     /// nil as long as none succeeded.
     private(set) var attempt: Attempt?
     var inside: Inside?
-    /// The slots of the policies of ``segment`` and of all inside of it, which the call is still inside of.
+    /// The slots of the policies of ``segment`` and all inner segments, which the call is still inside of.
     private(set) var slots: [PolicySlot] = []
     private var segment: PipelineSegment?
 
     init(_ record: CallRecord) { self.record = record }
 
-    /// The slots of all policies, with that of the hedge between the two halves, which remembers nothing.
+    /// The slots of all policies, with the hedge's empty slot between the two halves.
     var allSlots: [PolicySlot] { inside.map { slots + [PolicySlot()] + $0.slots } ?? slots }
 
     mutating func ended<R>(_ call: inout PolicyCall, _ verdict: Verdict, result: R) {
@@ -193,16 +194,16 @@ struct Opening {
         }
     }
 
-    /// The call stays inside of the policies of this segment, too.
+    /// The call also stays inside of this segment's policies.
     mutating func stay(in segment: PipelineSegment, _ frame: inout Frame) {
         slots.insert(contentsOf: (0..<segment.count).map { frame.withSlot($0) { $0 } }, at: 0)
         self.segment = segment
     }
 
-    /// Something further out than the result's policies did not let it through: the attempt has ended after all.
+    /// An outer policy did not let the result through: the attempt has ended after all.
     mutating func lose(_ call: inout PolicyCall, _ outcome: PolicyOutcome) {
         guard let lost = attempt.take() else { return }
-        // Its policies put back the deadline of their own call, which may have been another one; so may its attempt.
+        // Its policies restore the deadline of their own call, which may differ; so may its attempt.
         let (deadline, number) = (call.deadline, call.attempt)
         defer { (call.deadline, call.attempt) = (deadline, number) }
         call.attempt = lost.number
@@ -256,7 +257,7 @@ extension PipelineSegment {
         }
     }
 
-    /// Runs what comes inside of this segment.
+    /// Runs the inside of this segment.
     private nonisolated(nonsending) func goOn(
         _ call: inout PolicyCall, _ opening: inout Opening, _ judgeError: (any Error) -> Verdict?,
         _ innermost: nonisolated(nonsending) (inout PolicyCall, inout Opening) async throws -> Verdict
@@ -288,7 +289,7 @@ extension PipelineSegment {
             if verdict.kind != .success { opening.lose(&call, PolicyOutcome(verdict)) }
             return verdict
         } catch {
-            // A policy further in may have ended the call as if it had been cancelled.
+            // An inner policy may have ended the call as if it had been cancelled.
             let isAsCancelled = error is CancellationError && settled?.kind == .cancelled
             let verdict = isAsCancelled ? .cancelled : call.verdict(for: error, judgeError)
             opening.lose(&call, PolicyOutcome(verdict, error: error))

@@ -12,7 +12,7 @@
 /// let page = try await pipeline.run { try await client.activities() }
 /// ```
 ///
-/// A pipeline is a plain value: store it, pass it on, nest it in another, whose list its policies join. The operation
+/// A pipeline is a plain value: store it, pass it on, or nest it in another, which then has its policies. The operation
 /// runs in the caller's isolation: it may touch the caller's actor, capture a local `var`, and return something that is
 /// not `Sendable`.
 ///
@@ -27,14 +27,13 @@ public struct Pipeline: Sendable {
     ///
     /// - Parameters:
     ///   - name: The pipeline's name in events. "pipeline" by default.
-    ///   - timeBase: The clock that the pipeline reads and sleeps by. By default that of its policies, or
-    ///     ``TimeBase/system`` if none of them has one.
+    ///   - timeBase: The pipeline's clock. By default the time base of its policies, or ``TimeBase/system`` if none
+    ///     of them has one.
     ///   - classifier: Decides what an error means, for all policies of the pipeline.
-    ///   - isIdempotent: Whether its calls may be repeated, as ``RunOptions/isIdempotent`` says for one call. Say true for a
-    ///     pipeline of calls that only read, or that can be done twice without harm. nil, the default, repeats only what is
-    ///     known to have had no effect.
-    ///   - observers: The observers that are told what the policies do to calls of this pipeline, and how the calls
-    ///     end.
+    ///   - isIdempotent: Whether its calls may be repeated: see ``RunOptions/isIdempotent``. Pass true if its calls
+    ///     only read, or can be done twice without harm. With nil, the default, only calls known to have had no effect
+    ///     are repeated.
+    ///   - observers: The observers of the events of its policies and calls.
     ///   - elements: The policies, outermost first. A pipeline in this list contributes its policies.
     public init(
         _ name: String = "pipeline", timeBase: (any TimeBase)? = nil, classifier: Classifier = .standard,
@@ -72,7 +71,7 @@ public struct Pipeline: Sendable {
         }
     }
 
-    /// Makes a pipeline like `other` of these policies, which have the same time base.
+    /// Makes a pipeline like `other` from these policies, which have the same time base.
     init(like other: Pipeline, elements: [Element], bypass: PipelineCore.Bypass? = nil) {
         core = PipelineCore(
             name: other.name, timeBase: other.timeBase, classifier: other.core.classifier,
@@ -83,7 +82,7 @@ public struct Pipeline: Sendable {
     /// The pipeline's name.
     public var name: String { core.name ?? "" }
 
-    /// Whether its calls may be repeated; nil if only what is known to have had no effect is.
+    /// Whether its calls may be repeated; with nil, only calls known to have had no effect are.
     public var isIdempotent: Bool? { core.repetition.isIdempotent }
 
     /// The policies of the pipeline, outermost first.
@@ -99,13 +98,13 @@ public struct Pipeline: Sendable {
     /// - Parameter type: The type, or a protocol: `(any StatusReporting).self`.
     public func policies<P>(of type: P.Type) -> [P] { elements.compactMap { $0.policy as? P } }
 
-    /// The observers that are told what the policies do to calls of this pipeline, and how the calls end.
+    /// The observers of the events of this pipeline's policies and calls.
     public var observers: PolicyObservers { core.observers }
 
     /// The time base of the pipeline and of its policies.
     public var timeBase: any TimeBase { core.timeBase }
 
-    /// Returns what an error means by the pipeline's classifier, such as an error that `run` threw.
+    /// Returns the pipeline's verdict for an error, such as one that `run` threw.
     ///
     /// It does not know whether a task was cancelled: a `CancellationError` is classified like any other error.
     /// - Parameter error: The error.
@@ -113,16 +112,16 @@ public struct Pipeline: Sendable {
 
     /// Runs the operation through the policies, as often as they say.
     ///
-    /// If attempts run out, or a further attempt is rejected, after a result that means failure, that result is returned, so
-    /// that the caller still sees it.
+    /// If attempts run out, or a further attempt is rejected, a last result that means failure is returned, so that the
+    /// caller still sees it.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt that
     ///     returns. By default each result is a success.
     ///   - operation: The operation. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
-    /// - Throws: What the operation threw in its last attempt; a ``Rejection`` if a policy rejected the first attempt,
+    /// - Returns: The result of the operation's last attempt.
+    /// - Throws: The error of the operation's last attempt; a ``Rejection`` if a policy rejected the first attempt,
     ///   or if the deadline passed before it; ``TimedOut``, also for the deadline in `options`; `CancellationError` if
     ///   the task was cancelled before its first attempt, or ``CancelledWhileWaiting`` before a further one.
     ///   ``CallFailure`` tells them apart; <doc:ErrorsGuide> has them all.
@@ -136,10 +135,10 @@ public struct Pipeline: Sendable {
     /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of each attempt.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
+    /// - Returns: The result of the operation's last attempt.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
     @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
@@ -153,7 +152,7 @@ extension Pipeline {
     /// Some of this pipeline's policies, for ``runPart(options:_:)``.
     package func part(_ elements: [Element]) -> Pipeline { Pipeline(like: self, elements: elements) }
 
-    /// Runs a part of a call. Its policies tell the observers what they do, but whoever has the whole call tells how that ends.
+    /// Runs a part of a call. Its policies send events, but the owner of the whole call reports its end.
     package nonisolated(nonsending) func runPart<R>(
         options: RunOptions = RunOptions(), _ inside: nonisolated(nonsending) () async throws -> R
     ) async throws -> R {
@@ -170,12 +169,12 @@ extension Policy {
     /// Runs the operation guarded by this policy alone, on the policy's time base, or the system's if it has none.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt that
     ///     returns. By default each result is a success.
     ///   - operation: The operation. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
-    /// - Throws: What the operation threw in its last attempt, or an error of the policy or of the call's deadline: see
+    /// - Returns: The result of the operation's last attempt.
+    /// - Throws: The error of the operation's last attempt, or an error of the policy or of the call's deadline: see
     ///   the guide to errors.
     @_alwaysEmitIntoClient @inline(__always) public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
@@ -187,10 +186,10 @@ extension Policy {
     /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of each attempt.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
+    /// - Returns: The result of the operation's last attempt.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
     @_alwaysEmitIntoClient public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
@@ -213,7 +212,7 @@ extension Policy {
         return try await runWatched(on: core, options, judging: judge, operation)
     }
 
-    /// Runs a call that is not plain. It stands apart, since it would make the frame of the plain call larger.
+    /// Runs a call that is not plain. A function of its own, since it would enlarge the frame of the plain call.
     @inlinable @inline(never) nonisolated(nonsending) func runWatched<R>(
         on core: PipelineCore, _ options: RunOptions, judging judge: (R) -> Verdict,
         _ operation: nonisolated(nonsending) () async throws -> R
@@ -226,11 +225,11 @@ extension AroundPolicy {
     /// Runs the operation guarded by this policy alone, on the system's time base.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation.
-    /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
+    /// - Returns: The operation's result.
+    /// - Throws: The operation's error, or an error of the policy or of the call's deadline: see <doc:ErrorsGuide>.
     @_alwaysEmitIntoClient public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) () async throws -> R
@@ -241,10 +240,10 @@ extension AroundPolicy {
     /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of its attempt.
     ///
     /// - Parameters:
-    ///   - options: What the caller tells the policy about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default each result is a success.
     ///   - operation: The operation, which is given its attempt.
-    /// - Returns: What the operation returned.
+    /// - Returns: The operation's result.
     /// - Throws: As ``run(options:judging:_:)-(_,_,()->R)``.
     @_alwaysEmitIntoClient public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },

@@ -29,7 +29,7 @@ extension Pipeline {
         /// The policy, if it is an object; nil for a struct.
         var object: AnyObject? { type(of: policy) is AnyObject.Type ? policy as AnyObject : nil }
 
-        /// What the policy does to calls.
+        /// The policy's effects on calls.
         var traits: PolicyTraits {
             switch kind {
             case .policy(let policy): policy.traits

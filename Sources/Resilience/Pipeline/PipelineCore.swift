@@ -1,20 +1,20 @@
-/// What all calls of one pipeline share.
+/// The shared state of all calls of one pipeline.
 @usableFromInline package final class PipelineCore: Sendable {
     package let name: String?
     @usableFromInline package let timeBase: any TimeBase
     package let classifier: Classifier
-    /// Whether the calls may be repeated, unless a call says it itself.
+    /// Whether the calls may be repeated, unless a call says so itself.
     @usableFromInline let repetition: Repetition
     let isMetered: Bool
-    /// Whether the operation ends by itself at the deadline that it is given, and nothing else needs a task to be ended.
+    /// Whether the operation ends by itself at its deadline, and nothing else needs a task to be ended.
     @usableFromInline let isEndedByClient: Bool
-    /// Whether a call's deadline needs no task: that of a timeout ends the call.
+    /// Whether a call's deadline needs no task of its own, because a timeout's task ends the call.
     private let sharesDeadline: Bool
     @usableFromInline package let observers: PolicyObservers
     @usableFromInline let outermost: PipelineSegment
     private let extras: Extras?
 
-    /// What few pipelines have.
+    /// The parts that few pipelines have.
     private final class Extras: Sendable {
         let meters: [any CallMeter]
         let halves: HedgedHalves?
@@ -38,7 +38,7 @@
         return elements
     }
 
-    /// The way of calls while policies around them would do nothing.
+    /// The path of calls while the surrounding policies would do nothing.
     struct Bypass: Sendable {
         let outermost: PipelineSegment
         let isOpen: @Sendable () -> Bool
@@ -64,7 +64,7 @@
         extras = Extras(meters, halves, bypass)
     }
 
-    /// Creates a core with another classifier, which shares all the rest.
+    /// Creates a core with another classifier, which shares everything else.
     init(_ core: PipelineCore, classifier: Classifier) {
         name = core.name
         timeBase = core.timeBase
@@ -80,8 +80,8 @@
         }
     }
 
-    /// The core of policies that are used without a pipeline on the system's time base. It is shared, so that such a
-    /// call allocates nothing.
+    /// The core of policies that are used without a pipeline on the system's time base. Shared, so that such a call
+    /// allocates nothing.
     private static let bare = PipelineCore(name: nil, timeBase: .system)
 
     @usableFromInline package static func bare(on timeBase: (any TimeBase)?) -> PipelineCore {
@@ -98,7 +98,7 @@
         _ options: RunOptions, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
-        // The call holds a reference to this object that is not counted.
+        // The call holds an uncounted reference to this object.
         defer { withExtendedLifetime(self) {} }
         var call = PolicyCall(self, options)
         return try await run(&call, judging: judge, body)
@@ -135,7 +135,7 @@
         return try await walkAround(&call, &record, judging: judge, body)
     }
 
-    /// Takes a call through around policies. It stands apart, since it would make the frame of other calls larger.
+    /// Takes a call through around policies. A function of its own, since it would enlarge the frame of other calls.
     @inlinable @inline(never) nonisolated(nonsending) func walkAround<R>(
         _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
@@ -187,8 +187,8 @@
         if call.isOver { throw DeadlinePassed() }
     }
 
-    /// Takes a call that is not plain through the policies. It stands apart, since it would make the frame of the plain call
-    /// larger.
+    /// Takes a call that is not plain through the policies. A function of its own, since it would enlarge the frame of
+    /// the plain call.
     @inlinable @inline(never) nonisolated(nonsending) func walkUntilDeadline<R>(
         _ call: inout PolicyCall, _ record: inout CallRecord, judging judge: (R) -> Verdict,
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
@@ -205,21 +205,21 @@
         return result
     }
 
-    /// Returns whether nothing but its client ends a call at its deadline, and it may begin.
+    /// Returns whether only its client ends a call at its deadline, and it may begin.
     @usableFromInline func isEnded(byClient call: inout PolicyCall, _ record: inout CallRecord) -> Bool {
         guard isEndedByClient, !Task.isCancelled, !call.isOver else { return false }
         record.began = call.now
         return true
     }
 
-    /// Returns what a call ends with that has thrown an error.
+    /// Returns the final error of a call that has thrown an error.
     @usableFromInline func ended(by error: any Error, _ call: inout PolicyCall, _ record: CallRecord) -> any Error {
         let error = isEndedByClient ? late(error, &call, since: record.began, call.deadline) : error
         if record.isWatched { record.ended(&call, error: error) }
         return error
     }
 
-    /// Returns the error that a call ends with that only its client ends at its deadline.
+    /// Returns the final error of a call that only its client ends at its deadline.
     func late(
         _ error: any Error, _ call: inout PolicyCall, since began: MonotonicInstant, _ deadline: MonotonicInstant
     ) -> any Error {

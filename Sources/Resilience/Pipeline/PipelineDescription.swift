@@ -4,7 +4,7 @@ extension Pipeline: CustomStringConvertible {
         ([name] + elements.map { "  \($0)" }).joined(separator: "\n")
     }
 
-    /// The known mistakes in the order of the policies, as their ``PolicyTraits`` show; empty if there are none.
+    /// The known mistakes in the order of the policies, found from their ``PolicyTraits``; empty if there are none.
     ///
     /// Expect it to be empty in a test, or log it at start-up.
     public var warnings: [String] {

@@ -10,10 +10,9 @@
 /// Report once how the work ended; the report consumes the permit. A permit that is dropped without a report counts as
 /// cancelled.
 ///
-/// The work is one attempt. So a ``Retry`` counts for nothing but its budget, and a policy that runs its inside in a task
-/// of its own, such as ``Timeout``, does not guard it: end the work yourself, at ``deadline`` at the latest. To try
-/// several times until the work has begun well, take the permit from
-/// ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
+/// The work is one attempt. So a ``Retry`` only uses its budget, and an around policy such as ``Timeout`` does not
+/// guard the work: end it yourself, at ``deadline`` at the latest. To retry until the work has begun, take the permit
+/// from ``Pipeline/open(options:judging:judgingErrors:_:holding:)``.
 public struct PipelinePermit: ~Copyable, Sendable {
     private let core: PipelineCore
     private let options: RunOptions
@@ -22,8 +21,8 @@ public struct PipelinePermit: ~Copyable, Sendable {
     private let attempt: Int
     private let account: AttemptAccount
     private let notes: CallNotes?
-    /// The instant at which the work must have ended, as the caller, the deadline that travels with the task, and
-    /// client timeouts say; ``MonotonicInstant/distantFuture`` if none of them does.
+    /// The instant at which the work must have ended, set by the caller, a travelling deadline or client timeouts;
+    /// ``MonotonicInstant/distantFuture`` if there is none.
     public let deadline: MonotonicInstant
     private var outcome = PolicyOutcome(.cancelled)
     private var failure: FailureDetail?
@@ -31,10 +30,10 @@ public struct PipelinePermit: ~Copyable, Sendable {
     /// Creates a permit of a call that is inside of all policies.
     /// - Parameters:
     ///   - slots: A slot for each policy that is not an around policy, outermost first.
-    ///   - record: What is known of the call so far.
+    ///   - record: The record of the call so far.
     ///   - attempt: The number of the attempt that the work belongs to.
-    ///   - account: What was paid for it.
-    ///   - notes: What was noted of the call so far.
+    ///   - account: The payment for it.
+    ///   - notes: The notes on the call so far.
     init(
         _ core: PipelineCore, _ options: RunOptions, _ slots: [PolicySlot], _ record: CallRecord, attempt: Int,
         account: AttemptAccount, notes: CallNotes?, deadline: MonotonicInstant
@@ -51,15 +50,15 @@ public struct PipelinePermit: ~Copyable, Sendable {
 
     /// Reports how the work ended.
     /// - Parameters:
-    ///   - verdict: What the end of the work means.
+    ///   - verdict: The meaning of the work's end.
     ///   - error: The error that the work ended with. nil, the default, if there is none.
-    ///   - failure: What the observers are told that the work failed with. nil, the default, for what the error says.
+    ///   - failure: The failure that observers are told. nil, the default, for the error's own description.
     public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil, failure: FailureDetail? = nil) {
         outcome = PolicyOutcome(verdict, error: error)
         self.failure = failure
     }
 
-    /// Reports that the work ended with an error, which means what the pipeline's classifier says.
+    /// Reports that the work ended with an error, whose verdict comes from the pipeline's classifier.
     /// - Parameter error: The error.
     public consuming func complete(throwing error: any Error) {
         outcome = PolicyOutcome(core.classifier.verdict(for: error), error: error)
@@ -80,7 +79,7 @@ public struct PipelinePermit: ~Copyable, Sendable {
 extension Pipeline {
     /// Asks all policies for admission, outermost first, and waits if they say so.
     ///
-    /// - Parameter options: What the caller tells the policies about the work.
+    /// - Parameter options: The options of the work.
     /// - Returns: A permit, to be reported once.
     /// - Throws: The error of the policy that rejects the work; ``DeadlinePassed`` if the deadline comes first;
     ///   `CancellationError` if the task is cancelled.
@@ -108,7 +107,7 @@ extension Pipeline {
 }
 
 extension PipelineSegment {
-    /// Enters the policies of this segment and of all inside of it, past around policies.
+    /// Enters the policies of this and all inner segments, past around policies.
     /// - Parameter slots: Receives the slots of all policies that were entered.
     fileprivate nonisolated(nonsending) func enterAll(
         _ call: inout PolicyCall, _ slots: inout [PolicySlot]
@@ -118,7 +117,7 @@ extension PipelineSegment {
             do {
                 try await segment.enter(&call, &frame)
             } catch {
-                // The policies further out see the failure as they would if the segments were nested calls.
+                // The inner policies see the failure as if the segments were nested calls.
                 throw exitAll(&call, slots, PolicyOutcome(call.settled.take() ?? .rejected, error: error)).error
                     ?? error
             }
@@ -145,6 +144,6 @@ extension PipelineSegment {
         return outcome
     }
 
-    /// This segment and all inside of it.
+    /// This segment and all inner ones.
     private var all: UnfoldFirstSequence<PipelineSegment> { sequence(first: self, next: \.inner) }
 }

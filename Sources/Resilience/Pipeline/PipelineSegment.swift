@@ -8,7 +8,7 @@
     private let rest: Rest?
     @usableFromInline let isInnermost: Bool
 
-    /// What comes inside of a segment. A reference, since most pipelines have only one segment.
+    /// The inside of a segment. A reference, since most pipelines have only one segment.
     private final class Rest: Sendable {
         let around: (any AroundPolicy)?
         let segment: PipelineSegment
@@ -21,7 +21,7 @@
         }
     }
 
-    /// A timeout that can leave it to the next one inside of it to end what runs. The innermost one has a task.
+    /// A timeout that can leave it to the next inner one to end the inside. The innermost one has a task.
     private final class Sharing: Sendable {
         let timeout: any SharingTimeLimit
 
@@ -34,10 +34,10 @@
     /// nil if the list was cut only for its length, or has no further around policy.
     var around: (any AroundPolicy)? { rest?.around }
     var inner: PipelineSegment? { rest?.segment }
-    /// Whether the around policy is a timeout that has no task of its own.
+    /// Whether the around policy is a timeout without a task of its own.
     var sharesTimeLimit: Bool { rest?.sharing != nil }
 
-    /// Whether all that runs here ends at the limit of a timeout around it that has no task of its own.
+    /// Whether everything here ends at the limit of an outer timeout without a task of its own.
     var endsAtLimits: Bool {
         around is any SharingTimeLimit
             && nodes.allSatisfy { $0._withUnsafeGuaranteedRef { $0.element.policy is any DeadlineBound } }
@@ -66,7 +66,7 @@
 
     deinit { for node in nodes { node.release() } }
 
-    /// Calls a function with each policy of this segment and of those inside of it, outermost first.
+    /// Calls a function with each policy of this and all inner segments, outermost first.
     func forEach(_ body: (Pipeline.Element) -> Void) {
         var segment = self
         while true {
@@ -95,7 +95,7 @@
         nodes[index]._withUnsafeGuaranteedRef { $0.abandon(&call, &slot) }
     }
 
-    // Not inlined: the frame of what runs in a timeout's task is to fit into the first piece of memory that the task gets.
+    // Not inlined: the frame of a timeout's task should fit into the task's first piece of memory.
     @usableFromInline @inline(never) nonisolated(nonsending) func descend(
         _ call: inout PolicyCall, _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
@@ -105,7 +105,7 @@
         return try await drive(&call, &record, judging: { $0 }) { try await goOn(&$0, innermost) }
     }
 
-    /// Runs what comes inside of this segment.
+    /// Runs the inside of this segment.
     @inline(__always) private nonisolated(nonsending) func goOn(
         _ call: inout PolicyCall, _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
@@ -136,20 +136,20 @@
                         (settled, told) = (call.settled, call.account)
                         call.endNotes()
                     }
-                    // A hedge right inside, where the pipeline is cut in two, pays and tells all the same.
+                    // A hedge directly inside, where the pipeline is cut in two, pays and reports all the same.
                     if inner.isBare { return try await innermost(&call) }
                     return try await inner.descend(&call, innermost)
                 }
             }
         } catch let error as CancellationError {
-            // A policy further in may have ended the call as if it had been cancelled.
+            // An inner policy may have ended the call as if it had been cancelled.
             if settled?.kind == .cancelled { call.settled = settled }
             throw error
         }
     }
 
-    /// Runs what comes inside of a timeout that has no task of its own. It stands apart, since it would make the frame of other calls
-    /// larger.
+    /// Runs the inside of a timeout without a task of its own. A function of its own, since it would enlarge the frame
+    /// of other calls.
     @inline(never) private nonisolated(nonsending) func descend(
         _ call: inout PolicyCall, _ limit: SharedLimit, of timeout: any SharingTimeLimit,
         _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
@@ -175,7 +175,7 @@
             (call.reading, inside.reading) = (nil, nil)
             if inside.sharedLimit?.machine == .cancelled { call.noteCancelled() }
             if inside.isCancelled, inside.sharedLimit?.machine == .expired { throw timeout.timedOut(error, &call) }
-            // A policy further in may have ended the call as if it had been cancelled.
+            // An inner policy may have ended the call as if it had been cancelled.
             if error is CancellationError, inside.settled?.kind == .cancelled { call.settled = inside.settled }
             throw error
         }

@@ -24,8 +24,8 @@
 ///   further in rejected the call, or the call was cancelled while it slept or was parked. Only an entry that ends with
 ///   `.reject`, `.fail` or `.cancel` has no exit.
 /// - After an exit that answered `.again`, the call enters again, with the same slot. If it is cancelled before that,
-///   ``abandon(_:_:)`` is called, and nothing else. If that further attempt is rejected, by the policy itself or by one
-///   further in whose rejection it passes on, the call ends as the attempt before it did: a rejection does not hide it.
+///   ``abandon(_:_:)`` is called, and nothing else. If that further attempt is rejected, by the policy itself or by an
+///   inner one whose rejection it passes on, the call ends as the attempt before it did: a rejection does not hide it.
 /// - The methods may run concurrently for many calls. Call user code outside of locks.
 ///
 /// The repository's guide "Writing a policy" builds one step by step.
@@ -42,38 +42,38 @@ public protocol Policy: Sendable, CustomStringConvertible {
     /// A ``PolicyRegistry`` evicts pipelines whose policies are all at rest.
     var isAtRest: Bool { get }
 
-    /// What the policy does to calls, for `warnings` and the nesting check. None by default.
+    /// The policy's effects on calls, for `warnings` and the nesting check. None by default.
     var traits: PolicyTraits { get }
 
-    /// Sets the policy back to how it was made, as far as that makes sense. Does nothing by default.
+    /// Resets the policy to its original state, where that makes sense. Does nothing by default.
     func reset()
 
     /// Answers a call that goes in. The default answers `.proceed`.
     /// - Parameters:
     ///   - call: The call. The policy may change its attempt and its deadline.
-    ///   - slot: What the policy remembers of this call.
-    /// - Returns: What the driver does with the call.
+    ///   - slot: The policy's memory of this call.
+    /// - Returns: The driver's next step with the call.
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry
 
     /// Answers a call that comes out. The default answers `.pass`.
     /// - Parameters:
     ///   - call: The call.
-    ///   - slot: What the policy remembers of this call.
+    ///   - slot: The policy's memory of this call.
     ///   - outcome: How the inside ended.
-    /// - Returns: What the driver does with the call.
+    /// - Returns: The driver's next step with the call.
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit
 
     /// Tells the policy that the round it asked for with `.again` does not come: the call was cancelled in the wait
-    /// before it, or the call is a `PolicyPermit`, which has no further rounds. For a policy whose slot holds on to
-    /// something; does nothing by default.
+    /// before it, or the call is a `PolicyPermit`, which has no further rounds. For a policy whose slot holds a
+    /// resource; does nothing by default.
     /// - Parameters:
     ///   - call: The call.
-    ///   - slot: What the policy remembers of this call.
+    ///   - slot: The policy's memory of this call.
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot)
 
-    /// Returns what `enter(_:_:)` would answer now, and changes nothing: for `forecast(options:)`. By default
-    /// the policy lets the call in; one that is `StatusReporting` goes by its `isAllowed`.
-    /// - Parameter call: A call that does not take place. A policy that gives calls a deadline gives it to this one too.
+    /// Returns what `enter(_:_:)` would answer now, and changes nothing: for `forecast(options:)`. By default the
+    /// policy lets the call in; a `StatusReporting` policy answers by its `isAllowed`.
+    /// - Parameter call: A hypothetical call. A policy that gives calls a deadline gives it one as well.
     func forecast(_ call: inout PolicyCall) -> PolicyForecast
 }
 
@@ -91,10 +91,10 @@ extension Policy {
     public func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) {}
 }
 
-/// What a policy remembers of one call: three words, zero when the call first enters the policy.
+/// A policy's memory of one call: three words, zero when the call first enters the policy.
 ///
-/// In a further round that the policy itself asked for, the slot is as the policy left it. In a round that a policy
-/// further out asked for, it is either so or zero: clear it in ``Policy/exit(_:_:_:)`` if that matters.
+/// In a further round that the policy itself asked for, the slot is as the policy left it. In a round that an outer
+/// policy asked for, it is that or zero: clear it in ``Policy/exit(_:_:_:)`` if that matters.
 @frozen public struct PolicySlot: Sendable, Equatable {
     /// The first word.
     public var first: UInt64 = 0
@@ -131,21 +131,21 @@ public enum PolicyExit {
     case pass
     /// Wait until this instant, then enter this policy again with the same slot.
     case again(at: MonotonicInstant)
-    /// Go on outward with this error, which has this verdict for the policies further out. The verdict does not cross
-    /// an ``AroundPolicy`` further out: there the error is classified again.
+    /// Go on outward with this error and this verdict. The verdict does not cross an enclosing ``AroundPolicy``: the
+    /// error is classified again there.
     case replace(any Error, as: Verdict)
 }
 
 /// How the inside of a policy ended.
 @frozen public struct PolicyOutcome: Sendable {
-    /// What the end of the inside means.
+    /// The meaning of the inside's end.
     public let verdict: Verdict
     /// The error that the inside threw; nil if it returned.
     public let error: (any Error)?
 
     /// Creates an outcome.
     /// - Parameters:
-    ///   - verdict: What the end of the inside means.
+    ///   - verdict: The meaning of the inside's end.
     ///   - error: The error that the inside threw. nil, the default, if it returned.
     @inlinable public init(_ verdict: Verdict, error: (any Error)? = nil) {
         self.verdict = verdict
@@ -166,23 +166,23 @@ public protocol AroundPolicy: Sendable, CustomStringConvertible {
     /// The name of this instance in events, errors and descriptions. The type's name by default.
     var name: String { get }
 
-    /// What the policy does to calls, for ``Pipeline/warnings``. None by default.
+    /// The policy's effects on calls, for ``Pipeline/warnings``. None by default.
     var traits: PolicyTraits { get }
 
     /// Runs the inside, in a task of its own.
     /// - Parameters:
     ///   - call: The call.
-    ///   - isolation: The caller's isolation. A task of your own that is to keep it captures this.
-    ///   - inside: Runs what is further in, up to this deadline.
+    ///   - isolation: The caller's isolation. Capture it in a task of your own to keep it.
+    ///   - inside: Runs the inside, up to this deadline.
     /// - Returns: The verdict of the inside.
-    /// - Throws: What the inside threw, or an error of the policy.
+    /// - Throws: The error of the inside, or an error of the policy.
     func around(
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
     ) async throws -> Verdict
 
-    /// Gives a call that does not take place the deadline that the inside would have: for
-    /// ``Pipeline/forecast(options:)``. Does nothing by default.
+    /// Gives a hypothetical call the deadline that the inside would have: for ``Pipeline/forecast(options:)``. Does
+    /// nothing by default.
     /// - Parameter call: The call.
     func forecast(_ call: inout PolicyCall)
 }

@@ -1,17 +1,17 @@
-/// What can be done by hand with a policy in its present state, for an operator's page.
+/// An action that an operator can take on a policy in its present state.
 public struct PolicyAction: Sendable, Hashable, Encodable {
-    /// What ``StatusReporting/perform(_:)`` is given.
+    /// The name that ``StatusReporting/perform(_:)`` receives.
     public let name: String
-    /// What a button says.
+    /// The title of a button.
     public let title: String
-    /// What is asked before it is done. `%` stands for the policy's name.
+    /// The confirmation question. `%` stands for the policy's name.
     public let question: String
 
     /// Creates an action.
     /// - Parameters:
-    ///   - name: What ``StatusReporting/perform(_:)`` is given.
-    ///   - title: What a button says.
-    ///   - question: What is asked before it is done. `%` stands for the policy's name.
+    ///   - name: The name that ``StatusReporting/perform(_:)`` receives.
+    ///   - title: The title of a button.
+    ///   - question: The confirmation question. `%` stands for the policy's name.
     public init(_ name: String, _ title: String, _ question: String) {
         self.name = name
         self.title = title

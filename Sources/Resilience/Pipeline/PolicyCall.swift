@@ -7,7 +7,7 @@
     /// ``MonotonicInstant/distantFuture`` if there is none. Set by the caller, and by timeouts on the way in.
     public var deadline: MonotonicInstant
 
-    /// What the caller told the policies about this call.
+    /// The caller's options for this call.
     public let options: RunOptions
 
     /// Not counted. Safe: the code that makes a call holds the core until the call is over, and the call can't be
@@ -16,21 +16,21 @@
     @usableFromInline package var reading: MonotonicInstant?
     /// Whether the call waits for its admission if the policy says so. False for ``Policy/tryAcquire(options:)``.
     @usableFromInline package var mayWait = true
-    /// Whether a policy may run its inside again. False while a permit, or an attempt that is lost, leaves the policies.
+    /// Whether a policy may run its inside again. False while a permit, or a lost attempt, leaves the policies.
     @usableFromInline package var mayRepeat = true
-    /// Whether the operation of the latest attempt has begun. False if no copy of a `Hedge` got past the policies further
-    /// in.
+    /// Whether the operation of the latest attempt has begun. False if no copy of a `Hedge` got past its inner
+    /// policies.
     @usableFromInline package var hasRun = true
-    /// What policies have paid to a budget for the present attempt, and told it.
+    /// The payments and reports of policies to a budget for the present attempt.
     @usableFromInline package var account = AttemptAccount()
     /// The verdict of the inner segment's failure. The outer segment uses it instead of classifying the error again.
     @usableFromInline package var settled: Verdict?
-    /// The limit of a timeout further out that has no task of its own; nil if there is none.
+    /// The limit of an outer timeout without a task of its own; nil if there is none.
     @usableFromInline var sharedLimit: SharedLimit?
-    /// Whether the waits and failures of the call are noted, since somebody observes it.
+    /// Whether the waits and failures of the call are noted, because it has an observer.
     @usableFromInline package var isWatched = false
-    /// Where they are noted, retained; nil as long as there are none. Not a reference of its own, which each call would have to
-    /// look at when it ends: whoever watches a call, or goes on with one, calls ``endNotes()``.
+    /// The notes, retained; nil if there are none. Not a reference, which each call would check at its end: code that
+    /// watches or continues a call must call ``endNotes()``.
     @usableFromInline var retainedNotes: Unmanaged<CallNotes>?
 
     // Borrowed: an initializer would retain the core otherwise.
@@ -72,14 +72,14 @@
 
     @usableFromInline func readClock() -> MonotonicInstant { withCore { $0.timeBase.now } }
 
-    /// The call's priority: its own, or that of the request which the task answers (``CallOrigin``), and else normal.
+    /// The call's priority: its own, else that of the request (``CallOrigin``), else normal.
     public var priority: CallPriority { options.effectivePriority ?? .normal }
 
-    /// Whether repeating the call does no harm: what its ``RunOptions/isIdempotent`` says, and else its pipeline.
+    /// Whether repeating the call does no harm, as its ``RunOptions/isIdempotent`` says, else its pipeline.
     public var isIdempotent: Bool? { repetition.isIdempotent }
 
-    /// What is known of repeating the call. That its request has effects is no word against that of a pipeline whose calls
-    /// are never repeated.
+    /// Whether repeating the call does harm. A request with effects does not override a pipeline whose calls are
+    /// never repeated.
     @inlinable package var repetition: Repetition {
         switch options.repetition {
         case .unsaid: core.repetition
@@ -93,8 +93,8 @@
         mutating get { deadline != .distantFuture && deadline <= now }
     }
 
-    /// Whether a policy further out, or the caller, has cancelled what comes here. A timeout that has no task of its own does
-    /// so, too.
+    /// Whether an outer policy, or the caller, has cancelled the inside. An outer timeout without a task of its own
+    /// does so as well.
     package var isCancelled: Bool {
         mutating get {
             guard sharedLimit != nil else { return Task.isCancelled }
@@ -105,7 +105,7 @@
     /// The caller was cancelled before the limit of a timeout inside of the shared one, which is earlier.
     mutating func noteCancelled() { _ = sharedLimit?.machine.callerCancelled() }
 
-    /// Whether the deadline of the caller has come. Timeouts do not change it.
+    /// Whether the caller's deadline has come. Timeouts do not change it.
     var hasNoTimeLeft: Bool {
         mutating get {
             let deadline = CallDeadline.earlier(options.deadline, on: timeBase)
@@ -118,7 +118,7 @@
         Unmanaged.passUnretained(core)._withUnsafeGuaranteedRef(body)
     }
 
-    /// Returns whether anyone is told of an event: the policy's own observers, or the pipeline's.
+    /// Returns whether an event has an observer: the policy's own, or the pipeline's.
     /// - Parameters:
     ///   - observers: The policy's own observers. nil, the default, if it has none.
     ///   - severity: The severity of the event. By default the highest: whether there is any observer.
@@ -129,10 +129,10 @@
         return core.observers.wantInCalls(severity)
     }
 
-    /// What was noted of the call; nil if there is nothing.
+    /// The notes on the call; nil if there are none.
     package var notes: CallNotes? { retainedNotes?.takeUnretainedValue() }
 
-    /// The notes, made now if there are none: for several tasks of one call. nil if nobody observes it.
+    /// The notes, made now if there are none: for several tasks of one call. nil if the call has no observer.
     package var sharedNotes: CallNotes? {
         mutating get {
             if isWatched, retainedNotes == nil { retainedNotes = .passRetained(CallNotes()) }
@@ -140,7 +140,7 @@
         }
     }
 
-    /// Goes on with the notes of another part of the call, if it has any. Followed by ``endNotes()``.
+    /// Continues with the notes of another part of the call, if it has any. Followed by ``endNotes()``.
     package mutating func goOn(noting notes: CallNotes?) {
         retainedNotes = notes.map { .passRetained($0) }
         if notes != nil { isWatched = true }
@@ -182,20 +182,19 @@
         }
     }
 
-    /// What the attempt failed with that the policies learn of just now; nil if none did, or if nobody observes the
-    /// call.
+    /// The failure that the policies are now learning of; nil if there is none, or if the call has no observer.
     package var failure: FailureDetail? { notes?.failure }
 }
 
-/// What an operation may know about the attempt in which it runs.
+/// The attempt in which an operation runs.
 @frozen public struct CallAttempt: Sendable, Hashable {
     /// The number of the attempt, from 1, as the innermost retry counts.
     public let number: Int
     /// The instant at which the attempt must have ended; ``MonotonicInstant/distantFuture`` if neither a timeout nor
     /// the caller sets one.
     public let deadline: MonotonicInstant
-    /// The number of the `Hedge` copy, from 1; 0 for the attempt's first copy, and where nothing makes copies. Copies can
-    /// go to different servers by it, for example.
+    /// The number of the `Hedge` copy, from 1; 0 for the attempt's first copy, and without a hedge. Use it, for
+    /// example, to send copies to different servers.
     public let hedge: Int
 
     /// Creates an attempt, for example to test an operation.

@@ -27,7 +27,7 @@ public struct PolicyPermit: ~Copyable, Sendable {
 
     /// Reports how the work ended.
     /// - Parameters:
-    ///   - verdict: What the end of the work means.
+    ///   - verdict: The meaning of the work's end.
     ///   - error: The error that the work ended with. nil, the default, if there is none.
     public consuming func complete(_ verdict: Verdict, error: (any Error)? = nil) {
         outcome = PolicyOutcome(verdict, error: error)
@@ -44,7 +44,7 @@ public struct PolicyPermit: ~Copyable, Sendable {
 extension Policy {
     /// Asks the policy for admission, without waiting.
     ///
-    /// - Parameter options: What the caller tells the policy about the work.
+    /// - Parameter options: The options of the work.
     /// - Returns: A permit, to be reported once.
     /// - Throws: The error that the policy rejects with; `WouldWait` if it would make the call wait; `DeadlinePassed` if
     ///   the call's deadline has come.
@@ -75,7 +75,7 @@ extension Policy {
 
     /// Asks the policy for admission, and waits if the policy says so.
     ///
-    /// - Parameter options: What the caller tells the policy about the work.
+    /// - Parameter options: The options of the work.
     /// - Returns: A permit, to be reported once.
     /// - Throws: The error that the policy rejects with; `DeadlinePassed` if the deadline comes first;
     ///   `CancellationError` if the task is cancelled.

@@ -1,10 +1,10 @@
-/// What tells its state at any moment: a policy, such as a ``CircuitBreaker``, or something else that calls go through, such
+/// A type that reports its state: a policy, such as a ``CircuitBreaker``, or something else that calls go through, such
 /// as a `CallCache`.
 ///
-/// Conform to it with a policy of your own, and ``Pipeline/statuses``, ``Pipeline/isAllowed``, a ``PolicyRegistry``, health
-/// reports, gauges and the live page take your policy into account.
+/// Conform a policy of your own, and ``Pipeline/statuses``, ``Pipeline/isAllowed``, a ``PolicyRegistry``, health
+/// reports, gauges and the live page include it.
 public protocol StatusReporting: Sendable {
-    /// What it tells.
+    /// The type of the status.
     associatedtype Status: PolicyStatusDetail
 
     /// The name.
@@ -13,9 +13,9 @@ public protocol StatusReporting: Sendable {
     var presentTime: MonotonicInstant { get }
     /// The state now.
     var status: Status { get }
-    /// Whether there is anything to tell, always the same; true by default. `Pipeline.statuses` leaves out who has nothing.
+    /// Whether there is a status, always the same; true by default. `Pipeline.statuses` omits policies without one.
     var hasStatus: Bool { get }
-    /// Does by hand what `PolicyStatusDetail.actions(at:)` offers. By default it does nothing.
+    /// Performs an action that `PolicyStatusDetail.actions(at:)` offers. Does nothing by default.
     /// - Parameter action: The action's name.
     /// - Returns: Whether there is such an action, and its state allows it.
     func perform(_ action: String) -> Bool
@@ -30,7 +30,7 @@ extension StatusReporting {
     public func perform(_ action: String) -> Bool { false }
 }
 
-/// What has its state elsewhere, where reading it takes time and may fail, such as a durable queue.
+/// A type whose state is stored elsewhere: reading it takes time and may fail, as in a durable queue.
 public protocol StoredStatusReporting: Sendable {
     /// The name.
     var name: String { get }
@@ -52,7 +52,7 @@ public protocol PolicyStatusDetail: Sendable, Hashable, Codable {
     /// Whether a call of cost 1 would be let through now, without a wait.
     var isAllowed: Bool { get }
 
-    /// Returns how well it is. By default well if a call is allowed, and degraded otherwise.
+    /// Returns the policy's condition. By default it is up if a call is allowed, and degraded otherwise.
     /// - Parameter now: The present time on the time base of its instants.
     func condition(at now: MonotonicInstant) -> PolicyCondition
 
@@ -60,7 +60,7 @@ public protocol PolicyStatusDetail: Sendable, Hashable, Codable {
     /// - Parameter now: The present time on the time base of its instants.
     func readings(at now: MonotonicInstant) -> [StatusReading]
 
-    /// Returns what can be done by hand now. Nothing by default.
+    /// Returns the actions that an operator can take now. None by default.
     /// - Parameter now: The present time on the time base of its instants.
     func actions(at now: MonotonicInstant) -> [PolicyAction]
 }
@@ -83,13 +83,13 @@ extension PolicyStatusDetail {
 public struct PolicyStatus: Sendable, Encodable {
     /// The policy's name.
     public let policy: String
-    /// What the policy tells.
+    /// The policy's own status.
     public let detail: any PolicyStatusDetail
 
     /// Creates a status.
     /// - Parameters:
     ///   - policy: The policy's name.
-    ///   - detail: What the policy tells.
+    ///   - detail: The policy's details.
     public init(policy: String, detail: any PolicyStatusDetail) {
         self.policy = policy
         self.detail = detail
@@ -124,15 +124,15 @@ extension PolicyStatus: Hashable {
 }
 
 extension Pipeline {
-    /// The policies that tell their status, outermost first.
+    /// The policies that report a status, outermost first.
     package var reporting: [any StatusReporting] { policies(of: (any StatusReporting).self).filter(\.hasStatus) }
 
-    /// The status of each policy of the pipeline that tells one, now, outermost first: of breakers, throttles,
-    /// bulkheads, and policies of your own that are ``StatusReporting``.
+    /// The present status of each policy that reports one, outermost first: breakers, throttles, bulkheads, and
+    /// policies of your own that are ``StatusReporting``.
     public var statuses: [PolicyStatus] {
         reporting.map { PolicyStatus(policy: $0.name, detail: $0.status) }
     }
 
-    /// Whether a call of cost 1 would now get past all of the policies that tell their status, without a wait.
+    /// Whether a call of cost 1 would now get past all policies that report a status, without a wait.
     public var isAllowed: Bool { statuses.allSatisfy(\.isAllowed) }
 }

@@ -1,13 +1,13 @@
-/// What a policy does to the calls that go through it, as far as the order of policies depends on it.
+/// The effects of a policy on its calls that matter for the order of policies.
 ///
 /// ``Pipeline/warnings`` compares the traits of every two policies of a pipeline. A policy states its own in
 /// ``Policy/traits``; by default it has none.
 public struct PolicyTraits: Sendable, Hashable {
-    /// How often one call may run what is inside of the policy, 1 or more. 1 by default.
+    /// How often one call may run the inside of the policy, 1 or more. 1 by default.
     public var maxAttempts = 1
-    /// How many runs of the inside one call may have under way at the same time, 1 or more. 1 by default.
+    /// The most concurrent runs of the inside in one call, 1 or more. 1 by default.
     public var maxCopies = 1
-    /// Whether the policy runs the inside again after a policy further in rejected it. False by default.
+    /// Whether the policy runs the inside again after an inner policy rejected it. False by default.
     public var retriesRejections = false
     /// Whether a call may have to wait for its turn before the policy lets it in. False by default.
     public var waits = false
@@ -27,17 +27,17 @@ public struct PolicyTraits: Sendable, Hashable {
     /// pipeline with the same object twice traps. It has no effect for a struct, which is never the same object.
     public var canNestInItself = true
 
-    /// Creates traits. The defaults are those of a policy that has none.
+    /// Creates traits. The defaults describe a policy without traits.
     /// - Parameters:
-    ///   - maxAttempts: How often one call may run what is inside of the policy, 1 or more.
-    ///   - retriesRejections: Whether the policy runs the inside again after a policy further in rejected it.
+    ///   - maxAttempts: How often one call may run the inside of the policy, 1 or more.
+    ///   - retriesRejections: Whether the policy runs the inside again after an inner policy rejected it.
     ///   - waits: Whether a call may have to wait for its turn before the policy lets it in.
     ///   - holdsPermits: Whether a call inside keeps others out until it ends.
     ///   - limitsRate: Whether the policy limits how many calls it lets in per unit of time.
     ///   - measuresDuration: Whether the time that the inside takes counts for or against the endpoint.
     ///   - rejectsWhileFailing: Whether the policy rejects every call while it considers the endpoint to be failing.
     ///   - canNestInItself: Whether the same object may be in a pipeline twice.
-    ///   - maxCopies: How many runs of the inside one call may have under way at the same time, 1 or more.
+    ///   - maxCopies: How many concurrent runs of the inside one call may have, 1 or more.
     ///   - injectsFaults: Whether the policy makes attempts fail in place of the operation.
     public init(
         maxAttempts: Int = 1, retriesRejections: Bool = false, waits: Bool = false, holdsPermits: Bool = false,
@@ -56,7 +56,7 @@ public struct PolicyTraits: Sendable, Hashable {
         self.injectsFaults = injectsFaults
     }
 
-    /// Returns the known mistakes in having `inner` inside of a policy with these traits.
+    /// Returns the known mistakes of `inner` inside of a policy with these traits.
     func mistakes(around inner: PolicyTraits) -> [String] {
         var mistakes: [String] = []
         let repeats = inner.maxAttempts > 1

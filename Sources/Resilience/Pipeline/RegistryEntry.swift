@@ -1,4 +1,4 @@
-/// What a ``PolicyRegistry`` can keep: a policy with a state, or a pipeline.
+/// A value of a ``PolicyRegistry``: a policy with a state, or a pipeline.
 public protocol RegistryEntry: Sendable {
     /// Returns whether nobody but the registry holds the entry. For a class, the default is
     /// `isKnownUniquelyReferenced(&entry)`; a struct answers it for the object that it holds.
@@ -15,11 +15,11 @@ public protocol RegistryEntry: Sendable {
     /// counts no longer matter. False by default.
     ///
     /// A breaker answers true if it is not open, its mode was not set by hand, and its last change of state was at
-    /// least this long ago, too.
+    /// least this long ago.
     /// - Parameter time: For how long, at least, the entry was not used: the registry's `evictingAfter`.
     func canBeEvicted(unusedFor time: Duration) -> Bool
 
-    /// Sets the entry back to how it was made.
+    /// Resets the entry to its original state.
     func reset()
 
     /// Returns whether ``reconfigured(like:)`` would succeed. All policies of a pipeline are asked before any changes,
@@ -29,8 +29,8 @@ public protocol RegistryEntry: Sendable {
     /// - Parameter other: The entry with the new settings.
     func canBeReconfigured(like other: Self) -> Bool
 
-    /// Returns this entry with the settings of another one: its state goes on. If the other one is this
-    /// entry itself, nothing changes.
+    /// Returns this entry with the settings of another one; its state stays. If the other one is this entry itself,
+    /// nothing changes.
     /// - Parameter other: The entry with the new settings.
     /// - Returns: nil if the entry can't go on with these settings; nothing has changed then.
     func reconfigured(like other: Self) -> Self?

@@ -1,4 +1,4 @@
-/// What a caller tells the policies about one call.
+/// The options of one call.
 ///
 /// ```swift
 /// let options = RunOptions(cost: 5, priority: .low)
@@ -8,12 +8,12 @@
     /// The instant on the pipeline's time base at which the call must have ended, with all its waits and attempts. None
     /// by default.
     ///
-    /// No policy waits past the deadline, and no attempt begins at the deadline or later. What runs then is cancelled
-    /// and waited for, even if it ignores the cancellation, as if a ``Timeout`` were around the whole pipeline. The
-    /// call throws ``TimedOut``, or ``DeadlinePassed`` if its operation has not begun.
+    /// No policy waits past the deadline, and no attempt begins at the deadline or later. An attempt that still runs is
+    /// cancelled and waited for, even if it ignores the cancellation, as if a ``Timeout`` were around the whole
+    /// pipeline. The call throws ``TimedOut``, or ``DeadlinePassed`` if its operation has not begun.
     ///
-    /// A call with a deadline costs a child task, as a timeout does. It costs none, and nothing is cancelled, if its pipeline has a
-    /// ``ClientTimeout`` and no around policy: then the operation ends by itself at the deadline that it is given.
+    /// A call with a deadline costs a child task, as a timeout does. It costs none, and nothing is cancelled, if its
+    /// pipeline has a ``ClientTimeout`` and no around policy: then the operation ends by itself at its deadline.
     public var deadline: MonotonicInstant
 
     /// The number of the first attempt, 1 or more. 1 by default.
@@ -24,28 +24,28 @@
         didSet { if firstAttempt < 1 { firstAttempt = Self.rejected(firstAttempt, "firstAttempt", atLeast: 1) } }
     }
 
-    /// What the call takes of a ``Throttle``'s rate, in calls, 0 or more. 1 by default.
+    /// The call's cost against a ``Throttle``'s rate, in calls, 0 or more. 1 by default.
     public var cost: Int {
         didSet { if cost < 0 { cost = Self.rejected(cost, "cost", atLeast: 0) } }
     }
 
-    /// The call's share of the turns in the queue of a ``Bulkhead`` that is ordered by priority. nil, the default, for
-    /// that of the request which the task answers (``CallOrigin``), and else ``CallPriority/normal``.
+    /// The call's share of the turns in a ``Bulkhead`` that is ordered by priority. nil, the default, for the priority
+    /// of the request (``CallOrigin``), and else ``CallPriority/normal``.
     public var priority: CallPriority?
 
-    /// Whether repeating the call does no harm: for retries, hedges and all else that repeats a call.
+    /// Whether repeating the call does no harm: for retries, hedges and other repetitions.
     ///
     /// | | is repeated |
     /// |---|---|
-    /// | true | what may pass, even if the failed attempt may have had its effect; a `Hedge` makes copies |
+    /// | true | failures that may pass, even if the attempt may have had its effect; a `Hedge` makes copies |
     /// | nil, the default, if the ``Pipeline`` says nothing either | only what is known to have had no effect: ``Verdict/transient``, ``Verdict/throttled(retryAfter:)`` |
-    /// | false | nothing once an attempt has run, whatever the error, and even if a rule says so |
+    /// | false | nothing once an attempt has run, even if a rule says so |
     public var isIdempotent: Bool? {
         get { repetition.isIdempotent }
         set { repetition = Repetition(newValue) }
     }
 
-    /// What is known of repeating the call.
+    /// Whether repeating the call does harm.
     @usableFromInline package var repetition: Repetition
 
     /// Creates options. A value that is out of range traps, or is reported by
@@ -53,10 +53,10 @@
     /// - Parameters:
     ///   - deadline: The instant at which the call must have ended. None by default.
     ///   - firstAttempt: The number of the first attempt, 1 or more.
-    ///   - cost: What the call takes of a throttle's rate, in calls, 0 or more.
-    ///   - priority: The call's share of the turns in the queue of a bulkhead that is ordered by priority; nil for that
-    ///     of the request which the task answers, and else normal.
-    ///   - isIdempotent: Whether repeating the call does no harm; nil, the default, for what the pipeline says.
+    ///   - cost: The call's cost against a throttle's rate, in calls, 0 or more.
+    ///   - priority: The call's share of the turns in a bulkhead that is ordered by priority; nil for the priority of
+    ///     the request, and else normal.
+    ///   - isIdempotent: Whether repeating the call does no harm; nil, the default, leaves it to the pipeline.
     @inlinable public init(
         deadline: MonotonicInstant = .distantFuture, firstAttempt: Int = 1, cost: Int = 1,
         priority: CallPriority? = nil,
@@ -70,7 +70,7 @@
     }
 }
 
-/// What is known of repeating a call.
+/// Whether repeating a call does harm.
 @usableFromInline package enum Repetition: UInt8, Sendable, Hashable {
     /// Nothing: neither the call nor its pipeline says whether repeating it does harm.
     case unsaid
@@ -78,7 +78,7 @@
     case harmless
     /// It has effects: it is repeated only after an attempt that is known to have had none.
     case effectful
-    /// It is not to be repeated, whatever is known.
+    /// It must not be repeated in any case.
     case never
 
     @inlinable init(_ isIdempotent: Bool?) {
@@ -98,10 +98,10 @@
         }
     }
 
-    /// Which failures may be followed by another attempt.
+    /// The failures after which another attempt may follow.
     /// - Parameters:
-    ///   - verdicts: Those of a policy's settings.
-    ///   - namesUncertain: Whether the settings name ``VerdictSet/uncertain`` by the will of their author.
+    ///   - verdicts: The verdicts of a policy's settings.
+    ///   - namesUncertain: Whether the settings' author chose ``VerdictSet/uncertain``.
     package func repeated(_ verdicts: VerdictSet, namesUncertain: Bool) -> VerdictSet {
         switch self {
         case .harmless: verdicts.contains(.transient) ? verdicts.union(.uncertain) : verdicts
@@ -113,8 +113,8 @@
 }
 
 extension Pipeline {
-    /// Returns the options of a call whose request is known, as an adapter knows it. What the caller says of it comes
-    /// first, and a pipeline whose calls are never repeated.
+    /// Returns the options of a call whose request is known to an adapter. The caller's own choice takes precedence,
+    /// and so does a pipeline whose calls are never repeated.
     /// - Parameter isRepeatable: Whether sending the request twice does no harm.
     package func options(_ options: RunOptions, isRepeatable: Bool) -> RunOptions {
         guard options.repetition == .unsaid, core.repetition != .never else { return options }
@@ -130,11 +130,10 @@ extension RunOptions {
     }
 }
 
-/// How important a call is among those that wait in the same queue.
+/// The importance of a call among those that wait in the same queue.
 ///
-/// Calls whose priority is higher by 64 get eight times as many turns. So the higher goes first, as long as there are few
-/// of them, and none waits for ever: of 73 turns of a queue that is always full, 64 go to ``high``, 8 to ``normal``, and 1
-/// to ``low``.
+/// A priority higher by 64 gets eight times as many turns. So a few important calls go first, and no call waits for
+/// ever: of 73 turns of a queue that is always full, 64 go to ``high``, 8 to ``normal``, and 1 to ``low``.
 @frozen public struct CallPriority: Sendable, Hashable, Comparable, RawRepresentable {
     /// The priority as a number, -128 to 127. Low is -64, normal 0, high 64.
     public let rawValue: Int8
@@ -145,7 +144,7 @@ extension RunOptions {
 
     /// The priority of work that nobody waits for: -64.
     public static let low = CallPriority(rawValue: -64)
-    /// The priority of a call that says nothing else: 0.
+    /// The default priority: 0.
     @inlinable public static var normal: CallPriority { CallPriority(rawValue: 0) }
     /// The priority of work that somebody waits for: 64.
     public static let high = CallPriority(rawValue: 64)

@@ -1,6 +1,6 @@
-/// A number that a status tells: a gauge of metrics, and a figure on the live page.
+/// A number in a status: a gauge of metrics, and a figure on the live page.
 public struct StatusReading: Sendable, Hashable {
-    /// What the number is.
+    /// The unit of the number.
     public enum Unit: String, Sendable, Hashable, Codable, CaseIterable {
         /// A number of things.
         case count
@@ -8,7 +8,7 @@ public struct StatusReading: Sendable, Hashable {
         case seconds
         /// A number of bytes.
         case bytes
-        /// How often in a second.
+        /// A rate per second.
         case perSecond
         /// 0 to 1.
         case share
@@ -18,18 +18,18 @@ public struct StatusReading: Sendable, Hashable {
         case since
     }
 
-    /// The name, in lower case with underscores, such as "circuit_failures"; of seconds it ends in `_seconds`. Metrics
-    /// put `resilience_` before it, and leave out a name that they have for something else, such as "calls_total".
+    /// The name, in lower case with underscores, such as "circuit_failures"; in seconds, it ends in `_seconds`. Metrics
+    /// put `resilience_` before it, and omit a name that they use otherwise, such as "calls_total".
     public let name: String
-    /// What it shows, in one line.
+    /// The help text: one line.
     public let help: String
-    /// What it is called where people see it; nil if only metrics have it.
+    /// The title for people; nil if only metrics have it.
     public let title: String?
-    /// What the number is.
+    /// The unit of the number.
     public let unit: Unit
     /// The number; nil if it is unknown or has no limit: then the reading is left out.
     public let value: Double?
-    /// What it is of at most; nil without a limit.
+    /// The largest possible number; nil without a limit.
     public let limit: Int?
     /// The value of a label `state`, which tells several readings of one name apart; nil for none.
     public let state: String?
@@ -37,12 +37,12 @@ public struct StatusReading: Sendable, Hashable {
     /// Creates a reading.
     /// - Parameters:
     ///   - name: The name, in lower case with underscores.
-    ///   - help: What it shows, in one line.
-    ///   - title: What it is called where people see it; nil, the default, if only metrics have it.
-    ///   - unit: What the number is. Seconds of a `Duration` by default, and otherwise a count.
-    ///   - value: An `Int`, a `Double`, a `Duration` or a `Bool`. nil, one that is not finite, and `Int.max` leave the reading
-    ///     out.
-    ///   - limit: What it is of at most; nil, the default, and `Int.max` for no limit.
+    ///   - help: The help text: one line.
+    ///   - title: The title for people; nil, the default, if only metrics have it.
+    ///   - unit: The unit. Seconds of a `Duration` by default, and otherwise a count.
+    ///   - value: An `Int`, a `Double`, a `Duration` or a `Bool`. nil, `Int.max` and a number that is not finite
+    ///     leave the reading out.
+    ///   - limit: The largest possible number; nil, the default, and `Int.max` for no limit.
     ///   - state: The value of a label `state`.
     public init<Value: StatusNumber>(
         _ name: String, _ help: String, title: String? = nil, unit: Unit? = nil, _ value: Value?, of limit: Int? = nil,
@@ -58,7 +58,7 @@ public struct StatusReading: Sendable, Hashable {
     }
 }
 
-/// What can be the number of a reading: `Int`, `Double`, `Duration` in seconds, and `Bool` as 1 or 0.
+/// A type that can be the number of a reading: `Int`, `Double`, `Duration` in seconds, and `Bool` as 1 or 0.
 public protocol StatusNumber {
     /// The number; nil for none.
     var statusNumber: Double? { get }

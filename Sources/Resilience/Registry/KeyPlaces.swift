@@ -1,7 +1,7 @@
-/// Where in an array the entry of each key is: a hash table of four bytes for each key and a half.
+/// The places of keys' entries in an array: a hash table of four bytes for each key and a half.
 ///
-/// A `Dictionary` would hold keys and entries itself, with a quarter to two thirds of its room empty. Here only the numbers have
-/// empty room, and a lookup touches two places of memory: the number and the entry.
+/// A `Dictionary` would hold keys and entries itself, with a quarter to two thirds of its room empty. Here only the
+/// numbers have empty room, and a lookup touches two places of memory: the number and the entry.
 @usableFromInline struct KeyPlaces: Sendable {
     /// The place of an entry, plus one; 0 for none. The count is a power of two, or 0. A key's number is at the slot of its hash,
     /// or behind it, with no empty slot in between.
@@ -58,14 +58,14 @@
         let mask = slots.count - 1
         var slot = hash & mask
         while slots[slot] != UInt32(place + 1) {
-            // Never nil: it is somewhere else only if the key's hash has changed, which it must not.
+            // Never nil: it is elsewhere only if the key's hash has changed, which is not allowed.
             if slots[slot] == 0 { return slots.firstIndex(of: UInt32(place + 1))! }
             slot = (slot + 1) & mask
         }
         return slot
     }
 
-    /// Empties a slot, and moves those behind it that would not be found any more.
+    /// Empties a slot, and moves the entries behind it that would no longer be found.
     private mutating func close(_ slot: Int, hash: (Int) -> Int) {
         let mask = slots.count - 1
         var (empty, next) = (slot, slot)
@@ -74,7 +74,7 @@
             repeat {
                 next = (next + 1) & mask
                 guard slots[next] != 0 else { return }
-                // One that is at least as far behind its own slot as behind the empty one.
+                // An entry that is at least as far behind its own slot as behind the empty one.
             } while (next &- hash(Int(slots[next]) - 1)) & mask < (next &- empty) & mask
             slots[empty] = slots[next]
             empty = next

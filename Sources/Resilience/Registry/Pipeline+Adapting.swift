@@ -1,11 +1,11 @@
 extension Pipeline {
-    /// Returns the other pipeline, with this pipeline's policies in place of those that keep a state, as far as they can
-    /// go on with the new settings: their counts, permits and waiting calls go on, too.
+    /// Returns the other pipeline, but with this pipeline's stateful policies if they can take over the new settings:
+    /// with their counts, permits and waiting calls.
     ///
     /// Unlike `reconfigured(like:)`, the two may have different policies. A policy goes on in place of the first one of
     /// its type and name. Calls in flight end in the pipeline in which they began.
     /// - Parameter other: The pipeline with the new settings.
-    /// - Returns: The pipeline, and the names of this pipeline's policies with a state that are not in it.
+    /// - Returns: The pipeline, and the names of this pipeline's stateful policies that are not in it.
     package func adapted(to other: Pipeline) -> (pipeline: Pipeline, dropped: [String]) {
         var rest = elements.filter { $0.entry != nil || $0.policy is any CircuitBreakerOwner }
         let merged = other.elements.map { new in

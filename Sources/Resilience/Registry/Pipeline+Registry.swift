@@ -6,7 +6,8 @@ extension Pipeline: RegistryEntry {
     /// - Parameter entry: The pipeline.
     public static func isUniquelyHeld(_ entry: inout Pipeline) -> Bool { isKnownUniquelyReferenced(&entry.core) }
 
-    /// Whether all policies of the pipeline are at rest, and all its circuit breakers: those inside of another policy, too.
+    /// Whether all policies and all circuit breakers of the pipeline are at rest, even breakers inside of another
+    /// policy.
     public var isAtRest: Bool { elements.allSatisfy(\.isAtRest) && circuitBreakers.allSatisfy(\.isAtRest) }
 
     /// Returns whether each policy and each circuit breaker is at rest, or may be evicted although it is not.
@@ -16,7 +17,7 @@ extension Pipeline: RegistryEntry {
             && circuitBreakers.allSatisfy { $0.isAtRest || $0.canBeEvicted(unusedFor: time) }
     }
 
-    /// Sets each policy back to how it was made: an around policy only if it is a ``RegistryEntry``.
+    /// Resets each policy to its original state: an around policy only if it is a ``RegistryEntry``.
     public func reset() {
         for element in elements {
             if case .policy(let policy) = element.kind { policy.reset() } else { element.entry?.reset() }
@@ -24,20 +25,19 @@ extension Pipeline: RegistryEntry {
     }
 
     /// Returns whether both pipelines have the same time base and policies of the same types in the same order, and
-    /// each policy can go on with its new settings. One that is no ``RegistryEntry`` is replaced, and can be if it has no circuit
-    /// breakers, or the same ones as before.
+    /// each policy can go on with its new settings. A policy that is not a ``RegistryEntry`` is replaced; it must have
+    /// no circuit breakers, or the same ones as before.
     /// - Parameter other: The pipeline with the new settings.
     public func canBeReconfigured(like other: Pipeline) -> Bool {
         timeBase === other.timeBase && elements.count == other.elements.count
             && zip(elements, other.elements).allSatisfy { $0.canBeReconfigured(like: $1) }
     }
 
-    /// Returns the other pipeline, with this pipeline's policies in place of those that keep a state. Each of these
-    /// goes on with its new settings.
+    /// Returns the other pipeline, but with this pipeline's stateful policies. Each continues with its new settings.
     /// - Parameter other: The pipeline with the new settings.
-    /// - Returns: nil if ``canBeReconfigured(like:)`` is false, and nothing has changed then, but that what injects faults has the settings of the other
-    ///   pipeline, and is off if that has nothing of the kind; nil, too, if a policy
-    ///   can't go on although it could when it was asked, and the policies before it have changed then.
+    /// - Returns: nil if ``canBeReconfigured(like:)`` is false. Then nothing has changed, except that fault injectors
+    ///   have the settings of the other pipeline, and are off if it has none. Also nil if a policy can't go on although
+    ///   it could when it was asked; then the policies before it have changed.
     public func reconfigured(like other: Pipeline) -> Pipeline? {
         guard canBeReconfigured(like: other) else {
             endGameDays(elements, unlessIn: other.elements)
@@ -52,8 +52,8 @@ extension Pipeline: RegistryEntry {
         return Pipeline(like: other, elements: merged)
     }
 
-    /// Turns policies off that inject faults, and whose settings are gone: also for those who go on with the pipeline of before.
-    /// - Parameter others: Policies of the same type and name, whose settings they have from now on.
+    /// Turns off fault injectors whose settings are gone, also for users of the earlier pipeline.
+    /// - Parameter others: Policies of the same type and name, with their new settings.
     func endGameDays(_ elements: [Element], unlessIn others: [Element] = []) {
         guard SettingChecks.mayChange else { return }
         for element in elements where element.traits.injectsFaults {
@@ -74,7 +74,7 @@ extension Pipeline.Element {
 
     fileprivate func canBeReconfigured(like other: Self) -> Bool {
         if let entry { return entry.canBeReconfigured(likeAny: other.policy) }
-        // Who replaces a breaker loses its state, and who watches it.
+        // Replacing a breaker would lose its state and its watchers.
         return type(of: policy) == type(of: other.policy) && breakers.elementsEqual(other.breakers, by: ===)
     }
 

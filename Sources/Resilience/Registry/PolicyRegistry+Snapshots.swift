@@ -1,6 +1,5 @@
 extension PolicyRegistry where Value == CircuitBreaker {
-    /// Returns what each key's breaker should still know after a restart. It leaves out breakers that are at rest, and
-    /// those whose circuit can't be stored.
+    /// Returns a snapshot of each key's breaker. It omits breakers that are at rest, or whose circuit can't be stored.
     ///
     /// ```swift
     /// try JSONEncoder().encode(breakers.snapshots()).write(to: file)
@@ -32,8 +31,8 @@ extension PolicyRegistry where Value == CircuitBreaker {
 }
 
 extension PolicyRegistry where Value: CircuitBreakerOwner {
-    /// Returns what the breakers of each key should still know after a restart: a snapshot for each breaker,
-    /// outermost first, or nil if its circuit can't be stored. It leaves out keys whose breakers are all at rest.
+    /// Returns the snapshots of each key's breakers, outermost first; nil for a breaker whose circuit can't be stored.
+    /// It omits keys whose breakers are all at rest.
     /// - Parameter wallClock: The time of the snapshots, in milliseconds since 1970. Now by default.
     public func snapshots(wallClock: Int64? = nil) -> [Key: [CircuitSnapshot?]] {
         let wallClock = wallClock ?? WallClock.milliseconds

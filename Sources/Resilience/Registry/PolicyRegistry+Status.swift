@@ -9,12 +9,12 @@ extension PolicyRegistry where Value: StatusReporting {
 }
 
 extension PolicyRegistry where Value == Pipeline {
-    /// Returns whether a call of cost 1 to this key would now get past all policies of its pipeline that tell their
+    /// Returns whether a call of cost 1 to this key would now get past all policies of its pipeline that report a
     /// status, without a wait; true for a key without a pipeline. Counts as a use of the key.
     /// - Parameter key: The key.
     public func isAllowed(_ key: Key) -> Bool { existing(key)?.isAllowed ?? true }
 
-    /// The status of each policy of each key's pipeline that tells one, now, outermost first. Reading it does not count
-    /// as a use.
+    /// The present status of each policy that reports one, outermost first, for each key's pipeline. Reading it does
+    /// not count as a use.
     public var statuses: [Key: [PolicyStatus]] { values.mapValues(\.statuses) }
 }

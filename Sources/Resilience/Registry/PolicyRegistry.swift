@@ -32,8 +32,8 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
     /// Creates a registry without keys.
     /// - Parameters:
     ///   - capacity: How many keys are kept before some are evicted, 1 or more. 10 000 by default.
-    ///   - evictingAfter: How long a key must not have been used before it may be evicted although it is not at rest,
-    ///     because failures are counted for it, for example; zero or more. 600 seconds by default. See
+    ///   - evictingAfter: How long a key must be unused before it may be evicted although it is not at rest, for
+    ///     example because it has counted failures; zero or more. 600 seconds by default. See
     ///     ``RegistryEntry/canBeEvicted(unusedFor:)``.
     ///   - timeBase: The clock that measures how long a key was not used.
     ///   - make: Makes the value for a key. It may be called more than once for a key: if another task makes the value
@@ -79,8 +79,8 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
 
     /// Returns the value for a key; nil if there is none. Counts as a use of the key.
     ///
-    /// Inlinable, so that other modules compile it for their type of key: a lookup by a type that is not known takes
-    /// ten times as long.
+    /// Inlinable, so that other modules compile it for their key type: a lookup by an unknown type takes ten times as
+    /// long.
     /// - Parameter key: The key.
     @inlinable public func existing(_ key: Key) -> Value? { table.withLock { $0.use(key) } }
 
@@ -90,16 +90,16 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
     /// The number of keys.
     public var count: Int { table.withLock { $0.entries.count } }
 
-    /// Sets the value for a key back to how it was made. Does nothing if there is none.
+    /// Resets the value for a key to its original state. Does nothing if there is none.
     /// - Parameter key: The key.
     public func reset(_ key: Key) { existing(key)?.reset() }
 
-    /// Sets all values back to how they were made.
+    /// Resets all values to their original state.
     public func resetAll() { for value in values.values { value.reset() } }
 
     // MARK: Evicting
 
-    /// How many keys are examined for each new key, at most, so that no lookup takes long.
+    /// The most keys to examine for each new key, so that no lookup takes long.
     private static var looks: Int { 8 }
 
     func makeRoom(at now: MonotonicInstant) {
@@ -111,7 +111,7 @@ public final class PolicyRegistry<Key: Hashable & Sendable, Value: RegistryEntry
         }
     }
 
-    /// A function of its own, so that its reference to the value is gone when `settle` checks that nobody else holds
+    /// A function of its own, so that its reference to the value is gone when `settle` checks that nothing else holds
     /// the value.
     @inline(never) private func examineNext(
         _ looks: inout Int, at now: MonotonicInstant

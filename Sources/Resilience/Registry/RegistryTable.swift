@@ -1,7 +1,7 @@
-/// What a registry knows, and every step that it takes under its lock.
+/// The state of a registry, and every step under its lock.
 ///
 /// No step runs user code, except a key's `==` and `hash(into:)`, and ``RegistryEntry/isUniquelyHeld(_:)``. A step
-/// returns what it takes out, which is then released after the lock: a `deinit` may be user code, too.
+/// returns what it removes, to be released after the lock: a `deinit` may also be user code.
 @usableFromInline struct RegistryTable<Key: Hashable & Sendable, Value: RegistryEntry>: Sendable {
     typealias Make = @Sendable (Key) -> Value
     typealias Watcher = @Sendable (Key, CircuitTransition) -> Void
@@ -27,8 +27,8 @@
             self.unusedSince = unusedSince
         }
 
-        /// Notes that the hand comes by.
-        /// - Returns: Whether the value is to be asked if it may be evicted. Nobody else holds it then.
+        /// Notes that the hand passes.
+        /// - Returns: Whether to ask the value if it may be evicted. Nothing else holds it then.
         mutating func examine(at now: MonotonicInstant) -> Bool {
             guard use != .examined else { return false }
             let isHeld = !Value.isUniquelyHeld(&value)
@@ -38,7 +38,7 @@
         }
 
         /// Notes that the value was asked.
-        /// - Returns: Whether nobody has got the value since, and nobody else holds it.
+        /// - Returns: Whether the value was not handed out since, and nothing else holds it.
         mutating func settle(_ id: UInt64) -> Bool {
             guard self.id == id, use == .examined else { return false }
             use = .unused
@@ -47,10 +47,10 @@
     }
 
     @usableFromInline enum Use: Sendable {
-        /// The key was looked up since the hand last came by.
+        /// The key was looked up since the hand last passed.
         case used
         case unused
-        /// A task asks the value whether it may be evicted, and nobody has got the value since.
+        /// A task asks the value whether it may be evicted, and the value was not handed out since.
         case examined
     }
 
@@ -59,7 +59,7 @@
     @usableFromInline var places = KeyPlaces()
     /// The place of the entry that is examined next.
     private var hand = 0
-    /// How often values were handed out without a mark at their entries.
+    /// The number of values handed out without a mark at their entries.
     private var handouts = 0
 
     private(set) var make: Make
@@ -90,7 +90,7 @@
     }
 
     /// Returns all values. This does not count as a use: a dashboard that reads all of them every few seconds must not
-    /// keep them from being evicted.
+    /// prevent evictions.
     mutating func all() -> [Key: Value] {
         handouts += 1
         return Dictionary(entries.lazy.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
@@ -98,7 +98,7 @@
 
     // MARK: Making
 
-    /// How the value for a key is to be made, and which watchers it is to have.
+    /// How to make the value for a key, and its watchers.
     struct Order {
         let make: @Sendable () -> Value
         let settings: UInt64
@@ -108,9 +108,9 @@
 
     enum PutIn {
         case isIn
-        /// Another task has put one in before.
+        /// Another task was first.
         case isThere(Value)
-        /// The value has old settings, or lacks a watcher; it is to be made again by this order.
+        /// The value has old settings, or lacks a watcher; make it again by this order.
         case isOutdated(Order)
     }
 
@@ -138,7 +138,7 @@
 
     // MARK: Evicting
 
-    /// An entry that nobody else holds.
+    /// An entry that nothing else holds.
     struct Candidate {
         let value: Value
         /// For how long, at least, the entry was neither looked up nor held.
@@ -159,7 +159,7 @@
         let watchers: [UInt64: Watcher]
     }
 
-    /// Moves the hand to the next entry that nobody else holds, which the caller asks whether it may be evicted.
+    /// Moves the hand to the next entry that nothing else holds; the caller asks it whether it may be evicted.
     /// - Returns: nil if there are fewer keys than `capacity`, or no looks are left.
     mutating func examine(capacity: Int, looks: inout Int, at now: MonotonicInstant) -> Candidate? {
         while looks > 0, entries.count >= capacity {
@@ -176,8 +176,8 @@
         return nil
     }
 
-    /// Takes out an examined entry if it may go and nobody has got it since. If its place has changed, it stays until its next
-    /// turn.
+    /// Removes an examined entry if it may be evicted and was not handed out since. If its place has changed, it stays
+    /// until its next turn.
     mutating func settle(_ mark: Mark, mayGo: Bool) -> Evicted? {
         guard let place = place(of: mark.key), entries[place].settle(mark.id), mayGo, mark.handouts == handouts,
             mark.place == place
@@ -192,7 +192,7 @@
     // MARK: Settings
 
     /// Changes how values are made.
-    /// - Returns: The closure until now, and the keys whose values are to get their settings from the new one.
+    /// - Returns: The closure until now, and the keys whose values must get their settings from the new one.
     mutating func setMake(_ make: @escaping Make) -> (old: Make, keys: [Key]) {
         let old = self.make
         self.make = make
@@ -214,7 +214,7 @@
         return old.map { ($0.key, $0.value.make) }
     }
 
-    /// A key's value that does not have the settings that it should have now.
+    /// A key's value without its present settings.
     struct Outdated {
         let value: Value
         let id: UInt64
@@ -230,8 +230,8 @@
             value: entry.value, id: entry.id, make: makes(key), settings: settings(of: key), changes: entry.changes)
     }
 
-    /// Notes that a value has taken over settings, whether or not they are still the present ones. If somebody else has
-    /// changed it meanwhile, nobody knows whose settings it has, and it counts as outdated whatever they are.
+    /// Notes that a value has taken over settings, whether or not they are still the present ones. If it was changed
+    /// meanwhile, its settings are unknown, and it counts as outdated.
     /// - Returns: The value until now; nil if the entry has been evicted meanwhile.
     mutating func update(_ key: Key, _ outdated: Outdated, to value: Value) -> Value? {
         guard let place = place(of: key), entries[place].id == outdated.id else { return nil }
@@ -262,7 +262,7 @@
     }
 
     /// Adds a watcher.
-    /// - Returns: All entries that there are. Later ones are watched before they are put in.
+    /// - Returns: All present entries. Later ones are watched before they are put in.
     mutating func addWatcher(_ id: UInt64, _ watcher: @escaping Watcher) -> [Watched] {
         watchers[id] = watcher
         watcherChanges += 1
@@ -270,7 +270,7 @@
     }
 
     /// Removes a watcher.
-    /// - Returns: All entries that there are, and the watcher.
+    /// - Returns: All present entries, and the watcher.
     mutating func removeWatcher(_ id: UInt64) -> ([Watched], Watcher?) {
         let watcher = watchers.removeValue(forKey: id)
         watcherChanges += 1

@@ -24,7 +24,7 @@
 ///
 /// It never repeats a call that may have had its effect, unless you say that this does no harm: with
 /// `isIdempotent: true` on the ``Pipeline`` or in the call's ``RunOptions``, ``Verdict/uncertain`` failures are retried
-/// like transient ones. An error that nobody knows is uncertain. With `isIdempotent: false` nothing is retried once an
+/// like transient ones. An unknown error is uncertain. With `isIdempotent: false` nothing is retried once an
 /// attempt has run, even if a rule says so. Attempts before ``RunOptions/firstAttempt``
 /// count towards `maxRetries` and towards the growth of the backoff; with nested retries, they count for each of them.
 ///
@@ -68,8 +68,8 @@ public struct Retry: Policy, StatusReporting {
     ///     limit. It costs a reading of the clock.
     ///   - backoff: The wait after any failure but a 429.
     ///   - throttledBackoff: The wait after the other side asked for fewer calls (a 429).
-    ///   - verdicts: Which failures are retried; neither success nor cancelled. With ``VerdictSet/uncertain`` among them,
-    ///     calls are repeated even if they may have had their effect, unless they are known to have one.
+    ///   - verdicts: The failures to retry; neither success nor cancelled. With ``VerdictSet/uncertain`` among
+    ///     them, calls are repeated even if they may have had their effect, unless they must not be done twice.
     ///   - retryAfterCeiling: The longest wait that the other side or a rejecting policy may name; 0 or more. If it
     ///     names a longer one, the call is given up at once.
     ///   - budget: Limits the retries of many calls together; nil for no limit.
@@ -176,7 +176,7 @@ public struct Retry: Policy, StatusReporting {
             CallOrigin.current?.noteRetried()
         }
         if outcome.verdict.kind == .rejected, let budget = terms.budget {
-            // The attempt that was paid for never reached the other side.
+            // The paid attempt never reached the other side.
             budget.giveBack(own.withdrawal)
             own.withdrawal = .none
         }
@@ -188,7 +188,7 @@ public struct Retry: Policy, StatusReporting {
             budget?.failed(after: own.withdrawal, mayPass: decision.mayPass, &call)
         }
         guard call.mayRepeat else {
-            // Nobody is told of a retry that does not come.
+            // No event for a retry that does not come.
             own = RetrySlot(PolicySlot())
             return .pass
         }
@@ -217,7 +217,7 @@ public struct Retry: Policy, StatusReporting {
             if outcome.verdict.kind == .rejected, own.rounds > 1 {
                 return giveUp(.rejected, &call, &own, failure, notes)
             }
-            // A policy further out may begin another round, and this retry then starts anew.
+            // An outer policy may begin another round, and this retry then starts anew.
             own = RetrySlot(PolicySlot())
             return .pass
         }
@@ -266,7 +266,7 @@ extension Retry {
     /// Limits the retries of many calls together; nil if there is no such limit.
     public var budget: RetryBudget? { terms.budget }
 
-    /// What the budget allows now.
+    /// The retries that the budget has left.
     public var status: RetryStatus { RetryStatus(retriesLeft: budget?.retriesLeft ?? .max) }
 
     /// Whether there is a budget: a retry itself keeps nothing between calls.
@@ -274,10 +274,10 @@ extension Retry {
 }
 
 extension Retry {
-    /// What a rule decides about a failed attempt.
+    /// A rule's decision about a failed attempt.
     public struct Decision: Sendable, Hashable, CustomStringConvertible {
         enum Kind: Hashable {
-            /// nil is the configured backoff.
+            /// nil means the configured backoff.
             case retry(Backoff?)
             case leave
         }

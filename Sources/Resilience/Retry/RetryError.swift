@@ -3,7 +3,7 @@
 public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribing {
     /// Why no further attempt is made.
     public enum Reason: String, Sendable, Hashable, CaseIterable, CustomStringConvertible {
-        /// All `maxRetries` have been made, or the backoff is a sequence that stops and has ended, or a wait without end.
+        /// All `maxRetries` have been made, the backoff sequence that stops has ended, or the wait is infinite.
         case attemptsExhausted
         /// The next attempt would begin at the call's deadline or later.
         case deadlineTooNear
@@ -71,7 +71,7 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribi
         history.count > 0 ? history.reachedService : CallFailure(lastError).reachedService
     }
 
-    /// How long until another call may succeed: the wait named by the policy that rejected the last attempt, or else by
+    /// The time until another call may succeed: the wait named by the policy that rejected the last attempt, or else by
     /// the other side. nil if none was named.
     public var retryAfter: Duration? {
         if let rejection { return rejection.retryAfter }
@@ -82,7 +82,7 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribi
         "Gave up after \(history.attempts) failed attempt\(history.attempts == 1 ? "" : "s") (\(reason)): \(lastError)"
     }
 
-    /// That of ``lastError``.
+    /// The detail of ``lastError``.
     public var failureDetail: FailureDetail { FailureDetail(of: lastError) }
 }
 

@@ -1,7 +1,7 @@
 extension Retry {
-    /// What a retry tells the observers of its pipeline.
+    /// An event of a retry.
     public enum Event: PolicyEventDetail, Equatable {
-        /// This attempt failed, of at most this many; the next one begins after this wait.
+        /// This attempt, of at most this many, failed; the next one begins after this wait.
         case retrying(attempt: Int, of: Int, after: Duration, Verdict)
         /// This attempt failed, and no further one is made. Attempts that a policy rejected are not counted: 0 if no
         /// attempt ran.
@@ -17,7 +17,7 @@ extension Retry {
         public var severity: PolicyEventSeverity {
             switch self {
             case .retrying: .debug
-            // What the call failed with is said at its end.
+            // The end of the call reports its failure.
             case .gaveUp(_, let reason): reason.severity
             }
         }
@@ -42,7 +42,7 @@ extension Retry {
 }
 
 extension RetriesExhausted.Reason {
-    /// Whether there is something to do about it.
+    /// Whether an operator can do something about it.
     fileprivate var severity: PolicyEventSeverity {
         switch self {
         case .budgetExhausted, .retryAfterTooLong: .warning

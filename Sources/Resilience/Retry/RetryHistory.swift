@@ -2,7 +2,7 @@
 public struct RetryFailure: Sendable {
     /// The attempt's number, counted from 1 or from the call's ``RunOptions/firstAttempt``.
     public let attempt: Int
-    /// What the failure means.
+    /// The meaning of the failure.
     public let verdict: Verdict
     /// The error that the attempt threw; nil if it returned a result that means failure.
     public let error: (any Error)?
@@ -10,7 +10,7 @@ public struct RetryFailure: Sendable {
     /// Creates a failed attempt.
     /// - Parameters:
     ///   - attempt: The attempt's number, from 1.
-    ///   - verdict: What the failure means.
+    ///   - verdict: The meaning of the failure.
     ///   - error: The error that it threw; nil if it returned a result that means failure.
     public init(attempt: Int, verdict: Verdict, error: (any Error)? = nil) {
         self.attempt = attempt
@@ -29,7 +29,7 @@ public struct RetryHistory: Sendable {
     private var last: [RetryFailure] = []
     /// The number of all failed attempts, including those that are not kept.
     public private(set) var count = 0
-    /// How many of the failed attempts ran. Policies rejected the others.
+    /// The number of failed attempts that ran. Policies rejected the others.
     public private(set) var attempts = 0
 
     /// Creates a history.

@@ -6,7 +6,7 @@ extension PolicySlot {
     }
 }
 
-/// What a retry keeps in a call's slot.
+/// A retry's part of a call's slot.
 ///
 /// - First word, from its low end: 2 bits for the last withdrawal, 40 for the round (from 1), 22 for the number of
 ///   rejected rounds.
@@ -52,7 +52,7 @@ struct RetrySlot {
         set { slot.second = UInt64(bitPattern: newValue) }
     }
 
-    /// What does not fit into the slot: made for a failing call, if its errors are needed.
+    /// The state that does not fit into the slot: made for a failing call, if its errors are needed.
     ///
     /// The slot holds a reference to it only while the call waits for another round. The reference is released at the
     /// exit that follows, or when the round is abandoned; one of the two always comes.

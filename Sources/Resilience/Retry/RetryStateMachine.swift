@@ -27,10 +27,10 @@ struct RetryStateMachine: Equatable {
 
     /// An attempt failed.
     /// - Parameters:
-    ///   - rule: What the user's rules decided about this failure; nil for nothing.
+    ///   - rule: The decision of the user's rules about this failure; nil for none.
     ///   - rejectedFor: The wait named by the policy that rejected the attempt.
     ///   - callerRetries: Whether the call is made for a request that is itself a retry.
-    ///   - repetition: What is known of repeating the call.
+    ///   - repetition: Whether repeating the call does harm.
     ///   - start: When the first attempt began; used only if `maxElapsed` is set.
     mutating func failed(
         _ verdict: Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, repetition: Repetition = .unsaid,
@@ -58,7 +58,7 @@ struct RetryStateMachine: Equatable {
         let next = now.advanced(by: .nanoseconds(max(delay, floor)))
         guard next < deadline || deadline == .distantFuture else { return .giveUp(.deadlineTooNear) }
         if let limit = settings.maxElapsed, next > start.advanced(by: limit) { return .giveUp(.elapsedTooLong) }
-        // Such a wait has no end.
+        // An infinite wait.
         guard next < .distantFuture else { return .giveUp(delay < floor ? .retryAfterTooLong : .attemptsExhausted) }
         previousDelay = delay
         return .retry(at: next)
@@ -80,7 +80,7 @@ struct RetryStateMachine: Equatable {
         }
     }
 
-    /// Whether the failure is to be repeated, if no rule says anything and the call may be repeated.
+    /// Whether to repeat the failure, if no rule decides and the call may be repeated.
     private func isMine(_ verdict: Verdict, _ settings: Retry.Settings) -> Bool {
         // The other side knows what it did with the attempt.
         if let wish = verdict.shouldRetry, verdict.kind != .rejected { return wish }

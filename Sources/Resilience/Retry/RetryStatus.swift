@@ -1,6 +1,6 @@
 /// The state of the budget of a ``Retry`` at one moment.
 public struct RetryStatus: PolicyStatusDetail {
-    /// How many more retries the budget would allow now. `Int.max`, which is written as null, for any number.
+    /// The retries that the budget would allow now. `Int.max`, which is written as null, for any number.
     public let retriesLeft: Int
 
     /// Creates a status, for tests and previews.

@@ -1,34 +1,34 @@
 /// A type that a setting may have.
 public protocol SettingConvertible: Sendable, Equatable {
-    /// What a file must have.
+    /// The type that a file must have.
     static var settingType: SettingType { get }
 
-    /// Reads a value that is given.
+    /// Reads a value.
     /// - Parameters:
     ///   - value: The value.
-    ///   - check: Is told why it can't be read.
+    ///   - check: Receives the reason if it can't be read.
     /// - Returns: nil if it can't be read.
     static func read(_ value: SettingValue, _ check: inout SettingCheck) -> Self?
 
     /// The value for a file; nil for none.
-    /// - Throws: `EncodingError` for what is code.
+    /// - Throws: `EncodingError` for values that are code.
     func written() throws -> SettingValue?
 
-    /// Tells a check what is wrong.
+    /// Notes what is wrong with the value.
     /// - Parameters:
-    ///   - range: What the value may be.
-    ///   - check: Is told what is wrong.
+    ///   - range: The allowed values.
+    ///   - check: Receives what is wrong.
     mutating func check(_ range: SettingRange, _ check: inout SettingCheck)
 }
 
-/// What was found wrong with settings, and where it looks now.
+/// The problems that were found in settings, and the place of the check.
 public struct SettingCheck: Sendable {
-    /// What the settings are of.
+    /// What the settings configure.
     public internal(set) var subject: String
-    /// Where the settings stand, in a file; nil in source code.
+    /// The settings' path in a file; nil in source code.
     let isInFile: Bool
     var path: [String]
-    /// What was found wrong.
+    /// The problems that were found.
     public internal(set) var problems: [InvalidSetting] = []
 
     init(_ subject: String, at path: [String]?) {
@@ -37,14 +37,14 @@ public struct SettingCheck: Sendable {
         isInFile = path != nil
     }
 
-    /// Notes that the setting that is looked at is invalid.
+    /// Notes that the present setting is invalid.
     /// - Parameters:
     ///   - value: The invalid value.
     ///   - requirement: What it must be, such as "must be at least 1".
     public mutating func note(_ value: String, _ requirement: String) {
         var parameter = path.isEmpty ? "value" : path.joined(separator: ".")
         if !isInFile, let last = path.last {
-            // The parameter, and the place in it of an element.
+            // The parameter, and an element's place in it.
             let (name, place) = path.count > 1 && Int(last) != nil ? (path[path.count - 2], ".\(last)") : (last, "")
             parameter = (name.hasSuffix("Seconds") ? String(name.dropLast("Seconds".count)) : name) + place
         }
@@ -90,7 +90,7 @@ extension SettingConvertible {
 
     public mutating func check(_ range: SettingRange, _ check: inout SettingCheck) {}
 
-    /// - Parameter number: The value as what a range is of.
+    /// - Parameter number: The value as a number, for the range.
     func check(_ number: Double, _ range: SettingRange, _ check: inout SettingCheck, shown: @autoclosure () -> String) {
         if let requirement = range.requirement(brokenBy: number, of: Self.settingType) {
             check.note(shown(), requirement)
@@ -150,7 +150,7 @@ extension Duration: SettingConvertible {
     public func written() -> SettingValue? { .number(writtenSeconds) }
 
     public mutating func check(_ range: SettingRange, _ check: inout SettingCheck) {
-        // To what a file can hold.
+        // To the precision of a file.
         self = inNanoseconds
         self.check(writtenSeconds, range, &check, shown: text)
     }
@@ -221,7 +221,7 @@ extension VerdictSet: SettingConvertible {
     }
 }
 
-/// A setting that may be left out, and has no value then.
+/// An optional setting, which has no value if it is left out.
 extension Optional: SettingConvertible where Wrapped: SettingConvertible {
     public static var settingType: SettingType { Wrapped.settingType }
 
@@ -261,7 +261,7 @@ extension Array: SettingConvertible where Element: SettingConvertible {
 }
 
 extension CodingKey {
-    /// "0" for an index in a list. A key of a dictionary may be a number, too.
+    /// "0" for an index in a list. A key of a dictionary may also be a number.
     var inPath: String { intValue.flatMap { stringValue == "Index \($0)" ? "\($0)" : nil } ?? stringValue }
 }
 

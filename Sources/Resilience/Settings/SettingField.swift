@@ -8,11 +8,11 @@ public struct SettingField<Settings>: Sendable {
 
     /// Describes a setting.
     /// - Parameters:
-    ///   - name: Its name in a file. That of a duration ends with "Seconds".
+    ///   - name: Its name in a file. The name of a duration ends with "Seconds".
     ///   - path: Where it is in the settings. If it may be nil, nil is its default: nil is not written.
-    ///   - range: What it may be.
-    ///   - need: Whether it must be given. What is left out has the value that the schema's settings have.
-    ///   - isLive: Whether what runs can take over another value.
+    ///   - range: The allowed values.
+    ///   - need: Whether it must be given. By default it has the value of the schema's settings.
+    ///   - isLive: Whether a running policy can take over another value.
     @_semantics("optimize.sil.specialize.generic.never")
     public init<Value: SettingConvertible>(
         _ name: String, _ path: any WritableKeyPath<Settings, Value> & Sendable, _ range: SettingRange = .any,
@@ -34,7 +34,7 @@ public struct SettingField<Settings>: Sendable {
         isSame = { $0[keyPath: path] == $1[keyPath: path] }
     }
 
-    /// The list of the policies that a pipeline has. The schema's `finish` does what it says.
+    /// The list of a pipeline's policies. The schema's `finish` applies it.
     init(policies names: [String], _ policies: @escaping @Sendable (Settings) -> [String]) {
         facts = SettingFacts(
             name: "policies", type: .list(.choice(names)), range: .any,
@@ -52,15 +52,15 @@ public struct SettingField<Settings>: Sendable {
 
 /// Whether a setting must be given.
 public enum SettingNeed: Sendable, Hashable {
-    /// What is left out has a default.
+    /// It has a default.
     case defaulted
     /// It has no default.
     case required
-    /// The schema's `finish` says so, or what the default is: this is it for people.
+    /// The schema's `finish` decides whether it must be given, or its default: the text says how.
     case conditional(String)
 }
 
-/// What is known of a setting without its values.
+/// The facts about a setting, without its values.
 package struct SettingFacts: Sendable {
     package let name: String
     package let type: SettingType

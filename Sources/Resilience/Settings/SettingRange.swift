@@ -1,4 +1,4 @@
-/// What a setting's value may be. A number must be finite, too; a duration need not.
+/// The allowed values of a setting. A number must also be finite; a duration need not.
 public enum SettingRange: Sendable, Hashable {
     /// Anything.
     case any
@@ -10,9 +10,9 @@ public enum SettingRange: Sendable, Hashable {
     case within(Double, Double)
     /// Above the first, and at most the second.
     case aboveUpTo(Double, Double)
-    /// Without its ends.
+    /// Between the two, exclusive.
     case between(Double, Double)
-    /// Of verdicts: neither success nor cancelled.
+    /// Verdicts other than success and cancelled.
     case failures
 }
 
@@ -30,14 +30,14 @@ public indirect enum SettingType: Sendable {
     case text
     /// One of these names.
     case choice([String])
-    /// Settings that stand together.
+    /// A group of settings.
     case group(any SettingsGroup.Type)
     /// A list of such values.
     case list(SettingType)
 }
 
 extension SettingType {
-    /// The settings that stand together in it, or in each of its elements.
+    /// The group of settings in it, or in each of its elements.
     package var group: (any SettingsGroup.Type)? {
         switch self {
         case .group(let group), .list(.group(let group)): group
@@ -47,12 +47,12 @@ extension SettingType {
 }
 
 extension SettingRange {
-    /// The names that are allowed.
+    /// The allowed names.
     package func choices(among names: [String]) -> [String] {
         self == .failures ? names.filter { $0 != "success" && $0 != "cancelled" } : names
     }
 
-    /// - Returns: What a value must be; nil if it is.
+    /// - Returns: The requirement that a value breaks; nil if it breaks none.
     func requirement(brokenBy value: Double, of type: SettingType) -> String? {
         func range(_ least: Double, _ most: Double) -> String {
             guard let least = Int(exactly: least), let most = Int(exactly: most) else { return "\(least)...\(most)" }

@@ -1,10 +1,10 @@
-/// A setting's value as a file has it.
+/// A setting's value in a file.
 public indirect enum SettingValue: Sendable, Hashable {
     /// Nothing.
     case null
     /// True or false.
     case flag(Bool)
-    /// A number that is whole.
+    /// A whole number.
     case whole(Int)
     /// Another number.
     case number(Double)
@@ -12,12 +12,12 @@ public indirect enum SettingValue: Sendable, Hashable {
     case text(String)
     /// A list.
     case list([SettingValue])
-    /// Settings that stand together, by name.
+    /// A group of settings, by name.
     case group([String: SettingValue])
-    /// What is none of these, and what is known of it.
+    /// Anything else, with a description.
     case unreadable(String)
 
-    /// A value of another type than wanted, for people.
+    /// A value of the wrong type, for people.
     package var shown: String {
         switch self {
         case .flag(let flag): "\(flag)"
@@ -31,10 +31,10 @@ public indirect enum SettingValue: Sendable, Hashable {
 }
 
 extension SettingValue: Codable {
-    /// More levels than a rule or a break makes sense with; a file must not exhaust the stack.
+    /// More levels than any sensible rule or break; a file must not exhaust the stack.
     static let mostLevels = 32
 
-    /// Reads whatever is there. It throws nothing of its own.
+    /// Reads any value. It throws nothing of its own.
     public init(from decoder: any Decoder) throws {
         guard decoder.codingPath.count <= Self.mostLevels + 1 else {
             self = .unreadable("deeper than \(Self.mostLevels) levels")

@@ -1,4 +1,4 @@
-/// Settings that stand together, and can be read from a file or a server and written.
+/// A group of settings that can be read from a file or a server, and written.
 ///
 /// A struct that has a schema is `Codable` by it, and is checked by it.
 public protocol SettingsGroup: SettingConvertible, Hashable, Codable {
@@ -6,28 +6,28 @@ public protocol SettingsGroup: SettingConvertible, Hashable, Codable {
     static var schema: SettingsSchema<Self> { get }
 }
 
-// What reads, checks and writes settings is never specialised: one copy for all groups is a sixth of the size of a small program
-// that has a pipeline.
+// Reading, checking and writing settings is never specialised: one copy for all groups is a sixth of the size of a
+// small program that has a pipeline.
 
-/// The one table of a group of settings. The reader of files, the checks in source code, the lookup of a configuration, the
-/// docs and the differences of a reload derive from it.
+/// The one table of a group of settings. Reading files, checks in source code, the lookup of a configuration, the docs
+/// and the differences of a reload derive from it.
 public struct SettingsSchema<Settings: Sendable>: Sendable {
-    /// What they are settings of, such as "Bulkhead".
+    /// What the settings configure, such as "Bulkhead".
     public let subject: String
-    /// Valid settings. What is left out is theirs.
+    /// Valid settings; they contain the defaults.
     let standard: Settings
     let fields: [SettingField<Settings>]
     let variants: [SettingVariant<Settings>]
-    /// All settings, those of all kinds.
+    /// All settings of all kinds.
     let facts: [SettingFacts]
     let finish: @Sendable (inout Settings, inout GivenSettings) -> Void
 
     /// Describes settings.
     /// - Parameters:
-    ///   - subject: What they are settings of, such as "Bulkhead".
+    ///   - subject: What the settings configure, such as "Bulkhead".
     ///   - standard: Valid settings, with the defaults.
     ///   - fields: The settings, in the order in which people read them.
-    ///   - finish: Is given what was read or made, to check and change what depends on several settings.
+    ///   - finish: Checks and changes what depends on several settings, after they were read or made.
     @_semantics("optimize.sil.specialize.generic.never")
     public init(
         _ subject: String, standard: Settings, _ fields: [SettingField<Settings>],
@@ -41,9 +41,9 @@ public struct SettingsSchema<Settings: Sendable>: Sendable {
         variants = []
     }
 
-    /// Describes settings of which there are several kinds, each with settings of its own beside its `kind`.
+    /// Describes settings of several kinds, each with settings of its own beside its `kind`.
     /// - Parameters:
-    ///   - subject: What they are settings of.
+    ///   - subject: What the settings configure.
     ///   - standard: Valid settings.
     ///   - kinds: The kinds.
     @_semantics("optimize.sil.specialize.generic.never")
@@ -67,20 +67,20 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
     let kind: String
     let facts: [SettingFacts]
     let read: @Sendable ([String: SettingValue], inout SettingCheck) -> Settings
-    /// nil if it is another kind.
+    /// nil for another kind.
     let write: @Sendable (Settings) throws -> [String: SettingValue]?
     /// Whether it is this kind.
     let check: @Sendable (inout Settings, inout SettingCheck) -> Bool
-    /// What is left out, as it is written.
+    /// The defaults, as they are written.
     let defaults: @Sendable () -> [String: SettingValue]
 
     /// Describes a kind.
     /// - Parameters:
     ///   - kind: Its name.
-    ///   - standard: Valid values of what it has, with the defaults.
+    ///   - standard: Its valid values, with the defaults.
     ///   - fields: Its settings.
-    ///   - make: Makes the settings of valid values.
-    ///   - finish: Is given the values that were read or made, to check what depends on several.
+    ///   - make: Makes the settings from valid values.
+    ///   - finish: Checks what depends on several values, after they were read or made.
     ///   - values: The values of settings; nil if they are of another kind.
     @_semantics("optimize.sil.specialize.generic.never")
     public init<Values: Sendable>(
@@ -103,12 +103,12 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
         defaults = { (try? table.written(standard)) ?? [:] }
     }
 
-    /// A kind that no file has: what it does is code.
+    /// A kind that no file has, because it is code.
     /// - Parameters:
-    ///   - standard: Valid values of what it has.
-    ///   - fields: What is checked.
-    ///   - make: Makes the settings of valid values.
-    ///   - finish: Is given the values, to check what depends on several.
+    ///   - standard: Its valid values.
+    ///   - fields: The settings that are checked.
+    ///   - make: Makes the settings from valid values.
+    ///   - finish: Checks what depends on several values.
     ///   - values: The values of settings; nil if they are of another kind.
     public static func code<Values: Sendable>(
         standard: Values, _ fields: [SettingField<Values>], make: @escaping @Sendable (Values) -> Settings,
@@ -119,7 +119,7 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
     }
 }
 
-/// Which settings of a group are given and can be read. In source code, all are.
+/// The settings of a group that are given and can be read. In source code, all are.
 public struct GivenSettings: Sendable {
     var check: SettingCheck
     fileprivate let given: [String: SettingValue]?
@@ -132,13 +132,13 @@ public struct GivenSettings: Sendable {
     /// Whether the settings are those of a file.
     var isInFile: Bool { given != nil }
 
-    /// The texts of a list in a file; nil if it is none.
+    /// The texts of a list in a file; nil if it is not one.
     func texts(_ name: String) -> [String]? {
         guard case .list(let elements) = given?[name] else { return nil }
         return elements.compactMap { if case .text(let text) = $0 { text } else { nil } }
     }
 
-    /// Whether nothing is wrong with settings. Nothing else is to be said of what goes with one that is wrong.
+    /// Whether nothing is wrong with settings. If something is, skip what depends on them.
     /// - Parameter names: Their names.
     public func areSound(_ names: String...) -> Bool { failed.isDisjoint(with: names) }
 
@@ -164,7 +164,7 @@ public struct GivenSettings: Sendable {
     public mutating func noteMissing(_ name: String) { note(name, "missing", "must be given") }
 }
 
-/// Reads, checks and writes what has fields.
+/// Reads, checks and writes fields.
 private struct SettingTable<Values: Sendable>: Sendable {
     let standard: Values
     let fields: [SettingField<Values>]
@@ -221,7 +221,7 @@ private struct SettingTable<Values: Sendable>: Sendable {
 }
 
 extension SettingCheck {
-    /// Notes names that are no settings.
+    /// Notes names that are not settings.
     fileprivate mutating func noteOthers(than names: [String], in members: [String: SettingValue]) {
         for name in members.keys.sorted() where !names.contains(name) {
             note(name, "given", "is no setting: there are \(names.joined(separator: ", "))")
@@ -238,7 +238,7 @@ extension SettingsSchema {
         check.subject = subject
         defer { check.subject = outer }
         guard case .group(let given) = value else { return check.mismatch(value, "must be settings with names") }
-        // A misspelt name is wrong even if it is given nothing.
+        // A misspelt name is wrong even with an empty value.
         let names = Set(facts.map(\.name))
         let members = given.filter { $0.value != .null || !names.contains($0.key) }
         guard !variants.isEmpty else { return table.read(members, after: [], &check) }
@@ -268,7 +268,7 @@ extension SettingsSchema {
         if variants.isEmpty {
             table.check(&settings, &check)
         } else {
-            // What is of no kind is code.
+            // A value of no kind is code.
             _ = variants.contains { $0.check(&settings, &check) }
         }
     }
@@ -297,38 +297,38 @@ extension SettingsSchema {
     }
 
     /// The names of the settings in which two differ.
-    /// - Parameter isLive: Whether those that what runs can take over are left out.
+    /// - Parameter isLive: Whether to leave out settings that can change while running.
     @_semantics("optimize.sil.specialize.generic.never")
     func differences(_ one: Settings, _ other: Settings, exceptLive: Bool) -> [String] {
         fields.filter { !($0.facts.isLive && exceptLive) && !$0.isSame(one, other) }.map(\.facts.name)
     }
 }
 
-/// What a schema says of one kind of settings.
+/// A schema's description of one kind of settings.
 package struct SettingsForm: Sendable {
     /// nil if there are no others.
     package let kind: String?
     /// Without the kind.
     package let facts: [SettingFacts]
-    /// What the standard has.
+    /// The standard's values.
     private let defaults: [String: SettingValue]
 
     fileprivate init(kind: String?, facts: [SettingFacts], defaults: [String: SettingValue]) {
         (self.kind, self.facts, self.defaults) = (kind, facts, defaults)
     }
 
-    /// What it is if it is left out; nil for nothing, or if that depends on others.
+    /// Its default; nil for none, or if that depends on others.
     package func standard(of setting: SettingFacts) -> SettingValue? {
         setting.need == .defaulted ? defaults[setting.name] : nil
     }
 }
 
 extension SettingsGroup {
-    /// What they are settings of.
+    /// What they configure.
     package static var subject: String { schema.subject }
-    /// All settings, those of all kinds.
+    /// All settings of all kinds.
     package static var facts: [SettingFacts] { schema.facts }
-    /// What stands in a file, of each kind.
+    /// The content of a file, for each kind.
     package static var forms: [SettingsForm] { schema.forms }
 
     public static var settingType: SettingType { .group(Self.self) }
@@ -354,23 +354,23 @@ extension SettingsGroup {
 
     /// Returns these settings if they are valid.
     ///
-    /// A policy's initializer calls it; that of settings must not, since the schema begins with valid ones. If they are
-    /// invalid, it traps with all that is wrong; inside of `PolicySettings.checked(_:)` it notes that, and returns valid ones
-    /// to go on with.
+    /// Call it in a policy's initializer, not in that of settings, since the schema begins with valid ones. Invalid
+    /// settings trap with all problems; inside of `PolicySettings.checked(_:)`, the problems are noted, and valid
+    /// settings are returned.
     public func valid() -> Self { checked().settings }
 
-    /// Returns these settings, as a policy has them, if they are valid, for a change of something that exists. If not, the
-    /// change must be left out: what is wrong is noted, or traps outside of a check.
+    /// Returns these settings, as a policy has them, for a change of something that exists. nil if they are invalid:
+    /// then leave out the change. The problems are noted, or trap outside of a check.
     public func allowed() -> Self? {
         let (settings, areValid) = checked()
         return areValid && SettingChecks.mayChange ? settings : nil
     }
 
-    /// Returns the names of the settings in which these differ from others, but for those that what runs can take over.
+    /// Returns the names of settings that differ from others, except those that can change while running.
     /// - Parameter other: The others.
     public func differences(from other: Self) -> [String] {
         let (one, other) = (settled, other.settled)
-        // Of settings of several kinds none is live.
+        // With several kinds, no setting is live.
         guard Self.schema.variants.isEmpty else { return one == other ? [] : ["kind"] }
         return Self.schema.differences(one, other, exceptLive: true)
     }

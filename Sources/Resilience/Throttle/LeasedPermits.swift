@@ -1,6 +1,6 @@
-/// Permits that somebody else hands out in lots: this process's part of a limit that several processes keep together.
+/// Permits handed out in lots by another object: this process's part of a limit that several processes share.
 ///
-/// A lot is valid until an instant. What is left of it then has lapsed, and is given back.
+/// A lot is valid until an instant. Its rest then lapses, and is given back.
 package struct LeasedPermits: Sendable, Equatable {
     private struct Lot: Equatable {
         var left = 0
@@ -11,19 +11,19 @@ package struct LeasedPermits: Sendable, Equatable {
 
     /// The most that one call may cost, or that may be at hand.
     private(set) var largest: Int
-    /// How long it takes until the answer to a question has come, or is known not to come, at most.
+    /// The longest time until the answer to a question has come, or is known not to come.
     let patience: Int64
     private var lot = Lot()
-    /// Nobody hands out permits before this instant. From then on it is unknown whether there are any.
+    /// There are no permits before this instant. From then on it is unknown whether there are any.
     private var next = Int64.min
     /// The supply is told when fewer permits than this are left.
     private var low = 0
     private var mayProbeUntil = Int64.min
-    /// How many more there were for everybody, as long as that is worth telling.
+    /// The further permits for all processes, while that information is valid.
     private var free = 0
     private var freeUntil = Int64.min
     private var report = PermitReport()
-    /// Whether the report holds what the supply must learn at once.
+    /// Whether the report holds urgent news for the supply.
     private(set) var isUrgent = false
 
     init(largest: Int, patience: Duration) {
@@ -35,10 +35,10 @@ package struct LeasedPermits: Sendable, Equatable {
 
     func available(at now: Int64) -> Int { lot.ends > now ? lot.left : 0 }
 
-    /// How many more others could go, as far as known: they are not at hand.
+    /// The known number of further permits that other calls could use: they are not at hand.
     func free(at now: Int64) -> Int { freeUntil > now ? free : 0 }
 
-    /// Whether nobody has said if there are permits.
+    /// Whether it is unknown if there are permits.
     func isUnknown(at now: Int64) -> Bool { next <= now }
 
     /// Takes the permits of a call if there are enough.
@@ -51,17 +51,17 @@ package struct LeasedPermits: Sendable, Equatable {
         return now
     }
 
-    /// Takes the permits of a call if that leaves so many that the supply need not be told.
+    /// Takes the permits of a call if enough remain that the supply need not be told.
     mutating func takeAtOnce(_ cost: Int, at now: Int64) -> Bool {
         available(at: now) - low >= cost && take(cost, at: now) <= now
     }
 
-    /// When a call may go, as far as known.
+    /// The expected time at which a call may go.
     func turn(of cost: Int, behind: Int, at now: Int64) -> Int64 {
         available(at: now) >= cost.saturatingAdding(behind) ? now : answerComes(by: now)
     }
 
-    /// When it is known whether there are more, at the latest. Always later than now.
+    /// The latest time at which it is known whether there are more. Always later than now.
     func answerComes(by now: Int64) -> Int64 { isUnknown(at: now) ? now.saturatingAdding(patience) : next }
 
     var receipt: ShareReceipt { ShareReceipt(first: UInt64(bitPattern: lot.mark), second: .max) }
@@ -74,7 +74,7 @@ package struct LeasedPermits: Sendable, Equatable {
         if mark == lot.mark, lot.ends > now { lot.left += cost } else { addUnused(cost, mark) }
     }
 
-    /// A call was rejected since there were too few permits.
+    /// A call was rejected because there were too few permits.
     mutating func missed(_ cost: Int) { report.missed = report.missed.saturatingAdding(cost) }
 
     mutating func setLargest(_ count: Int) {
@@ -90,7 +90,7 @@ package struct LeasedPermits: Sendable, Equatable {
         lot.left = 0
     }
 
-    /// Those of an earlier mark are not given back any more.
+    /// Permits of an earlier mark are no longer given back.
     private mutating func addUnused(_ count: Int, _ mark: Int64) {
         if mark != report.unusedMark { report.unused = 0 }
         report.unused += count
@@ -101,7 +101,7 @@ package struct LeasedPermits: Sendable, Equatable {
 
     func mayProbe(at now: Int64) -> Bool { mayProbeUntil > now }
 
-    /// A call would be the probe, if it may.
+    /// A call would be the probe, if allowed.
     mutating func wantsProbe(at now: Int64) {
         guard isUnknown(at: now), !report.wantsProbe else { return }
         report.wantsProbe = true
@@ -126,7 +126,7 @@ package struct LeasedPermits: Sendable, Equatable {
         drop()
     }
 
-    /// All that was used is forgotten, by everybody.
+    /// All processes reset their use.
     mutating func reset() {
         report.isReset = true
         isUrgent = true
@@ -138,7 +138,7 @@ package struct LeasedPermits: Sendable, Equatable {
         lot.left = 0
     }
 
-    /// What is left is given back, and what there is now is unknown.
+    /// The rest is given back, and the present number is unknown.
     mutating func drop() {
         giveBackAll()
         next = .min
@@ -147,7 +147,7 @@ package struct LeasedPermits: Sendable, Equatable {
 
     // MARK: The supply
 
-    /// What happened since the last report, which this ends.
+    /// The news since the last report, which this ends.
     mutating func takeReport(at now: Int64) -> PermitReport {
         lapse(at: now)
         var report = report
@@ -171,18 +171,18 @@ package struct LeasedPermits: Sendable, Equatable {
         mayProbeUntil = report.hold == nil ? grant.mayProbeUntil.nanoseconds : .min
     }
 
-    /// Whether the gate has changed here since the last report, so that what the supply tells of it is older.
+    /// Whether the gate has changed here since the last report, so that the supply's news of it is older.
     var hasGateNews: Bool { report.hold != nil || report.probeEnd != nil }
 
-    /// Whether it remembers nothing that matters.
+    /// Whether it has no state that matters.
     func isFull(at now: Int64) -> Bool {
         available(at: now) == 0 && report.unused == 0 && !hasGateNews && !report.isReset
     }
 }
 
-/// What a supply of permits learns from a throttle: what happened since it asked last, and what there is now.
+/// A throttle's report to a supply of permits: the news since its last question, and the present state.
 package struct PermitReport: Sendable, Equatable {
-    /// What calls, or somebody by hand, did to the gate.
+    /// The change of the gate by calls, or by hand.
     package enum Hold: Sendable, Equatable {
         /// `counts`: whether it is for a 429.
         case until(MonotonicInstant, counts: Bool)
@@ -191,22 +191,22 @@ package struct PermitReport: Sendable, Equatable {
 
     package enum ProbeEnd: Sendable, Equatable {
         case well
-        /// It says nothing: another call is to probe.
+        /// It says nothing: another call must probe.
         case unclear
     }
 
     /// The cost of the calls that went.
     package var taken = 0
-    /// The cost of the calls that were rejected since there were too few permits.
+    /// The cost of the calls that were rejected because there were too few permits.
     package var missed = 0
-    /// The permits that nobody has used, which belong to the lot with this mark.
+    /// The unused permits, which belong to the lot with this mark.
     package var unused = 0
     package var unusedMark: Int64 = 0
     package var hold: Hold?
     package var probeEnd: ProbeEnd?
     /// Whether a call would be the probe.
     package var wantsProbe = false
-    /// Whether all that was used is to be forgotten.
+    /// Whether to reset all use.
     package var isReset = false
 
     /// The permits left, valid until an instant.
@@ -222,7 +222,7 @@ package struct PermitReport: Sendable, Equatable {
     package init() {}
 }
 
-/// What a supply of permits hands to a throttle.
+/// A supply's answer to a throttle.
 package struct PermitGrant: Sendable, Equatable {
     package enum Gate: Sendable, Equatable {
         case open
@@ -235,16 +235,16 @@ package struct PermitGrant: Sendable, Equatable {
     package var count = 0
     package var mark: Int64 = 0
     package var ends = MonotonicInstant.distantPast
-    /// When there may be more, if it is known that there are none before.
+    /// When there may be more, if there are certainly none before.
     package var next = MonotonicInstant.distantPast
     /// The supply wants to know when fewer permits than this are left.
     package var low = 0
-    /// How many more there are, that this process does not hold, and until when that is worth telling.
+    /// How many more there are that this process does not hold, and until when this is valid.
     package var free = 0
     package var freeUntil = MonotonicInstant.distantPast
-    /// How many times in a row the gate was held, over all processes.
+    /// The number of holds in a row, over all processes.
     package var holds = 0
-    /// nil if nobody knows.
+    /// nil if unknown.
     package var gate: Gate?
     package var mayProbeUntil = MonotonicInstant.distantPast
 

@@ -1,4 +1,4 @@
-/// How a throttle counts calls against its limit: in a bucket, in a window, or by permits that somebody else hands out.
+/// How a throttle counts calls against its limit: in a bucket, in a window, or by permits handed out by a supply.
 struct Limiter: Sendable, Equatable {
     private enum Window: Equatable {
         case absent
@@ -8,7 +8,7 @@ struct Limiter: Sendable, Equatable {
         case leased([LeasedPermits])
     }
 
-    /// Unlimited if anything else counts.
+    /// Unlimited if another part counts.
     private var bucket: TokenBucket
     private var window = Window.absent
 
@@ -34,11 +34,11 @@ struct Limiter: Sendable, Equatable {
         window = .leased([permits])
     }
 
-    /// The permits that somebody else hands out; nil if the limiter counts by itself.
+    /// The permits handed out by a supply; nil if the limiter counts by itself.
     var leased: LeasedPermits? { if case .leased(let permits) = window { permits[0] } else { nil } }
 
-    /// Changes permits that somebody else hands out.
-    /// - Returns: What the change returns; nil if the limiter counts by itself.
+    /// Changes permits handed out by a supply.
+    /// - Returns: The result of the change; nil if the limiter counts by itself.
     @discardableResult
     mutating func changeLeased<R>(_ change: (inout LeasedPermits) -> R) -> R? {
         guard case .leased(var permits) = window else { return nil }
@@ -47,13 +47,13 @@ struct Limiter: Sendable, Equatable {
         return change(&permits[0])
     }
 
-    /// Whether nobody has said when more calls may go.
+    /// Whether it is unknown when more calls may go.
     func isUnknown(at now: Int64) -> Bool { leased?.isUnknown(at: now) ?? false }
 
-    /// Whether who hands out permits must learn something at once.
+    /// Whether the supply must learn something at once.
     var isUrgent: Bool { leased?.isUrgent ?? false }
 
-    /// How long a call waits for that at least, whatever its patience.
+    /// How long a call waits for that at least, regardless of its patience.
     var timeToKnow: Duration { leased.map { .nanoseconds($0.patience) } ?? .zero }
 
     /// Whether a call may probe after a hold.
@@ -79,7 +79,7 @@ struct Limiter: Sendable, Equatable {
         case .absent:
             return bucket.take(cost, at: now)
         case .sliding(var sliding):
-            // Else the log would be shared, and copied when it is changed.
+            // Otherwise the log would be shared, and copied on change.
             window = .absent
             let turn = sliding.take(cost, at: now)
             window = .sliding(sliding)
@@ -104,7 +104,7 @@ struct Limiter: Sendable, Equatable {
         return changeLeased { $0.takeAtOnce(cost, at: now) } ?? (take(cost, at: now) <= now)
     }
 
-    /// What a call needs to give its share back. Valid right after it has taken the share.
+    /// The receipt with which a call can give its share back. Valid right after it has taken the share.
     func receipt(at now: Int64) -> ShareReceipt {
         switch window {
         case .absent: bucket.taken
@@ -156,7 +156,7 @@ struct Limiter: Sendable, Equatable {
             fixed.count(cost, at: now)
             window = .fixed(fixed)
         case .leased:
-            // Who hands out the permits has counted it.
+            // The supply has counted it.
             changeLeased { $0.probeBegan() }
         }
     }
@@ -165,14 +165,14 @@ struct Limiter: Sendable, Equatable {
     /// - Returns: Whether there is a rate, which grows over the ramp. A window, or no limit, has no rate that could
     ///   grow.
     mutating func recover(at now: Int64, rampingOver length: Int64) -> Bool {
-        // Who hands out the permits lets them go slowly at first.
+        // The supply lets them go slowly at first.
         if changeLeased({ $0.drop() }) != nil { return true }
         if bucket.isUnlimited { return false }
         bucket.empty(at: now, rampingOver: length)
         return true
     }
 
-    /// Changes the rate. Only for a limiter with a rate, or with permits that somebody else hands out at one.
+    /// Changes the rate. Only for a limiter with a rate, or with permits from a supply at one.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
         if changeLeased({ $0.setLargest(burst) }) != nil { return }
         bucket.setRate(rate, burst: burst, at: now)
@@ -188,10 +188,10 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// How many calls of cost 1 others could make, of a limit that several processes keep together.
+    /// The number of calls of cost 1 that other processes could make, of a shared limit.
     func free(at now: Int64) -> Int { leased?.free(at: now) ?? 0 }
 
-    /// How many calls of cost 1 could go now.
+    /// The number of calls of cost 1 that could go now.
     func available(at now: Int64) -> Int {
         switch window {
         case .absent: return bucket.available(at: now)
@@ -201,7 +201,7 @@ struct Limiter: Sendable, Equatable {
         }
     }
 
-    /// Whether it remembers nothing that matters.
+    /// Whether it has no state that matters.
     func isFull(at now: Int64) -> Bool {
         switch window {
         case .absent: return bucket.isFull(at: now)

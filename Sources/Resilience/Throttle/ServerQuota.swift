@@ -1,7 +1,7 @@
-/// What a server says that its client has left of a limit, such as `RateLimit: "default";r=0;t=30`.
+/// A quota that a server reports to its client, such as `RateLimit: "default";r=0;t=30`.
 ///
 /// `RateLimitFields` of ResilienceHTTP reads it from the fields of a response. Pass it to
-/// ``Pipeline/note(_:)``, so that the pipeline's throttles hold all calls ahead of the first 429.
+/// ``Pipeline/note(_:)``, so that the pipeline's throttles hold all calls before the first 429.
 public struct ServerQuota: Sendable, Hashable {
     /// The limit's name, such as "default" or "tokens"; nil if it has none.
     public let name: String?
@@ -11,7 +11,7 @@ public struct ServerQuota: Sendable, Hashable {
     public let limit: Int?
     /// The units that are left, 0 or more; nil if the server does not say.
     public let remaining: Int?
-    /// How long until the server gives new units, 0 or more; nil if it does not say.
+    /// The time until the server gives new units, 0 or more; nil if it does not say.
     public let resetsAfter: Duration?
     /// The length of a window; nil if the server does not say.
     public let window: Duration?
@@ -36,21 +36,21 @@ public struct ServerQuota: Sendable, Hashable {
         self.window = window.map { min(max(.zero, $0), .infinite) }
     }
 
-    /// How long no call can succeed: until the reset, if nothing is left; otherwise nil. It is nil too if the server
-    /// does not say when it resets.
+    /// How long no call can succeed: until the reset, if nothing is left; otherwise nil. Also nil if the server does
+    /// not say when it resets.
     public var wait: Duration? { remaining == 0 ? resetsAfter.flatMap { $0 > .zero ? $0 : nil } : nil }
 
-    /// What this says of requests: of a limit that counts something else, only that nothing is left until its reset; nil
-    /// if something is.
+    /// The quota in requests. If the limit counts another unit, only that nothing is left until its reset; nil if
+    /// something is.
     package var ofRequests: ServerQuota? {
         unit == nil ? self : wait.map { ServerQuota(name: name, remaining: 0, resetsAfter: $0) }
     }
 }
 
 extension Throttle {
-    /// Takes note of what a server says that its client has left: if nothing, the throttle holds all calls until the
-    /// reset, and then lets one call probe, as after a 429. It holds for no longer than its `maxHold`.
-    /// - Parameter quota: What the server said.
+    /// Notes a quota that a server reports. If nothing is left, the throttle holds all calls until the reset, but no
+    /// longer than its `maxHold`, and then lets one call probe, as after a 429.
+    /// - Parameter quota: The server's report.
     public func note(_ quota: ServerQuota) {
         guard let wait = quota.wait, terms.maxHold > .zero else { return }
         hold(for: min(wait, terms.maxHold))
@@ -58,9 +58,8 @@ extension Throttle {
 }
 
 extension Pipeline {
-    /// Passes what a server says that its client has left to the throttles of this pipeline: see
-    /// ``Throttle/note(_:)``.
-    /// - Parameter quota: What the server said.
+    /// Passes a quota that a server reports to the throttles of this pipeline: see ``Throttle/note(_:)``.
+    /// - Parameter quota: The server's report.
     public func note(_ quota: ServerQuota) {
         guard quota.wait != nil else { return }
         for throttle in policies(of: Throttle.self) { throttle.note(quota) }

@@ -1,14 +1,14 @@
 extension Throttle {
-    /// What is left of the limit, in the form in which a server tells its clients; nil if there is no limit.
+    /// The rest of the limit, as a server reports it to its clients; nil if there is no limit.
     ///
     /// `RateLimitFields.fields(for:)` of ResilienceHTTP writes it into the fields of a response.
     ///
     /// Clients are told whole seconds. So ``ServerQuota/window`` is the shortest whole number of seconds that holds the
-    /// limit's period and, for a rate, the time in which its burst fills up; ``ServerQuota/limit`` is what may go in that
+    /// limit's period and, for a rate, the time to fill its burst; ``ServerQuota/limit`` is the number of calls in that
     /// time in the long run. For a rate of 10 per second with a burst of 20, that is 20 in 2 seconds.
     /// ``ServerQuota/resetsAfter`` is how long until the next call may go; nil if one may go now.
-    /// ``ServerQuota/remaining`` is nil while it is unknown, as it is of a limit that several processes keep together and that
-    /// nobody has used just now; of such a limit it is what was left for all of them a moment ago.
+    /// ``ServerQuota/remaining`` is nil while it is unknown. For a limit that several processes share, it is the rest
+    /// for all of them a moment ago, and unknown if nobody has used the limit just now.
     public var quota: ServerQuota? {
         let now = base.now
         let (limit, status, free) = state.withLock {

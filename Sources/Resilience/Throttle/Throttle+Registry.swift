@@ -12,13 +12,13 @@ extension Throttle: ConfigurablePolicy {
         }
     }
 
-    /// The settings that this throttle can't take over while it runs: all but the rate and the burst, and a window of another
-    /// kind or length. One that several processes keep together takes over none.
+    /// The settings that this throttle can't change while it runs: all but the rate and the burst, and a window of
+    /// another kind or length. A throttle that several processes share can change none.
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {
         let own = self.settings
         var settings = settings.settled
-        // It does nothing.
+        // It has no effect.
         if !own.holdOnThrottled, !settings.holdOnThrottled { settings.holdBackoff = own.holdBackoff }
         let areRates = if case (.rate, .rate) = (own.limit.kind, settings.limit.kind) { true } else { false }
         return Settings.schema.differences(own, settings, exceptLive: areRates && !isShared)
@@ -30,7 +30,7 @@ extension Throttle: ConfigurablePolicy {
 
     /// Takes over the rate and the burst, as ``setRate(_:burst:)`` does.
     /// - Parameter settings: The settings.
-    /// - Returns: What stands in the way; nothing has changed then.
+    /// - Returns: The settings that stand in the way; if there are any, nothing has changed.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
         let others = inTheWay(of: settings)
         guard others.isEmpty, !isShared, let settings = settings.allowed() else { return others }

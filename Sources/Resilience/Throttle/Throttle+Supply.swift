@@ -1,17 +1,17 @@
-/// For what brings the permits that somebody else hands out.
+/// For the supply of permits.
 extension Throttle {
     var isShared: Bool { supply != nil }
 
-    /// What happened since the last report, which this ends.
+    /// The news since the last report, which this ends.
     package func takeReport() -> PermitReport {
         let now = base.now
         return state.withLock { $0.machine.takeReport(at: now) }
     }
 
-    /// The limit now: it may have been changed.
+    /// The present limit: it may have been changed.
     package var limitToSupply: ThrottleLimit { state.withLock { $0.limit } }
 
-    /// Somebody hands out permits, or says that there are none now.
+    /// Takes permits from the supply, or the news that there are none now.
     /// - Parameter patience: How long a call waits to learn whether there are any.
     package func take(_ grant: PermitGrant, patience: Duration) {
         let now = base.now
@@ -20,7 +20,7 @@ extension Throttle {
         }
     }
 
-    /// Nobody hands out permits: the throttle counts by itself, against this limit.
+    /// Without a supply, the throttle counts by itself, against this limit.
     package func standAlone(_ limit: ThrottleLimit) {
         let now = base.now
         _ = change { $0.machine.standAlone(limit, at: now) }

@@ -22,28 +22,28 @@
 public final class Throttle: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
-    /// The observers that are told what this throttle does, in whichever pipeline it is.
+    /// The observers of this throttle's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
 
     struct State {
         var limit: ThrottleLimit
-        /// The limit that the throttle was made with, or has taken over since.
+        /// The original limit, or the latest one applied.
         var made: ThrottleLimit
         var machine: ThrottleStateMachine
         /// The waiters of the calls that sleep in the machine's line, by ticket.
         var waiters: [UInt64: PolicyWaiter] = [:]
-        /// What the hold that the gate is shut by says to calls; nil if none was rejected since the last change.
+        /// The shut gate's answer to calls; nil if none was rejected since the last change.
         var rejection: StandingRejection?
 
-        /// Returns the last rejection, if nothing has changed since and it holds for this call too.
+        /// Returns the last rejection, if nothing has changed since and it also holds for this call.
         mutating func standingRejection(cost: Int, at now: MonotonicInstant) -> (any Error)? {
             guard let rejection, rejection.cost == cost, max(machine.latest, now) < rejection.until else { return nil }
             machine.latest = max(machine.latest, now)
             return rejection.error
         }
 
-        /// The waiters of calls that are to ask again. Resume them without the lock.
+        /// The waiters of calls that must ask again. Resume them without the lock.
         mutating func woken() -> (PolicyWaiter?, PolicyWaiter?) {
             let (first, second) = machine.wakes()
             return (
@@ -52,8 +52,8 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// The rejection of calls that find the gate shut, made once for all that it holds for. A reference, since few throttles
-    /// are held.
+    /// The rejection of calls at a shut gate, made once for all that it holds for. A reference, since few throttles are
+    /// held.
     final class StandingRejection: Sendable {
         let cost: Int
         let until: MonotonicInstant
@@ -65,16 +65,16 @@ public final class Throttle: Policy, StatusReporting {
     }
 
     let base: any TimeBase
-    /// As it was made: all but the limit never changes.
+    /// The original settings: all but the limit never changes.
     let terms: Settings
-    /// The settings that the throttle was made with, or has taken over since. A rate that was set by hand is in the status.
+    /// The original settings, or the latest ones applied. A rate set by hand is in the status.
     public var settings: Settings {
         var settings = terms
         settings.limit = state.withLock { $0.made }
         return settings
     }
     let state: Locked<State>
-    /// Brings permits that somebody else hands out; nil if the throttle counts by itself.
+    /// Brings permits from elsewhere; nil if the throttle counts by itself.
     let supply: (any PermitSupply)?
 
     /// Creates a throttle.
@@ -93,10 +93,10 @@ public final class Throttle: Policy, StatusReporting {
     ///     letter. Further ones follow at intervals that double, up to four times the first: after 5, 15, 35 and 55
     ///     minutes. None during holds by hand or for a quota, and none in a fleet.
     ///   - ramp: How long after a hold calls are let in slowly; 0 or more, 0 for all at once. A rate grows from zero to the
-    ///     full rate, in proportion to the time. A window, and no limit, let two calls go at first, and two more for each
-    ///     call that ends.
-    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    ///     full rate, in proportion to the time. A window, or a throttle without a limit, lets two calls go at first,
+    ///     and two more for each call that ends.
+    ///   - timeBase: The time base of its measurements; it must be the pipeline's.
+    ///   - observers: The observers of this throttle's events; nil for none at first.
     public convenience init(
         _ name: String = "throttle", limit: ThrottleLimit, maxWait: Duration = .zero, queue: Int = 10_000,
         holdOnThrottled: Bool = false,
@@ -114,8 +114,8 @@ public final class Throttle: Policy, StatusReporting {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
-    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    ///   - timeBase: The time base of its measurements; it must be the pipeline's.
+    ///   - observers: The observers of this throttle's events; nil for none at first.
     public convenience init(
         _ name: String = "throttle", settings: Settings, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
@@ -123,7 +123,7 @@ public final class Throttle: Policy, StatusReporting {
         self.init(name, settings: settings, supply: nil, timeBase: timeBase, observers: observers)
     }
 
-    /// Creates a throttle whose permits somebody else may hand out.
+    /// Creates a throttle whose permits may come from a supply.
     /// - Parameter supply: Brings the permits, and how long a call waits to learn whether there are any; nil if the
     ///   throttle counts by itself.
     package init(
@@ -143,7 +143,7 @@ public final class Throttle: Policy, StatusReporting {
         state = Locked(State(limit: limit, made: limit, machine: machine))
     }
 
-    /// What the throttle does to calls. It can't nest in itself: a call that is the gate's probe would wait for its own
+    /// The throttle's effects on calls. It can't nest in itself: a call that is the gate's probe would wait for its own
     /// end.
     public var traits: PolicyTraits {
         PolicyTraits(waits: terms.maxWait > .zero || supply != nil, limitsRate: true, canNestInItself: false)
@@ -205,7 +205,7 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// The error of a rejection, which may stand for later calls too.
+    /// The error of a rejection, which may also hold for later calls.
     private func error(
         _ retryAfter: Duration?, cost: Int, at now: MonotonicInstant, _ state: inout State
     ) -> any Error {
@@ -223,8 +223,8 @@ public final class Throttle: Policy, StatusReporting {
         return .reject(error)
     }
 
-    /// Changes the state, and resumes the calls that are to ask again.
-    /// - Returns: What the change returns, and whether the supply must learn something at once.
+    /// Changes the state, and resumes the calls that must ask again.
+    /// - Returns: The result of the change, and whether the supply must learn something at once.
     func change<R: Sendable>(_ body: (inout State) -> R) -> (result: R, isUrgent: Bool) {
         let (result, woken, isUrgent) = state.withLock { state in
             state.rejection = nil
@@ -263,7 +263,7 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// Changes the machine by hand, and resumes the calls that are to ask again.
+    /// Changes the machine by hand, and resumes the calls that must ask again.
     private func changeByHand(_ body: (inout State, MonotonicInstant) -> Void) {
         let now = base.now
         _ = change { body(&$0, now) }
@@ -282,8 +282,8 @@ public final class Throttle: Policy, StatusReporting {
         changeByHand { state, now in state.machine.hold(until: now + duration, counts: false) }
     }
 
-    /// Ends a hold early: the first waiting call, or else the next call, is the probe, and all others follow if it goes
-    /// well. For somebody who knows that the other side takes calls again.
+    /// Ends a hold early: the first waiting call, or else the next call, is the probe, and all others follow if it
+    /// succeeds. For an operator who knows that the other side takes calls again.
     /// - Returns: false if nothing has changed, since no hold kept calls out.
     @discardableResult
     public func endHold() -> Bool {
@@ -296,7 +296,7 @@ public final class Throttle: Policy, StatusReporting {
 
     /// Changes the rate while calls go and wait. Traps if the throttle was made without a rate.
     ///
-    /// A call gets through only if at least one of the two rates allows it. What is left of the burst stays, cut to the
+    /// A call gets through only if at least one of the two rates allows it. The rest of the burst stays, cut to the
     /// new burst; a larger burst fills up at the new rate. Waiting calls keep their places, and their turns move with
     /// the rate: at twice the rate, a turn that is 10 s away is 5 s away. At a lower rate, a turn may come later than
     /// the call may wait. Then the call is rejected, at the time when it would have gone, or when it is the first in
@@ -320,12 +320,12 @@ public final class Throttle: Policy, StatusReporting {
 
     /// Removes all state: nothing is used, the gate is open, and no hold is remembered. A rate that was set stays.
     ///
-    /// Waiting calls go on, as far as there is room. A 429 of a call that was let in before holds no calls. A limit that
-    /// several processes keep together is forgotten by all of them, but for the permits that others have at hand.
+    /// Waiting calls go on if there is room. A 429 of a call that was let in before holds no calls. A limit that
+    /// several processes share is reset for all of them, except for permits that others have at hand.
     public func reset() { changeByHand { state, now in state.machine.reset(at: now) } }
 
-    /// Whether evicting the throttle would lose nothing: no call waits, the limit is the one it was made with, and a
-    /// new throttle would let through the same calls.
+    /// Whether evicting the throttle would lose nothing: no call waits, the limit is the original one, and a new
+    /// throttle would let through the same calls.
     public var isAtRest: Bool { isAtRest(at: base.now) }
 
     func isAtRest(at now: MonotonicInstant) -> Bool {
@@ -334,7 +334,7 @@ public final class Throttle: Policy, StatusReporting {
 
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         let (now, deadline, cost) = (call.now, call.deadline, call.options.cost)
-        // On a copy: the call does not take place.
+        // On a copy: the call is hypothetical.
         var machine = state.withLock { $0.machine }
         let slot = ThrottleSlot(PolicySlot())
         return switch machine.admit(slot, cost: cost, deadline: deadline, terms, at: now) {
@@ -344,13 +344,13 @@ public final class Throttle: Policy, StatusReporting {
         }
     }
 
-    /// What a call would find now.
+    /// The throttle's state now, as a call would find it.
     public var status: ThrottleStatus {
         let now = base.now
         return state.withLock { $0.machine.status(at: now) }
     }
 
-    /// When the gate lets the next call through, at the latest; nil if it is open.
+    /// The latest time at which the gate lets the next call through; nil if it is open.
     package var heldUntil: MonotonicInstant? { state.withLock { $0.machine.heldUntil } }
 
     /// The number of calls that wait for their turn now.

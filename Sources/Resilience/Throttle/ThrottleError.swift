@@ -18,8 +18,8 @@ public struct ThrottleExceeded: Rejection, Hashable, FailureDescribing {
         wait = RejectionWait(until: until == .distantFuture ? nil : until, on: timeBase)
     }
 
-    /// How long until the call's turn would come: from now, if the throttle was held until a known time; zero if that has
-    /// come. nil if the call's cost exceeds the burst or the limit of the window.
+    /// The time until the call's turn would come: from now, if the throttle was held until a known time; zero if that
+    /// has come. nil if the call's cost exceeds the burst or the limit of the window.
     public var retryAfter: Duration? { wait.remaining }
 
     public var description: String { "Too many calls (\(policy)). \(retryAdvice)" }
@@ -28,7 +28,7 @@ public struct ThrottleExceeded: Rejection, Hashable, FailureDescribing {
         lhs.policy == rhs.policy && lhs.retryAfter == rhs.retryAfter
     }
 
-    /// Hashes the name, but not the wait, since that shrinks.
+    /// Hashes the name, but not the wait, because it shrinks.
     /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) { hasher.combine(policy) }
 

@@ -1,5 +1,5 @@
 extension Throttle {
-    /// What a throttle tells its observers.
+    /// An event of a throttle.
     public enum Event: PolicyEventDetail, Equatable {
         /// A call was rejected; its turn would come after this time, nil if never.
         case rejected(retryAfter: Duration?)

@@ -37,8 +37,8 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
         kind = .window(calls, per: period, window)
     }
 
-    /// No limit: the throttle only holds calls. With `holdOnThrottled` a 429 holds them, and ``Throttle/hold(for:)`` does in any
-    /// case.
+    /// No limit: the throttle only holds calls. With `holdOnThrottled` a 429 holds them; ``Throttle/hold(for:)`` always
+    /// does.
     public static let unlimited = ThrottleLimit(.unlimited)
 
     /// Calls at an even rate, in a token bucket (GCRA) that allows a burst after a pause.
@@ -80,9 +80,9 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
     /// Calls in each of successive windows, for a server that counts in this way.
     ///
     /// A window begins with the first call after the last one ended, as it does on servers that count from a client's first
-    /// call. If the server's windows begin at other instants, up to twice as many calls may fall in one of them. Then name an
-    /// instant at which one begins, as the server's headers tell, or use ``slidingWindow(_:per:)``, which is right wherever the
-    /// windows begin.
+    /// call. If the server's windows begin at other instants, up to twice as many calls may fall in one of them. Then
+    /// pass an instant at which one begins, from the server's headers, or use ``slidingWindow(_:per:)``, which is right
+    /// for all windows.
     /// - Parameters:
     ///   - calls: The most calls in each window; 1 or more.
     ///   - period: The length of a window; above zero.
@@ -102,7 +102,7 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
         }
     }
 
-    /// Without the anchor of a fixed window, an instant that has no meaning in another process.
+    /// Omits the anchor of a fixed window, an instant that has no meaning in another process.
     public static let schema = SettingsSchema(
         "ThrottleLimit", standard: unlimited,
         kinds: [

@@ -1,4 +1,4 @@
-/// The calls that wait for a throttle, in order of arrival. Joining and leaving, also from the middle, are amortised
+/// The calls that wait for a throttle, in order of arrival. Joining and leaving, even from the middle, are amortised
 /// O(1).
 ///
 /// A call keeps its place until it goes. If its turn has come but the call has not, because its executor is busy, it is
@@ -6,7 +6,7 @@
 struct ThrottleLine: Sendable, Equatable {
     struct Member: Sendable, Equatable {
         let cost: Int
-        /// Until when it waits for its turn; for longer only to learn when that comes.
+        /// Until when it waits for its turn; it waits longer only to learn when that comes.
         let patientUntil: MonotonicInstant
         fileprivate(set) var isPassedOver = false
         /// nil if the call is awake.
@@ -19,7 +19,7 @@ struct ThrottleLine: Sendable, Equatable {
     private var first: UInt64 = 1
     /// The second such ticket.
     private var next: UInt64 = 2
-    /// Exact, so that it returns to zero whatever the calls cost.
+    /// Exact, so that it returns to zero at any cost of the calls.
     private var total: Int128 = 0
 
     var count: Int { line.count }
@@ -40,7 +40,7 @@ struct ThrottleLine: Sendable, Equatable {
         return line.join(Member(cost: cost, patientUntil: patientUntil))
     }
 
-    /// - Returns: false if the call has left already.
+    /// - Returns: false if the call has already left.
     mutating func leave(_ ticket: UInt64) -> Bool {
         guard let member = line.leave(ticket) else { return false }
         if !member.isPassedOver { total -= Int128(member.cost) }

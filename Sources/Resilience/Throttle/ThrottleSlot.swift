@@ -1,4 +1,4 @@
-/// What a throttle keeps in a call's slot.
+/// A throttle's part of a call's slot.
 ///
 /// The low byte of the first word is the stage, the rest the generation in which the call was admitted. The other two
 /// words are the ticket and the latest time of a waiting call, and then the receipt for its share.
@@ -28,7 +28,7 @@ struct ThrottleSlot: Sendable, Equatable {
 
     /// - Parameters:
     ///   - answer: An answer that lets the call go.
-    ///   - machine: Borrowed, since a copy of it costs more than a call that finds permits.
+    ///   - machine: Borrowed, because a copy costs more than a call that finds permits.
     init(_ answer: ThrottleStateMachine.Answer, of machine: borrowing ThrottleStateMachine) {
         stage = answer == .probe ? .probe : answer == .pace ? .pace : .admitted
         generation = machine.generation

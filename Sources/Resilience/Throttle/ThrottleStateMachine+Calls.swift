@@ -1,8 +1,8 @@
-/// The way of one call: in, through the line if it has to wait, and out.
+/// The path of one call: in, through the line if it has to wait, and out.
 extension ThrottleStateMachine {
     enum Admission: Sendable, Equatable {
         case enter(ThrottleSlot)
-        /// In line. The call asks again at `until`, or when it is woken. `turn`: when it can go, as far as known.
+        /// In line. The call asks again at `until`, or when it is woken. `turn`: the expected time at which it can go.
         case wait(ThrottleSlot, turn: MonotonicInstant?, until: MonotonicInstant)
         case reject(retryAfter: Duration?)
     }
@@ -16,7 +16,7 @@ extension ThrottleStateMachine {
         if isInLine { line.wake(slot.ticket) }
         let answer = isInLine ? askAgain(slot.ticket, at: now) : ask(cost: cost, at: now)
         if answer.lets { return .enter(ThrottleSlot(answer, of: self)) }
-        // It waits to learn when it may go, even if it does not wait to go, or there is no room to.
+        // It waits to learn when it may go, even if it does not wait to go, or the line is full.
         let hasRoom = isInLine || line.count < settings.queue
         let isUnknown = isUnknown(at: now)
         let waitsToKnow = isUnknown && line.count < limiter.most
@@ -39,7 +39,7 @@ extension ThrottleStateMachine {
 
     private func isUnknown(at now: MonotonicInstant) -> Bool { limiter.isUnknown(at: max(latest, now).nanoseconds) }
 
-    /// Whether the call's turn can come in time, so that it makes sense to wait.
+    /// Whether the call's turn can come in time, so that waiting makes sense.
     private func comesInTime(
         _ answer: Answer, at now: MonotonicInstant, _ latest: MonotonicInstant, _ deadline: MonotonicInstant
     ) -> Bool {
@@ -51,10 +51,9 @@ extension ThrottleStateMachine {
         }
     }
 
-    /// The first and the second in line, if they sleep for longer than necessary: both are to ask again. Called after
-    /// every change.
+    /// The first and the second in line, if they sleep too long: both must ask again. Called after every change.
     mutating func wakes() -> (UInt64?, UInt64?) {
-        // Mostly nobody is in line; asking for what the head waits for copies the machine.
+        // The line is mostly empty; asking what the head waits for copies the machine.
         guard line.head != nil, let head else { return (nil, nil) }
         let first = wakes(head.ticket, at: head.answer.instant)
         return (first, second.flatMap { wakes($0.ticket, at: $0.until) })

@@ -1,7 +1,7 @@
-/// A machine whose permits somebody else hands out, and who tells it what calls of other processes have found.
+/// A machine with permits from a supply, which also brings the findings of other processes' calls.
 extension ThrottleStateMachine {
-    /// The limiter of a time in which nobody hands out permits. It keeps its state for the next such time, or else each
-    /// would begin with a full burst.
+    /// The limiter for times without a supply. It keeps its state for the next such time; otherwise each would begin
+    /// with a full burst.
     struct StandIn: Sendable, Equatable {
         let limit: ThrottleLimit
         /// An array of one: few throttles have it. Empty while it is in use.
@@ -10,7 +10,7 @@ extension ThrottleStateMachine {
         var hasEndedHold = false
     }
 
-    /// What happened since the last report, which this ends.
+    /// The news since the last report, which this ends.
     mutating func takeReport(at now: MonotonicInstant) -> PermitReport {
         latest = max(latest, now)
         var report = limiter.changeLeased { [latest] in $0.takeReport(at: latest.nanoseconds) } ?? PermitReport()
@@ -27,7 +27,7 @@ extension ThrottleStateMachine {
         return report
     }
 
-    /// Somebody hands out permits, or says that there are none now.
+    /// Takes permits from the supply, or the news that there are none now.
     mutating func take(_ grant: PermitGrant, asLeased make: @autoclosure () -> LeasedPermits, at now: MonotonicInstant)
     {
         latest = max(latest, now)
@@ -36,7 +36,7 @@ extension ThrottleStateMachine {
             limiter = Limiter(make())
             early = nil
         }
-        // What a call has found here since is newer.
+        // Findings of calls here since then are newer.
         let isNewer = limiter.leased?.hasGateNews != true
         if isNewer, let gate = grant.gate { set(gate, holds: grant.holds) }
         limiter.changeLeased { [latest] permits in
@@ -64,7 +64,7 @@ extension ThrottleStateMachine {
         isHoldCounted = holds > 0
     }
 
-    /// Nobody hands out permits: the machine counts by itself.
+    /// Without a supply, the machine counts by itself.
     mutating func standAlone(_ limit: ThrottleLimit, at now: MonotonicInstant) {
         latest = max(latest, now)
         guard limiter.leased != nil || standIn?.limit != limit else { return }

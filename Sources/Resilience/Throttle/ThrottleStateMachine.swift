@@ -1,6 +1,6 @@
 /// A limiter, a gate that shuts while the other side asks for fewer calls, and the line of calls that wait for either.
 ///
-/// When the hold of the gate is over, one call goes as a probe. If it goes well, all others may follow: a bucket begins
+/// When the gate's hold is over, one call goes as a probe. If it succeeds, all others may follow: a bucket begins
 /// empty, so that calls go at the rate without a burst, and a ramp lets them go faster and faster. Waiting calls go in
 /// order of arrival; a new call that costs anything goes to the end of the line. A call keeps its place in line until
 /// it goes, and takes its share at that moment.
@@ -51,7 +51,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// time of the ramp is over.
     private struct SlowStartRamp: Equatable {
         let ends: MonotonicInstant
-        /// How many calls may go.
+        /// The number of calls that may go.
         var credit = 2
     }
 
@@ -59,10 +59,10 @@ struct ThrottleStateMachine: Sendable, Equatable {
     struct EarlyProbes: Sendable, Equatable {
         /// When the next may go.
         private(set) var next: MonotonicInstant
-        /// How long after the one before; in nanoseconds.
+        /// How long after the previous one; in nanoseconds.
         private var interval: Int64
         private let longest: Int64
-        /// When the hold ends during which the probe in flight went; the distant past if none is.
+        /// The end of the hold of the probe in flight; the distant past without a probe.
         var heldUntil = MonotonicInstant.distantPast
 
         init(after first: Duration, at now: MonotonicInstant) {
@@ -71,7 +71,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
             next = now + first
         }
 
-        /// How many times the first interval the longest is.
+        /// The longest interval, as a multiple of the first.
         static let growth: Int64 = 4
 
         mutating func probeBegins(at now: MonotonicInstant, heldUntil: MonotonicInstant) {
@@ -80,7 +80,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
             self.heldUntil = heldUntil
         }
 
-        /// Another 429 has come: none goes before the interval is over again.
+        /// Another 429 has come: none goes before another interval has passed.
         mutating func heldAgain(at now: MonotonicInstant) { next = max(next, now + .nanoseconds(interval)) }
     }
 
@@ -91,7 +91,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     static let probeLease = Duration.seconds(60)
-    /// How long the line waits for its head.
+    /// The line's wait for its head.
     static let absence = Duration.milliseconds(100)
 
     var limiter: Limiter
@@ -107,17 +107,17 @@ struct ThrottleStateMachine: Sendable, Equatable {
     var generation: UInt64 = 0
     /// The number of holds in a row, each after a 429, without a good probe.
     var holds = 0
-    /// Whether the latest hold is one of these.
+    /// Whether the latest hold counts among these.
     var isHoldCounted = false
     var line = ThrottleLine()
     private var absent: Absent?
-    /// The latest time that the machine was told. Callers read the clock before they wait for the lock, so their
+    /// The latest time that the machine received. Callers read the clock before they wait for the lock, so their
     /// readings may arrive out of order.
     var latest = MonotonicInstant.distantPast
-    /// What counts while nobody hands out permits; nil if the limiter never changes.
+    /// The limiter for times without a supply; nil if the limiter never changes.
     var standIn: StandIn?
 
-    /// The number of holds in a row before the one that a 429 now belongs to: many 429s belong to one hold.
+    /// The number of holds in a row before the present 429's hold: many 429s belong to one hold.
     var holdsBefore: Int {
         if case .held = gate, isHoldCounted { holds - 1 } else { holds }
     }
@@ -139,7 +139,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return true
     }
 
-    /// What a call needs to give its share back. Valid right after it has taken the share.
+    /// The receipt with which a call can give its share back. Valid right after it has taken the share.
     var receipt: ShareReceipt { limiter.receipt(at: latest.nanoseconds) }
 
     /// A call that is not in line asks to go. It takes its share only if it may.
@@ -151,7 +151,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return passGate(cost: cost) ?? take(cost)
     }
 
-    /// What is free belongs to the calls in line.
+    /// The free share belongs to the calls in line.
     private func behindLine(cost: Int) -> Answer {
         shut ?? (cost <= 0 ? .go : wait(for: cost, behind: line.cost))
     }
@@ -166,7 +166,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// A call joins the line. Called only after ``ask(cost:at:)`` said that it may not go yet.
-    /// - Parameter patientUntil: Until when it waits for its turn; for longer only to learn when that comes.
+    /// - Parameter patientUntil: Until when it waits for its turn; it waits longer only to learn when that comes.
     mutating func join(
         cost: Int = 1, patientUntil: MonotonicInstant = .distantFuture, at now: MonotonicInstant
     ) -> UInt64 {
@@ -208,12 +208,12 @@ struct ThrottleStateMachine: Sendable, Equatable {
     func asksAgain(_ ticket: UInt64, told answer: Answer) -> MonotonicInstant {
         guard let head, head.ticket != ticket else { return answer.instant }
         if let absent, absent.ticket == head.ticket { return absent.since + Self.absence }
-        // Of the calls that wait for the gate, none asks again before it is the second, which is woken.
+        // Calls waiting for the gate sleep until they are second in line.
         let turn = gate == .open && answer.instant > latest ? answer.instant : .distantFuture
         return second.map { $0.ticket == ticket ? min($0.until, turn) : turn } ?? turn
     }
 
-    /// The call behind the head, and when it comes at the latest to see whether the head has come.
+    /// The call behind the head, and the latest time at which it checks whether the head has come.
     var second: (ticket: UInt64, until: MonotonicInstant)? {
         guard let head, let (ticket, member) = line.second else { return nil }
         let waited = max(latest, head.answer.instant) + Self.absence
@@ -221,7 +221,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return (ticket, max(waited, turn(of: member.cost, behind: first.cost, at: latest)))
     }
 
-    /// Passes over each head that could go, but has not come in the time that the line waits for it.
+    /// Passes over each head that could go, but did not come in the time that the line waits.
     private mutating func passOver(before ticket: UInt64) {
         while let head, head.ticket != ticket {
             guard head.answer.instant <= latest else {
@@ -262,7 +262,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return pauseEnds(at: latest).map { .probing(until: max($0, turn)) } ?? notBefore(turn)
     }
 
-    /// The answer for a call whose turn is known, or is known at this instant at the latest.
+    /// The answer for a call whose turn is known, or will be known at this instant at the latest.
     private func notBefore(_ turn: MonotonicInstant) -> Answer {
         limiter.isUnknown(at: latest.nanoseconds) ? .probing(until: turn) : .notBefore(turn)
     }
@@ -278,7 +278,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
 
     // MARK: The gate
 
-    /// The answer of a gate that is held, or was, and whose probe somebody else may have to allow.
+    /// The answer of a gate that is or was held, and whose probe the supply may have to allow.
     private func held(until: MonotonicInstant) -> Answer {
         guard until <= latest, let leased = limiter.leased, !leased.mayProbe(at: latest.nanoseconds) else {
             return .held(until: until)
@@ -293,14 +293,14 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return .held(until: early.next)
     }
 
-    /// Until when every call that comes is told the same, unless anything else happens; nil if the gate is not held, or if
-    /// others decide too.
+    /// Until when all calls get the same answer, unless anything else happens; nil if the gate is not held, or if the
+    /// supply also decides.
     var holdStands: MonotonicInstant? {
         guard case .held(let until) = gate, line.isEmpty, limiter.leased == nil else { return nil }
         return early.map { min(until, $0.next) } ?? until
     }
 
-    /// The answer of a gate whose probe is in flight. If that came early, all others are held as before.
+    /// The answer of a gate with a probe in flight. If the probe went early, all others are held as before.
     private func probing(until leaseEnds: MonotonicInstant) -> Answer {
         early.flatMap { latest < $0.heldUntil ? .held(until: $0.heldUntil) : nil } ?? .probing(until: leaseEnds)
     }
@@ -310,8 +310,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return .held(until: min(early.heldUntil, max(early.next, leaseEnds)))
     }
 
-    /// The answer of a shut gate; nil if it is open. The first call after the hold is the probe, and now and then one
-    /// during a hold that the other side has named.
+    /// The answer of a shut gate; nil if it is open. The first call after the hold is the probe, and so are occasional
+    /// calls during a hold with a wait named by the other side.
     private mutating func passGate(cost: Int) -> Answer? {
         switch gate {
         case .open:
@@ -320,7 +320,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
             if let answer = passHold(until: until) { return answer }
         case .probing(let leaseEnds):
             guard leaseEnds <= latest else { return probingForNext(until: leaseEnds) }
-            // However the probe that has lost its place ends, it decides nothing for the next one.
+            // A probe that has lost its place decides nothing for the next one.
             generation &+= 1
             if let early, latest < early.heldUntil {
                 gate = .held(until: early.heldUntil)
@@ -347,11 +347,11 @@ struct ThrottleStateMachine: Sendable, Equatable {
     }
 
     /// Shuts the gate until an instant, or for longer if it is already shut for longer.
-    /// - Parameter counts: Whether it is for a 429. A hold for a quota, or by hand, must not make the next wait longer.
+    /// - Parameter counts: Whether it is for a 429. A hold for a quota, or by hand, must not prolong the next wait.
     mutating func hold(until: MonotonicInstant, counts: Bool = true) {
         switch gate {
         case .open, .probing:
-            // A probe that came early does not end the hold during which it went.
+            // An early probe does not end its hold.
             gate = .held(until: max(until, early?.heldUntil ?? until))
             early?.heldUntil = .distantPast
             generation &+= 1
@@ -374,7 +374,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         var heldUntil = early?.heldUntil ?? .distantPast
         if case .held(let until) = gate { heldUntil = until }
         let wasHeld = max(latest, now) < heldUntil
-        // What the other side says to an early probe is newer than what it said before.
+        // The other side's answer to an early probe replaces its earlier one.
         if isNamed { early?.heldUntil = .distantPast }
         hold(until: until)
         probeWait.breakLasts(now.duration(to: until))
@@ -398,7 +398,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
             tellHoldHasEnded()
             return latest < until
         case .probing:
-            // A probe that came early goes on as one that came in time.
+            // An early probe goes on like one in time.
             guard let early, latest < early.heldUntil else { return false }
             self.early?.heldUntil = .distantPast
             return true
@@ -409,7 +409,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         if limiter.changeLeased({ $0.held(.ended) }) == nil { standIn?.hasEndedHold = true }
     }
 
-    /// The end of a probe says how long the next one takes.
+    /// The duration of a probe predicts that of the next.
     mutating func noteTime(ofProbeIn admitted: UInt64, endedAt now: MonotonicInstant) {
         guard case .probing = gate, admitted == generation else { return }
         probeWait.probeTook(probeBegan.duration(to: max(latest, now)))
@@ -426,7 +426,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// The probe ended without a new hold. `decided` is false if its end says nothing, for example after a
+    /// The probe ended without a new hold. `decided` is false if its end is inconclusive, for example after a
     /// cancellation.
     mutating func probeEnded(decided: Bool, inGeneration admitted: UInt64, at now: MonotonicInstant) {
         latest = max(latest, now)
@@ -463,7 +463,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// See ``TokenBucket/setRate(_:burst:at:)``. Waiting calls keep their places in line.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: MonotonicInstant) {
         latest = max(latest, now)
-        // A part of a limit follows when the supply has heard of the change.
+        // A part of a limit follows when the supply has learned of the change.
         guard standIn == nil || limiter.leased != nil else { return }
         limiter.setRate(rate, burst: burst, at: latest.nanoseconds)
     }
@@ -493,8 +493,8 @@ struct ThrottleStateMachine: Sendable, Equatable {
         line.isEmpty && slowStart.map { $0.ends <= now } ?? true && limiter.isFull(at: now.nanoseconds)
     }
 
-    /// When a call that is not let in should come again: when one like it may go, as far as that can be expected. While
-    /// other calls decide about that, it is their time that counts, not the latest time at which they lose their place.
+    /// When a rejected call should come again: the expected turn of a similar call. While other calls decide
+    /// that, their expected time counts, not the latest time at which they lose their place.
     func comesAgain(_ answer: Answer, cost: Int) -> MonotonicInstant {
         switch answer {
         case .go, .pace, .probe, .notBefore, .never: answer.instant
@@ -519,7 +519,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// When the probe in flight has probably ended, or the hold during which it went.
+    /// When the probe in flight, or its hold, has probably ended.
     func probeEnds(_ leaseEnds: MonotonicInstant, at now: MonotonicInstant) -> MonotonicInstant {
         if let early, now < early.heldUntil { return early.heldUntil }
         return probeAnswers(leaseEnds, at: now)
@@ -529,7 +529,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         now < leaseEnds ? probeWait.end(ofProbeBegunAt: probeBegan, leaseEnds: leaseEnds, at: now) : leaseEnds
     }
 
-    /// How long until a new call of cost 1 could go, if no call in line gives up, as far as that can be expected.
+    /// The expected time until a new call of cost 1 could go, if no call in line gives up.
     func timeUntilNext(at now: MonotonicInstant) -> Duration {
         let now = max(latest, now)
         // Nobody has said that there are none.
@@ -547,7 +547,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         return max(.zero, now.duration(to: turn))
     }
 
-    /// How many calls of cost 1 could go now.
+    /// The number of calls of cost 1 that could go now.
     func available(at now: MonotonicInstant) -> Int {
         let now = max(latest, now)
         guard line.head == nil else { return 0 }

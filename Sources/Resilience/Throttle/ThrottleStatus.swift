@@ -1,11 +1,12 @@
 /// The state of a ``Throttle`` at one moment: for display. To decide whether a call may go, run it.
 public struct ThrottleStatus: PolicyStatusDetail {
-    /// How many calls of cost 1 could go now; `Int.max` at an open gate without a rate, which is written as null.
+    /// The number of calls of cost 1 that could go now; `Int.max` at an open gate without a rate, which is written as
+    /// null.
     public let available: Int
-    /// How long until a new call of cost 1 could go, as far as that can be expected; zero if at once.
+    /// The expected time until a new call of cost 1 could go; zero if at once.
     public let timeUntilNext: Duration
-    /// When the gate opens, as far as that can be expected: at the end of the hold, or when the probe in flight has
-    /// probably ended; nil if it is open. An early probe may open it before.
+    /// When the gate will probably open: at the end of the hold, or when the probe in flight has probably ended; nil if
+    /// it is open. An early probe may open it before.
     public let heldUntil: MonotonicInstant?
     /// Whether a probe is in flight, which decides whether all calls may go.
     public let isProbing: Bool
@@ -14,9 +15,9 @@ public struct ThrottleStatus: PolicyStatusDetail {
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
-    ///   - available: How many calls of cost 1 could go now.
+    ///   - available: The number of calls of cost 1 that could go now.
     ///   - timeUntilNext: How long until a new call of cost 1 could go.
-    ///   - heldUntil: When the gate opens, as far as that can be expected; nil if it is open.
+    ///   - heldUntil: When the gate will probably open; nil if it is open.
     ///   - isProbing: Whether a probe is in flight.
     ///   - queued: The number of calls that wait for their turn.
     public init(
@@ -69,7 +70,7 @@ public struct ThrottleStatus: PolicyStatusDetail {
 }
 
 extension ThrottleStateMachine {
-    /// When the gate lets the next call through, at the latest; nil if it is open.
+    /// The latest time at which the gate lets the next call through; nil if it is open.
     var heldUntil: MonotonicInstant? {
         switch gate {
         case .open: nil

@@ -39,7 +39,7 @@ struct SlidingWindow: Sendable, Equatable {
         return first.saturatingAdding(period.saturatingMultiplied(by: Int64(rounds)))
     }
 
-    /// The number of calls in the window. The instants are in order: those that have left the window come first.
+    /// The number of calls in the window. The instants are in order: expired ones come first.
     func inUse(at now: Int64) -> Int {
         var (low, high) = (0, count)
         while low < high {
@@ -89,7 +89,7 @@ struct SlidingWindow: Sendable, Equatable {
     }
 }
 
-/// How many calls the present window has had.
+/// The number of calls in the present window.
 struct FixedWindow: Sendable, Equatable {
     let limit: Int
     private let period: Int64
@@ -110,7 +110,7 @@ struct FixedWindow: Sendable, Equatable {
         return turn
     }
 
-    /// Counts a call, whether there is room or not.
+    /// Counts a call, even without room.
     mutating func count(_ cost: Int, at now: Int64) {
         (start, used) = present(at: now)
         used = used.saturatingAdding(cost)

@@ -58,12 +58,11 @@ struct TokenBucket: Sendable, Equatable {
     private var arrival = Ticks(steps: .min)
     /// The share of a burst.
     private var tolerance = Ticks(steps: 0)
-    /// When the last share was taken, on the bucket's clock.
+    /// The time of the last taking, on the bucket's clock.
     private var lastTaken = Int64.min
-    /// How much was given back. `arrival` and this together tell how much was taken.
+    /// The amount given back. With `arrival`, this gives the amount taken.
     private var returned = Ticks(steps: 0)
-    /// Counts the changes of `arrival` that were not made by taking: shares taken before such a change can't be given
-    /// back.
+    /// Counts the changes of `arrival` other than taking: shares taken before such a change can't be given back.
     private var generation: UInt32 = 0
     private var ramp: Ramp?
 
@@ -176,7 +175,7 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Giving back
 
-    /// How much was taken in this generation. Right after a call has taken its share, this is its receipt.
+    /// The amount taken in this generation. Right after a call has taken its share, this is its receipt.
     var taken: ShareReceipt {
         // Wraps around on overflow.
         let taken = sum(Ticks(steps: 0, rest: arrival.rest), Ticks(steps: 0, rest: returned.rest))
@@ -185,11 +184,11 @@ struct TokenBucket: Sendable, Equatable {
             first: UInt64(bitPattern: steps), second: UInt64(generation) << 32 | taken.rest)
     }
 
-    /// Gives back the share of a call that never reached the other side, as far as that lets no more calls through than
-    /// if the call had not come.
+    /// Gives back the share of a call that never reached the other side, but lets no more calls through than without
+    /// that call.
     ///
     /// Without the call, `arrival` would be lower by its share. But it can't be lower than later calls have made it,
-    /// each from its own time. These times are unknown, but none is later than that of the last taking.
+    /// each from its own time. These times are unknown, but not later than the last taking.
     mutating func giveBack(_ cost: Int, _ receipt: ShareReceipt) {
         let present = taken
         guard receipt.second >> 32 == present.second >> 32 else { return }
@@ -206,7 +205,7 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Moving
 
-    /// Leaves the share of one call, whatever there was. From here, the rate grows over `length`.
+    /// Leaves exactly the share of one call. From here, the rate grows over `length`.
     mutating func empty(at now: Int64, rampingOver length: Int64) {
         endRamp(at: now)
         let one = part(whole(Ticks(steps: now >> step)) + whole(tolerance) - whole(interval))
@@ -227,15 +226,15 @@ struct TokenBucket: Sendable, Equatable {
         generation &+= 1
     }
 
-    /// Changes the rate. The calls in the bucket stay, cut to the new burst; a larger burst fills at the new rate. What
-    /// waiting calls are owed changes with the interval.
+    /// Changes the rate. The calls in the bucket stay, cut to the new burst; a larger burst fills at the new rate. The
+    /// debt to waiting calls changes with the interval.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
         let missing = max(0, whole(arrival) - whole(Ticks(steps: clock(now))))
         let (old, oldBurst) = (whole(interval), self.burst)
         let new = TokenBucket(rate, burst: burst)
         (step, resolution, interval, tolerance) = (new.step, new.resolution, new.interval, new.tolerance)
         self.burst = new.burst
-        // Counted in calls, the bucket lacks what it lacked before, plus what a larger burst adds.
+        // In calls, the bucket lacks what it lacked before, plus the growth of the burst.
         let lacking = missing.multipliedFullWidth(by: whole(interval))
         let longest = Self.longest * Int128(resolution)
         var owed = longest
@@ -247,7 +246,7 @@ struct TokenBucket: Sendable, Equatable {
         move(to: part(whole(Ticks(steps: clock(now))) + min(max(0, owed.saturatingAdding(grown)), longest)))
     }
 
-    /// Makes the bucket full as of now: calls that have waited get no more than the burst, however long ago they asked.
+    /// Fills the bucket as of now: calls that have waited get at most the burst, however long ago they asked.
     mutating func reset(at now: Int64) {
         move(to: Ticks(steps: now >> step))
         ramp = nil
@@ -255,7 +254,7 @@ struct TokenBucket: Sendable, Equatable {
 
     // MARK: Seen from outside
 
-    /// How many calls of cost 1 could go now.
+    /// The number of calls of cost 1 that could go now.
     func available(at now: Int64) -> Int {
         if isUnlimited { return .max }
         let missing = max(0, whole(arrival) - whole(Ticks(steps: clock(now))))
@@ -268,7 +267,7 @@ struct TokenBucket: Sendable, Equatable {
     }
 }
 
-/// What a call that has taken its share needs to give it back.
+/// The receipt with which a call can give its share back.
 struct ShareReceipt: Sendable, Equatable {
     var first: UInt64 = 0
     var second: UInt64 = 0

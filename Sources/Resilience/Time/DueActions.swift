@@ -2,8 +2,8 @@ import Synchronization
 
 /// Alarms that are due at the same time. They begin in order, and one that blocks does not delay the others for long.
 ///
-/// An action must not block. But an action that cancels a task runs that task's cancellation handlers, which are a
-/// user's code. So before a thread runs an action while others are left, it has another thread go on with those.
+/// An action must not block. But an action that cancels a task runs that task's cancellation handlers, which are user
+/// code. So before a thread runs an action while others are left, it hands those to another thread.
 final class DueActions: Sendable {
     typealias Elsewhere = @Sendable (@escaping @Sendable () -> Void) -> Void
 

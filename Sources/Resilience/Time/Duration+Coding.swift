@@ -1,5 +1,5 @@
-// A status writes its durations as seconds. Code that the compiler writes for `Codable` uses these, as it does any
-// overload that fits better than the standard library's.
+// A status writes its durations as seconds. The compiler's code for `Codable` uses these, like any overload that fits
+// better than the standard library's.
 
 extension KeyedEncodingContainer {
     package mutating func encode(_ duration: Duration, forKey key: Key) throws {
@@ -33,16 +33,16 @@ extension Duration {
     /// - Parameter seconds: Not NaN, which counts as 0.
     package init(readSeconds seconds: Double) { self = .nanoseconds(Int64(saturating: seconds * 1e9)) }
 
-    /// By way of whole nanoseconds, so that only the division rounds: 2363 s are written as 2363, not 2363.0000000000005.
-    /// Rounded up as in ``saturatedNanoseconds``, so that what is above zero is not written as zero.
+    /// Through whole nanoseconds, so that only the division rounds: 2363 s are written as 2363, not 2363.0000000000005.
+    /// Rounded up as in ``saturatedNanoseconds``, so that no positive duration is written as zero.
     package var writtenSeconds: Double {
         let (nanoseconds, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         return Double(nanoseconds + (rest > 0 ? 1 : 0)) / 1e9
     }
 }
 
-/// The keys of a status that writes what has no limit, or no end, as null: not every reader has integers of 64 bits, and people take
-/// the number for one.
+/// The keys of a status that writes values without a limit or an end as null: not every reader has 64-bit integers, and
+/// people mistake the number for a real one.
 package protocol UnlimitedCodingKey: CodingKey {}
 
 extension KeyedEncodingContainer where Key: UnlimitedCodingKey {

@@ -45,7 +45,7 @@
         .nanoseconds(other.nanoseconds.saturatingSubtracting(nanoseconds))
     }
 
-    /// How long until another instant; nil if that never comes.
+    /// The time until another instant; nil if that never comes.
     package func wait(until other: MonotonicInstant) -> Duration? {
         other == .distantFuture ? nil : duration(to: other)
     }
@@ -75,7 +75,7 @@ extension Duration {
         guard Int128(short) != attoseconds else {
             return short / 1_000_000_000 + (short % 1_000_000_000 > 0 ? 1 : 0)
         }
-        // First, since `components` traps if a duration has more seconds than an `Int64` can hold.
+        // First, because `components` traps if a duration has more seconds than an `Int64` can hold.
         guard self < .nanoseconds(Int64.max) else { return .max }
         guard self > .nanoseconds(Int64.min) else { return .min }
         let (seconds, attoseconds) = components
@@ -93,7 +93,7 @@ extension Duration {
         return (Int128(short) == attoseconds ? Double(short) : Double(attoseconds)) / 1e18
     }
 
-    /// Whole seconds, rounded up: the wait that a person is told.
+    /// Whole seconds, rounded up: a wait for people.
     package var wholeSecondsRoundedUp: Int64 {
         let (seconds, rest) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000_000_000_000)
         return Int64(clamping: rest > 0 ? seconds + 1 : seconds)
@@ -103,7 +103,7 @@ extension Duration {
 }
 
 extension FixedWidthInteger {
-    /// Divides and rounds down, also below zero, so that the remainder is never negative.
+    /// Divides and rounds down, even below zero, so that the remainder is never negative.
     /// - Parameter divisor: Above zero.
     package func flooredDivision(by divisor: Self) -> (quotient: Self, remainder: Self) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)

@@ -19,19 +19,19 @@
 ///
 /// It is also a `Clock`, so code that takes an `any Clock<Duration>` can use the same clock as the policies.
 public final class SystemTimeBase: TimeBase, Clock {
-    /// The time base of all policies and pipelines that are not given another one; the same as `.system`.
+    /// The default time base of all policies and pipelines; the same as `.system`.
     public static let shared = SystemTimeBase()
 
     private struct State {
         var alarms = AlarmQueue()
-        /// When the timer task will look next; `distantFuture` if there is no task.
+        /// When the timer task will next look; `distantFuture` if there is no task.
         var wakesAt = MonotonicInstant.distantFuture
         var timer: Task<Void, Never>?
         /// nil if the timer is a task.
         var bell: Bell?
     }
 
-    /// A timer that is no task.
+    /// A timer other than a task.
     package struct Bell: Sendable {
         /// Is told when to call ``fireDue()``, perhaps earlier than the last time. It must not block.
         let ring: @Sendable (_ deadline: MonotonicInstant) -> Void
@@ -47,7 +47,7 @@ public final class SystemTimeBase: TimeBase, Clock {
         }
     }
 
-    /// A closure that passes through a generic function by itself is put into a box first.
+    /// A bare closure that passes through a generic function is first boxed.
     private struct Removed {
         let action: AlarmQueue.Action
     }
@@ -78,7 +78,7 @@ public final class SystemTimeBase: TimeBase, Clock {
             if deadline < state.wakesAt {
                 wakeTimer(at: deadline, &state)
             } else if let bell = state.bell, state.wakesAt < now {
-                // It is late, perhaps since the machine slept.
+                // It is late, perhaps because the machine slept.
                 bell.ring(state.wakesAt)
             }
             return alarm
@@ -86,11 +86,11 @@ public final class SystemTimeBase: TimeBase, Clock {
     }
 
     public func cancel(_ alarm: TimeBaseAlarm) {
-        // The action and what it holds are released after the lock.
+        // The action and its captures are released after the lock.
         _ = state.withLock { $0.alarms.remove(alarm).map { Removed(action: $0) } }
     }
 
-    /// From now on this is the timer: where threads of the pool are blocked, a task may have none.
+    /// Makes this the timer from now on: where threads of the pool are blocked, a task may have none.
     package func ring(by bell: Bell) {
         state.withLock { state in
             state.bell = bell
@@ -128,7 +128,7 @@ public final class SystemTimeBase: TimeBase, Clock {
         }
         guard !due.isEmpty else { return }
         let actions = DueActions(due, elsewhere: bell?.elsewhere ?? elsewhere)
-        // An action that blocks must not keep the bell from ringing for those to come.
+        // An action that blocks must not delay the bell for later alarms.
         if let bell { bell.elsewhere { actions.run() } } else { actions.run() }
     }
 

@@ -17,7 +17,7 @@ public protocol TimeBase: AnyObject, Sendable {
     /// - Returns: A receipt for ``cancel(_:)``.
     func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm
 
-    /// Cancels an alarm. Does nothing if it has fired already: policies cancel such alarms, too.
+    /// Cancels an alarm. Does nothing if it has fired already: policies may cancel such alarms.
     /// - Parameter alarm: The receipt from ``schedule(at:_:)``.
     func cancel(_ alarm: TimeBaseAlarm)
 
@@ -29,8 +29,8 @@ extension TimeBase {
     /// No preference.
     public var taskExecutor: (any TaskExecutor)? { nil }
 
-    /// The executor for a task that is made on behalf of the current one: that of the time base if it names one, else
-    /// the one that the current task prefers, as far as the system can tell.
+    /// The executor for a task on behalf of the current one: the time base's, else the one that the current task
+    /// prefers, as far as the system can tell.
     package var executorForTasks: (any TaskExecutor)? {
         if let taskExecutor { return taskExecutor }
         #if compiler(>=6.3)

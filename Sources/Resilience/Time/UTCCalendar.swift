@@ -2,7 +2,7 @@
 package enum UTCCalendar {
     package static let secondsADay: Int64 = 86_400
 
-    /// The seconds since 1970-01-01 00:00:00, without leap seconds; nil for a day that no calendar has.
+    /// The seconds since 1970-01-01 00:00:00, without leap seconds; nil for a day that does not exist.
     /// - Parameters:
     ///   - month: From 1 to 12; nil for any other.
     ///   - time: In seconds since midnight.

@@ -18,7 +18,7 @@
     #error("No C library with a wall clock is known for this platform.")
 #endif
 
-/// The wall clock, which people can set: only for what is stored over restarts, and for HTTP dates.
+/// The wall clock, which people can set: only for values stored over restarts, and for HTTP dates.
 package enum WallClock {
     /// Milliseconds since 1970-01-01 00:00:00 UTC; in whole seconds on Windows and WASI.
     package static var milliseconds: Int64 {

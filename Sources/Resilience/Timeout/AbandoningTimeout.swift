@@ -13,8 +13,8 @@ import Synchronization
 /// ```
 ///
 /// Prefer ``Timeout`` for everything that reacts to cancellation. Here the operation may outlive its call, so it is
-/// `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. For the same reason this is no policy
-/// of a pipeline: put it around an operation, as above, or around a whole pipeline.
+/// `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. For the same reason this is not a
+/// policy of a pipeline: put it around an operation, as above, or around a whole pipeline.
 ///
 /// An abandoned operation keeps its connection, its permit of an inner bulkhead and its share of the load until it
 /// really ends, and a retry starts another one. So watch ``abandoned``, and limit such operations with a ``Bulkhead``
@@ -28,7 +28,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     public let name: String
     /// How long a call may take.
     public let limit: Duration
-    /// The observers that are told of calls that timed out and of operations that ended late.
+    /// The observers of calls that timed out and of operations that ended late.
     public let observers: PolicyObservers
     let timeBase: any TimeBase
     private let stillRunning = Atomic(0)
@@ -38,7 +38,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     ///   - name: The name in events and errors.
     ///   - limit: How long a call may take; above 0.
     ///   - timeBase: The time base that the limit is measured on.
-    ///   - observers: The observers that are told of calls that timed out and of operations that ended late; nil for none at first.
+    ///   - observers: The observers of calls that timed out and of operations that ended late; nil for none at first.
     public init(
         _ name: String = "timeout", limit: Duration, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
@@ -59,9 +59,9 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     /// caller's (Linux, macOS 26).
     ///
     /// The operation does not run if the caller was cancelled before, or if no thread was free for it within the limit.
-    /// - Parameter operation: What to run; at the limit it is cancelled and abandoned.
-    /// - Returns: What the operation returned, even at the limit, if the result is there when the caller looks.
-    /// - Throws: What the operation threw; ``TimedOut``; `CancellationError` if the caller was cancelled.
+    /// - Parameter operation: The work; at the limit it is cancelled and abandoned.
+    /// - Returns: The operation's result, even at the limit, if the result is there when the caller looks.
+    /// - Throws: The operation's error; ``TimedOut``; `CancellationError` if the caller was cancelled.
     public nonisolated(nonsending) func run<R: Sendable>(
         _ operation: @escaping @Sendable () async throws -> R
     ) async throws -> R {
@@ -70,16 +70,16 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
 
     /// Runs an operation that needs its deadline, for example to pass it to a pipeline in ``RunOptions``. Otherwise the
     /// same as `run` without a deadline.
-    /// - Parameter operation: What to run; it is given the instant at which it is cancelled and abandoned.
-    /// - Returns: What the operation returned, even at the limit, if the result is there when the caller looks.
-    /// - Throws: What the operation threw; ``TimedOut``; `CancellationError` if the caller was cancelled.
+    /// - Parameter operation: The work; it is given the instant at which it is cancelled and abandoned.
+    /// - Returns: The operation's result, even at the limit, if the result is there when the caller looks.
+    /// - Throws: The operation's error; ``TimedOut``; `CancellationError` if the caller was cancelled.
     public nonisolated(nonsending) func run<R: Sendable>(
         _ operation: @escaping @Sendable (_ deadline: MonotonicInstant) async throws -> R
     ) async throws -> R {
         try Task.checkCancellation()
         let deadline = timeBase.now + limit
         let call = AbandonableCall<R>()
-        // Never on the caller's thread, not even for its first step, since that may block.
+        // Never on the caller's thread, not even for its first step, because that may block.
         let priority = Task.currentPriority
         let task = Task(executorPreference: timeBase.executorForTasks, priority: priority) { @concurrent [self] in
             let result: Result<R, any Error>
@@ -128,7 +128,7 @@ public final class AbandoningTimeout: Sendable, CustomStringConvertible {
     }
 }
 
-/// One operation and the caller that waits for it: the state machine for both, and what one passes to the other.
+/// One operation and its waiting caller: the state machine for both, and the values passed between them.
 private final class AbandonableCall<R: Sendable>: Sendable {
     private struct State {
         var machine = AbandoningStateMachine.running

@@ -11,12 +11,12 @@
 /// }
 /// ```
 ///
-/// It makes the call's deadline earlier and, if the operation then throws at the deadline or later, names the error
-/// ``TimedOut``. It cancels nothing, so it costs some 40 ns, where a ``Timeout`` costs a child task. If the
-/// operation does not end by itself, nothing ends it: use ``Timeout`` there.
+/// It makes the call's deadline earlier. If the operation throws at the deadline or later, the error becomes
+/// ``TimedOut``. It cancels nothing, so it costs some 40 ns, where a ``Timeout`` costs a child task. If the operation
+/// does not end by itself, nothing ends it: use ``Timeout`` there.
 ///
-/// What comes further in waits no longer than the deadline. A result that comes late is returned, and a late error that
-/// asks for fewer calls (a 429) is thrown as it is.
+/// Inner policies wait no longer than the deadline. A late result is returned, and a late error that asks for fewer
+/// calls (a 429) is thrown as it is.
 public struct ClientTimeout: Policy {
     public let name: String
     /// How long a call may take.
@@ -46,22 +46,22 @@ public struct ClientTimeout: Policy {
 
     public func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         call.deadline = MonotonicInstant(word: slot.first)
-        // A server that asks for fewer calls has answered, and its wait must reach the policies further out.
+        // A server that asks for fewer calls has answered, and its wait must reach the outer policies.
         guard let error = outcome.error, outcome.verdict.kind != .rejected, outcome.verdict.kind != .throttled,
             !call.isCancelled
         else { return .pass }
         guard call.now >= MonotonicInstant(word: slot.second) else {
-            // Ended by a deadline further out: as if that had cancelled it, it says nothing about the service.
+            // Ended by an outer deadline: as if that had cancelled it, it says nothing about the service.
             return call.isOver ? .replace(error, as: .cancelled) : .pass
         }
         call.emit(Timeout.Event.timedOut(limit), from: name)
         let timedOut = TimedOut(policy: name, limit: limit, underlying: error)
-        // The classifier may know that the call must not be repeated. Of what may pass, the operation's own error knows
-        // whether it had its effect.
+        // The classifier may know that the call must not be repeated. For failures that may pass, the operation's own
+        // error knows whether it had its effect.
         let verdict = call.core.classifier.verdict(for: timedOut)
         let mayPass: VerdictSet = [.transient, .uncertain]
         let kind = mayPass.contains(verdict) && mayPass.contains(outcome.verdict) ? outcome.verdict.kind : verdict.kind
-        // Nor does the deadline change that the attempt can't be repeated.
+        // Nor does the deadline make an unrepeatable attempt repeatable.
         let isFinal = outcome.verdict.shouldRetry == false
         return .replace(
             timedOut,

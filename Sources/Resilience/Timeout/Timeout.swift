@@ -9,10 +9,10 @@
 /// ```
 ///
 /// The inside of a timeout is all that it runs: the policies after it in the pipeline, and the operation. At the limit
-/// the inside is cancelled, and the call returns when the inside does. An inside that ignores cancellation
-/// is waited for; an ``AbandoningTimeout`` does not wait. If the inside succeeds all the same, its result is returned.
-/// The limit is also the deadline of the inside, so no policy in there waits longer. An inside that ends by itself at
-/// that deadline, with an error of its own, has timed out, too.
+/// the inside is cancelled, and the call returns when the inside does. An inside that ignores cancellation is waited
+/// for; an ``AbandoningTimeout`` does not wait. If the inside succeeds all the same, its result is returned. The limit
+/// is also the deadline of the inside, so no inner policy waits longer. An inside that throws its own error at that
+/// deadline has timed out as well.
 ///
 /// An inner policy sees the cancelled call as cancelled, and does not count it. An outer policy sees ``TimedOut``, an
 /// uncertain failure. So put a breaker around the timeout of the attempt.
@@ -65,10 +65,10 @@ public struct Timeout: AroundPolicy {
     /// - Parameters:
     ///   - call: The call.
     ///   - isolation: The caller's isolation.
-    ///   - inside: What is further in.
+    ///   - inside: Runs the inside.
     /// - Returns: The verdict of the inside.
     /// - Throws: ``TimedOut`` at the limit; ``DeadlinePassed`` if the call's deadline has passed before the inside
-    ///   begins; what the inside threw.
+    ///   begins; the error of the inside.
     public func around(
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
         _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
@@ -109,13 +109,13 @@ public struct Timeout: AroundPolicy {
 
 extension Timeout: SharingTimeLimit {
     func share(_ call: inout PolicyCall) throws -> SharedLimit? {
-        // A limit that differs by attempt is another's code, which is called once.
+        // A limit that differs by attempt is user code, which is called once.
         guard limit != nil else { return nil }
         switch TimeoutStateMachine.enter(at: call.now, limit: nanoseconds, deadline: call.deadline) {
         case .timedOut: return nil
         case .deadlinePassed: throw DeadlinePassed()
         case .begin(let expiry, _):
-            // Which of two alarms for the same instant was set first, only alarms know.
+            // Only alarms know which of two alarms for the same instant was set first.
             return expiry == call.deadline ? nil : SharedLimit(expiry: expiry)
         }
     }

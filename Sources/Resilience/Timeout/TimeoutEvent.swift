@@ -1,5 +1,5 @@
 extension Timeout {
-    /// What a timeout tells its observers.
+    /// An event of a timeout.
     public enum Event: PolicyEventDetail, Equatable {
         /// A call took longer than this limit.
         case timedOut(Duration)

@@ -1,4 +1,4 @@
-/// What the end of an attempt means, to all policies alike.
+/// The meaning of an attempt's end, the same for all policies.
 ///
 /// The pipeline's ``Classifier`` decides it for an error, the caller's `judge` for a result. A retry repeats what is
 /// transient or throttled; a breaker counts what is transient or uncertain; a throttle can hold all calls after a 429.
@@ -11,8 +11,8 @@
 /// }
 /// ```
 ///
-/// A verdict says two things. Its ``kind-swift.property`` tells how the other side is, and ``shouldRetry`` whether the
-/// other side itself asks for the attempt to be repeated, or not to be.
+/// A verdict has two parts. Its ``kind-swift.property`` tells how the other side is, and ``shouldRetry`` whether the
+/// other side asks for the attempt to be repeated, or not to be.
 ///
 /// An error of your own can name its verdict: conform it to ``VerdictConvertible``.
 @frozen public struct Verdict: Sendable, Hashable, CustomStringConvertible {
@@ -30,11 +30,11 @@
         case rejected
         /// The caller no longer wants the result. Neither a success nor a failure.
         case cancelled
-        /// The attempt failed in a way that may pass, and may have had its effect all the same: doing it again could do
+        /// The attempt failed in a way that may pass, and may have had its effect all the same: repeating it could do
         /// it twice.
         ///
         /// A breaker counts it as a failure, like ``transient``. It is repeated only if the call may be repeated: see
-        /// ``RunOptions/isIdempotent``. An error that nobody knows is uncertain.
+        /// ``RunOptions/isIdempotent``. An unknown error is uncertain.
         case uncertain
 
         public var description: String {
@@ -50,7 +50,7 @@
         }
     }
 
-    /// What happened: ask this, not `==`, since two verdicts of one kind differ if they name different waits.
+    /// What happened. Compare this, not verdicts: two of one kind differ if they name different waits.
     public let kind: Kind
     /// Whether the other side asks for the attempt to be repeated: a ``Retry`` obeys, whatever the kind, unless one of
     /// its rules, its limits or ``RunOptions/isIdempotent`` say otherwise. nil, as usual, leaves it to the kind.
@@ -58,7 +58,7 @@
     /// It says nothing of the other side's health, so breakers and throttles ignore it. Nothing is repeated after a
     /// success, a rejection or a cancellation.
     public let shouldRetry: Bool?
-    /// In nanoseconds. `.min`: none was named.
+    /// In nanoseconds. `.min` if none was named.
     @usableFromInline let wait: Int64
 
     /// Creates a verdict.
@@ -124,7 +124,7 @@
 }
 
 extension Verdict {
-    /// The same, of an attempt that can't be repeated.
+    /// The same verdict, for an attempt that can't be repeated.
     package var withoutRetry: Verdict {
         kind == .success ? self : Verdict(kind, retryAfter: retryAfter, shouldRetry: false)
     }

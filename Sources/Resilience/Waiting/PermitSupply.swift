@@ -1,6 +1,6 @@
-/// Brings a policy permits, or tokens, that several processes have together.
+/// Brings permits or tokens that several processes share to a policy.
 package protocol PermitSupply: AnyObject, Sendable {
-    /// The policy has few or none, or something to tell. Called often, by any call.
-    /// - Parameter isUrgent: Whether it has something to tell that others should know at once.
+    /// The policy has few or none, or has news. Called often, by any call.
+    /// - Parameter isUrgent: Whether others should know the news at once.
     func isWanted(isUrgent: Bool)
 }

@@ -74,7 +74,7 @@ public final class PolicyWaiter: Sendable {
         return wake
     }
 
-    /// Suspends as ``wait(until:on:)``, and tells the priority of the waiting task, also when it is raised, where the
+    /// Suspends as ``wait(until:on:)``, and reports the priority of the waiting task, even when it is raised, where the
     /// system supports that.
     package nonisolated(nonsending) func wait(
         until deadline: MonotonicInstant, on timeBase: any TimeBase,

@@ -1,9 +1,9 @@
-/// What a call is told that a probe in flight keeps out: when the probe has probably ended.
+/// The wait of calls that a probe in flight keeps out: when the probe has probably ended.
 ///
-/// That is as long as the last probe took, or as the last break lasted, if that is shorter, and never more than a second.
-/// It is never the end of the probe's lease, which is a bound for probes that are lost: most answer long before.
+/// That is as long as the last probe took, or as the last break lasted, if that is shorter, and at most a second. It is
+/// never the end of the probe's lease, which is a bound for lost probes: most answer long before.
 package struct ProbeWait: Sendable, Equatable {
-    /// The longest time that a probe is expected to take, and what is expected of one if nothing is known.
+    /// The longest expected time of a probe, and the expected time if nothing is known.
     package static let longest = Duration.seconds(1)
     /// The shortest, so that no call is told to come back at once.
     static let shortest = Duration.milliseconds(1)
@@ -14,7 +14,7 @@ package struct ProbeWait: Sendable, Equatable {
 
     package init() {}
 
-    /// A probe has ended, and its end says something.
+    /// A probe has ended conclusively.
     mutating func probeTook(_ time: Duration) { probeTook = Self.bounded(time) }
 
     /// Calls are kept out for this long; zero says nothing.
@@ -24,10 +24,10 @@ package struct ProbeWait: Sendable, Equatable {
         UInt32(clamping: max(shortest, min(time, longest)).saturatedNanoseconds)
     }
 
-    /// How long a probe is expected to take.
+    /// The expected time of a probe.
     var expected: Duration { .nanoseconds(Int64(min(probeTook, breakLasted))) }
 
-    /// When a probe in flight has probably ended. One that should have ended is expected to take as long again.
+    /// When a probe in flight has probably ended. An overdue probe is expected to take as long again.
     /// - Parameters:
     ///   - start: When it began.
     ///   - leaseEnds: When another call may go in its place; after `now`.

@@ -2,7 +2,7 @@
 enum RejectionWait: Sendable {
     case unknown
     case fixed(Duration)
-    /// The error can be thrown again, to calls that come later.
+    /// The error can be thrown again, to later calls.
     case until(MonotonicInstant, any TimeBase)
 
     init(_ wait: Duration?) { self = wait.map { .fixed($0) } ?? .unknown }
@@ -11,7 +11,7 @@ enum RejectionWait: Sendable {
         self = instant.map { .until($0, timeBase) } ?? .unknown
     }
 
-    /// How long from now; zero if that time has come; nil if unknown.
+    /// The time from now; zero if that time has come; nil if unknown.
     var remaining: Duration? {
         switch self {
         case .unknown: nil

@@ -1,4 +1,4 @@
-/// What those who wait for a task of their own do with it.
+/// The operations of waiters on their own task.
 extension Task where Success == Void, Failure == Never {
     /// Raises the task's priority, where the system supports it.
     package func raise(to priority: TaskPriority) {
@@ -7,7 +7,7 @@ extension Task where Success == Void, Failure == Never {
         }
     }
 
-    /// Cancels the task, but not on the caller's thread: what its operation does when it is cancelled may block.
+    /// Cancels the task, but not on the caller's thread: its operation's cancellation handlers may block.
     package func cancel(on executor: (any TaskExecutor)?) {
         Task(executorPreference: executor) { @concurrent in cancel() }
     }

@@ -10,7 +10,7 @@ extension TimeBase {
     /// - Throws: `CancellationError` if the task is cancelled before or during the sleep.
     public nonisolated(nonsending) func sleep(until deadline: MonotonicInstant) async throws {
         try Task.checkCancellation()
-        // Also if the deadline has passed: a loop that sleeps for zero time must let other tasks run.
+        // Even if the deadline has passed: a loop that sleeps for zero time must let other tasks run.
         let wake = await PolicyWaiter().wait(until: deadline, on: self)
         if wake == .cancelled { throw CancellationError() }
     }

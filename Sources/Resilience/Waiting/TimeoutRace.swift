@@ -8,9 +8,9 @@ extension TimeoutRace {
 
     /// Runs `inside` in a child task, and cancels it at `expiry`, or when the caller is cancelled.
     /// - Parameters:
-    ///   - deadline: What `inside` is given.
-    ///   - outer: The limit of a timeout further out that has no task of its own: at that, too, the child is cancelled.
-    /// - Throws: ``Expired`` if the limit had passed when the inside threw; else what the inside threw.
+    ///   - deadline: The deadline for `inside`.
+    ///   - outer: The limit of an outer timeout without a task of its own: it also cancels the child.
+    /// - Throws: ``Expired`` if the limit had passed when the inside threw; else the error of the inside.
     @inline(__always) static func run(
         until expiry: MonotonicInstant, deadline: MonotonicInstant, sharing outer: inout SharedLimit?,
         on timeBase: any TimeBase, isolation: isolated (any Actor)?,
@@ -20,7 +20,7 @@ extension TimeoutRace {
         // Looked up before the cancellation handler is set: behind that, the system has to search for it.
         let executor = timeBase.executorForTasks
         // The alarm and the cancellation handler are set before the inside begins: its first step may be all of it, and
-        // take for ever.
+        // never end.
         let alarm = timeBase.schedule(at: race.limits.earliest) { race.limitPassed() }
         defer {
             timeBase.cancel(alarm)
@@ -73,7 +73,7 @@ extension Task where Failure == any Error {
     }
 }
 
-/// What ended one call under a timeout: the state machine, for several threads, and the task to cancel.
+/// The end of one call under a timeout: the state machine, for several threads, and the task to cancel.
 final class TimeoutRace: Sendable {
     let limits: NestedLimits
     private let timeBase: any TimeBase
@@ -102,11 +102,11 @@ final class TimeoutRace: Sendable {
 
     func keep(_ handle: Task<Verdict, any Error>) { self.handle = handle }
 
-    /// - Returns: Whether that ended the call: the inside is cancelled.
+    /// - Returns: Whether this ended the call: the inside is cancelled.
     @discardableResult
     func limitPassed() -> Bool { cancelInside { $0.limitPassed(of: limits) } }
 
-    /// - Returns: Whether that ended the call: the inside is cancelled.
+    /// - Returns: Whether this ended the call: the inside is cancelled.
     @discardableResult
     func callerCancelled() -> Bool {
         let now = timeBase.now

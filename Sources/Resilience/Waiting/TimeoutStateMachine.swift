@@ -1,10 +1,10 @@
-/// What came first: the limit, the caller's cancellation, or the end.
+/// The first of these: the limit, the caller's cancellation, or the end.
 @usableFromInline enum TimeoutStateMachine: UInt8, Sendable, Equatable {
     /// → expired, → cancelled, → ended
     case running
-    /// The limit passed while the inside ran. What it throws now is because of that.
+    /// The limit passed while the inside ran. Its error is due to that.
     case expired
-    /// The caller was cancelled while the inside ran. What it throws now is thrown to the caller.
+    /// The caller was cancelled while the inside ran. Its error goes to the caller.
     case cancelled
     case ended
 
@@ -24,7 +24,7 @@
 
     /// - Parameters:
     ///   - limit: In nanoseconds.
-    ///   - deadline: The call's.
+    ///   - deadline: The call's deadline.
     static func enter(at now: MonotonicInstant, limit: Int64, deadline: MonotonicInstant) -> Entry {
         let expiry = MonotonicInstant(nanoseconds: now.nanoseconds.saturatingAdding(limit))
         guard expiry > now else { return .timedOut }
@@ -32,7 +32,7 @@
         return .begin(expiry: expiry, deadline: min(deadline, expiry))
     }
 
-    /// The inside's task begins, and can be seen. Whatever came before could not cancel it.
+    /// The inside's task begins, and is visible. Earlier inputs could not cancel it.
     var insideBegins: Answer { self == .running ? .nothing : .cancelInside }
 
     mutating func limitPassed() -> Answer { leaveRunning(for: .expired) }
@@ -43,8 +43,7 @@
         if self == .running { self = .ended }
     }
 
-    /// A client that is given the deadline may end by itself just before the alarm rings. Then what it throws is because
-    /// of the limit, too.
+    /// A client with the deadline may end by itself just before the alarm rings. Its error is also due to the limit.
     mutating func insideThrew(at now: MonotonicInstant, expiry: MonotonicInstant) {
         if self == .running { self = now >= expiry ? .expired : .ended }
     }
@@ -63,11 +62,11 @@ struct NestedLimits: Sendable, Equatable {
     var outer = MonotonicInstant.distantFuture
 
     var earliest: MonotonicInstant { min(inner, outer) }
-    /// Whether the outer limit comes first. Of two that come at once, that is the outer one.
+    /// Whether the outer limit comes first, or both at once.
     var outerIsFirst: Bool { outer <= inner }
 }
 
-/// A timeout, and one further out that has no task of its own: what ends the outer one cancels the inside of the inner one.
+/// A timeout, and an outer one without a task of its own: the outer one's end cancels the inside of the inner one.
 struct NestedTimeoutsStateMachine: Sendable, Hashable {
     typealias Answer = TimeoutStateMachine.Answer
 
@@ -89,13 +88,13 @@ struct NestedTimeoutsStateMachine: Sendable, Hashable {
     mutating func insideEnded() { inner.insideEnded() }
 
     mutating func insideThrew(at now: MonotonicInstant, _ limits: NestedLimits) {
-        // The outer timeout goes on, with another attempt perhaps, unless its time is over.
+        // The outer timeout goes on, perhaps with another attempt, unless its time is over.
         let outerPassed = now >= limits.outer ? outer.limitPassed() : .nothing
         if limits.outerIsFirst { _ = end(outerPassed) }
         inner.insideThrew(at: now, expiry: limits.inner)
     }
 
-    /// - Parameter answer: That of the outer timeout.
+    /// - Parameter answer: The outer timeout's answer.
     private mutating func end(_ answer: Answer) -> Answer {
         answer == .cancelInside ? inner.callerCancelled() : .nothing
     }
@@ -112,16 +111,16 @@ extension NestedTimeoutsStateMachine: RawRepresentable {
     }
 }
 
-/// The limit of a timeout that has no task of its own: each wait inside of it ends at that instant, and so does what the next
-/// timeout inside of it runs.
+/// The limit of a timeout without a task of its own: each wait inside of it ends at that instant, and so does the
+/// inside of the next inner timeout.
 @frozen @usableFromInline struct SharedLimit {
     let expiry: MonotonicInstant
-    /// What came first, as far as was noticed.
+    /// The first detected event.
     var machine = TimeoutStateMachine.running
 
     init(expiry: MonotonicInstant) { self.expiry = expiry }
 
-    /// - Parameter isCancelled: Whether the caller is.
+    /// - Parameter isCancelled: Whether the caller is cancelled.
     /// - Returns: Whether the limit or the caller has ended the call.
     mutating func hasEnded(at now: MonotonicInstant, isCancelled: Bool) -> Bool {
         if now >= expiry {

@@ -1,4 +1,4 @@
-/// How many calls there were, and how many of them failed.
+/// The number of calls, and of failed ones.
 @usableFromInline package struct OutcomeCounts: Sendable, Hashable {
     @usableFromInline package var failures: Int
     @usableFromInline package var calls: Int
@@ -13,7 +13,7 @@
     private var buckets: [OutcomeCounts]
     /// The stretch of time of the newest bucket.
     private var newest = Int64.min
-    /// When that stretch ends, in nanoseconds: until then nothing leaves the window, and nothing has to be divided.
+    /// When that stretch ends, in nanoseconds: until then nothing leaves the window, and no division is needed.
     @usableFromInline var ends = Int64.min
     @usableFromInline var sum = OutcomeCounts()
 
@@ -37,7 +37,7 @@
     }
 
     @inlinable package func counts(at now: MonotonicInstant) -> OutcomeCounts {
-        // As it is most of the time: nothing to copy.
+        // The usual case: nothing to copy.
         now.nanoseconds < ends || sum.calls | sum.failures == 0 ? sum : countsOnceAdvanced(to: now)
     }
 
@@ -92,7 +92,7 @@
         var youngest = Int.max
         for start in stride(from: 0, to: memory.count, by: 3) {
             let (age, failures, calls) = (memory[start], memory[start + 1], memory[start + 2])
-            // No more than a bucket ever counts, so that sums can't overflow.
+            // At most the largest count of a bucket, so that sums can't overflow.
             guard 0 <= age, age <= youngest, 0 <= failures, failures <= calls, calls <= Int(Int32.max) else {
                 return false
             }

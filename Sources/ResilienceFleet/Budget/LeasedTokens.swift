@@ -1,20 +1,20 @@
 import Resilience
 
-/// Tokens of a budget that several processes have together: this process's part.
+/// This process's part of a budget's tokens that several processes share.
 ///
-/// What successes bring back goes to all, unless nobody takes it: then it stays here.
+/// Tokens restored by successes go to all, unless none takes them: then they stay here.
 struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
     let capacity: Int
     let cost: Int
     let throttledCost: Int
     private(set) var tokens = 0
-    /// What is to be given to all.
+    /// The tokens to give to all.
     private var earned = 0
     private var missed = 0
     private var hasSpent = false
-    /// The most that stays here while nobody takes it; nil while somebody does.
+    /// The most that stays here while none takes it; nil while one does.
     private var share: Int?
-    /// Whether all have as many as there can be.
+    /// Whether all have the largest number.
     private var areAllFull = false
     /// Whether all retries are allowed.
     private var isOpen = false
@@ -74,7 +74,7 @@ struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
     /// Some are given to all.
     mutating func drop(_ count: Int) { tokens -= min(tokens, max(0, count)) }
 
-    /// Nobody takes tokens, or hands any out.
+    /// No process takes tokens, or hands any out.
     /// - Parameter share: The most that stays here, if that pays for a retry at all; nil if all retries are allowed.
     mutating func standAlone(share: Int?) {
         self.share = share.map { min(capacity, max($0, cost, throttledCost)) }
@@ -87,17 +87,17 @@ struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
     var description: String { "\(capacity) tokens for all, \(cost) a retry, \(throttledCost) after a 429" }
 }
 
-/// What happened to a part of a budget since the last report, and what is left.
+/// The changes of a part of a budget since the last report, and its rest.
 struct TokenReport: Sendable, Equatable {
     var tokens: Int
     var earned: Int
-    /// The price of the retries that were not paid for.
+    /// The price of the unpaid retries.
     var missed: Int
     var hasSpent: Bool
 }
 
 extension RetryBudget {
-    /// - Returns: What the change returns; nil if it is not a budget of leased tokens.
+    /// - Returns: The result of the change; nil if it is not a budget of leased tokens.
     @discardableResult func changeLeased<R: Sendable>(_ body: (inout LeasedTokens) -> R) -> R? {
         change { machine in
             guard var leased = machine as? LeasedTokens else { return nil }

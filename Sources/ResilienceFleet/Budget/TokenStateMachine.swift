@@ -13,9 +13,9 @@ struct TokenStateMachine: Sendable, Equatable {
 
     struct Ask: Sendable, Equatable {
         var (earned, wanted) = (0, 0)
-        /// The tokens at hand; below 0 if this is the last that is heard of them.
+        /// The tokens at hand; below 0 in the last report.
         var held = -1
-        /// The tokens at hand that are no more than enough.
+        /// The number of tokens at hand that is just enough.
         var enough = 0
     }
 
@@ -30,13 +30,13 @@ struct TokenStateMachine: Sendable, Equatable {
 
     init(_ settings: Settings, lease: Duration) { (self.settings, self.lease) = (settings, lease) }
 
-    /// Before this only a retry that can't be paid for is a reason to ask: while there are as many tokens as there can
-    /// be, successes need not be told.
+    /// Before this only an unpaid retry is a reason to ask: while the number of tokens is the largest, successes need
+    /// not be reported.
     var deafUntil: MonotonicInstant { wasFull ? next + lease * 9 : next }
 
-    /// - Returns: nil if there is nothing to ask. Successes are to be told from then on.
+    /// - Returns: nil if there is nothing to ask. From then on successes must be reported.
     mutating func ask(_ report: TokenReport) -> Ask? {
-        // Tokens that nobody has missed are no reason to ask.
+        // Tokens that were not missed are no reason to ask.
         guard !hasAsked || isAway || report.missed > 0 || report.earned > 0 || report.hasSpent else { return nil }
         hasAsked = true
         // Two retries at hand, or more if more were wanted.
@@ -45,9 +45,9 @@ struct TokenStateMachine: Sendable, Equatable {
             earned: report.earned, wanted: max(0, enough - report.tokens), held: report.tokens, enough: enough)
     }
 
-    /// - Parameter level: The tokens that nobody has.
-    /// - Returns: How many of the tokens at hand are given up, since this process gave them to itself, and whether there
-    ///   are as many as there can be.
+    /// - Parameter level: The tokens that no process has.
+    /// - Returns: How many of the tokens at hand are given up, because this process gave them to itself, and whether
+    ///   the number is the largest.
     mutating func answered(
         level: Int, members: Int, to ask: Ask, at now: MonotonicInstant
     ) -> (dropped: Int, areAllFull: Bool) {

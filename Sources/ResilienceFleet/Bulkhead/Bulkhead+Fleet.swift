@@ -1,27 +1,29 @@
 public import Resilience
 
 extension Bulkhead {
-    /// Creates a bulkhead whose limit all processes of a fleet keep together.
+    /// Creates a bulkhead whose limit all processes of a fleet share.
     ///
-    /// Each process has a part of the limit on lease, as large as it needs if all can have that, and else an equal part.
-    /// A call asks nobody. A process that finds its part used up asks for more, at most every half lease, and what
-    /// others can spare comes when they have asked twice: within three leases, or 21 of an idle one. So give the bulkhead a queue.
+    /// Each process has a part of the limit on lease, as large as it needs if all can have that, and else an equal
+    /// part. A call does not ask the engine. A process that has used up its part asks for more, at most every half
+    /// lease, and gets the others' spare permits after asking twice: within three leases, or 21 from an idle process.
+    /// So give the bulkhead a queue.
     ///
     /// A process that dies, or stands still, gives up its part after ten leases, even if calls of it still run. Each
-    /// process that is up keeps one permit if there are enough for all; an idle one that dies keeps it for 60 leases.
+    /// running process keeps one permit if there are enough for all; an idle one that dies keeps it for 60 leases.
     ///
     /// - Parameters:
     ///   - name: The name in events and errors, and of the limit in the fleet.
-    ///   - limit: How many calls may run at the same time, over all processes; 1 or more. Give it to all alike. It can't
-    ///     be changed: ``/Resilience/Bulkhead/setLimit(_:)`` changes the part of this process until the fleet's next answer.
+    ///   - limit: How many calls may run at the same time, over all processes; 1 or more. All processes must pass the
+    ///     same. It can't be changed: ``/Resilience/Bulkhead/setLimit(_:)`` changes the part of this process until the
+    ///     fleet's next answer.
     ///   - fleet: The processes.
-    ///   - fallback: What the bulkhead does while the engine is away, once its part has ended.
+    ///   - fallback: The bulkhead's behavior while the engine is unavailable, once its part has ended.
     ///   - queue: How many calls of this process may wait; 0 or more.
     ///   - order: Which waiting call is next, and which is rejected when the queue is full.
     ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
     ///   - predictsWait: Whether to reject a call at once if it would probably wait too long.
     ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
-    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    ///   - observers: The observers of this bulkhead's events; nil for none at first.
     public convenience init(
         _ name: String = "bulkhead", limit: Int, in fleet: Fleet, whenAway fallback: FleetFallback = .localShare,
         queue: Int = 0, order: Order = .firstInFirstOut, maxWait: Duration? = nil, predictsWait: Bool = true,

@@ -1,6 +1,6 @@
 import Resilience
 
-/// Keeps a bulkhead supplied with its part of a limit that the fleet keeps together.
+/// Keeps a bulkhead supplied with its part of a limit that the fleet shares.
 final class BulkheadLink: PermitSupply, FleetLink {
     private struct State {
         weak var bulkhead: Bulkhead?

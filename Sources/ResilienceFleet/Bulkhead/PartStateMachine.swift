@@ -8,13 +8,13 @@ struct PartStateMachine: Sendable, Equatable {
         var need = 0
         var spare = 0
         var held = 0
-        /// For how long the part is this process's.
+        /// How long the part is this process's.
         var valid = Duration.zero
         let number: Int
         /// When it was made.
         var time = MonotonicInstant.distantPast
 
-        /// In the order in which the script reads them.
+        /// In the script's order.
         func arguments(member: String) -> [String] {
             [member, "\(limit)", "\(need)", "\(spare)", "\(held)", "\(valid.microseconds)", "\(number)"]
         }
@@ -35,7 +35,7 @@ struct PartStateMachine: Sendable, Equatable {
     private var missed = 0
     private var usedLast: MonotonicInstant
 
-    /// It asks often at first: how many others there are, a first answer can't tell.
+    /// It asks often at first, since a first answer can't tell how many others there are.
     init(limit: Int, lease: Duration, fallback: FleetFallback, at now: MonotonicInstant) {
         (self.limit, self.lease, self.fallback, usedLast) = (limit, lease, fallback, now)
     }
@@ -56,9 +56,9 @@ struct PartStateMachine: Sendable, Equatable {
         (ask.used, ask.need, ask.time) = (used, min(limit, used + queued + missed), now)
         // One more, so that the next one need not wait; a quarter more for a burst.
         (ask.spare, ask.held) = (min(limit - ask.need, max(1, used / 4)), min(limit, max(used, part)))
-        // An idle process asks seldom.
+        // An idle process asks rarely.
         ask.valid = lease * (usedLast + lease * 20 < now ? 60 : 10)
-        // The engine may hear it, and its answer be lost.
+        // The engine may get it, and its answer be lost.
         ends = min(ends, now + (ask.valid - lease))
         (missed, questions) = (0, ask.number)
         return ask
@@ -70,13 +70,13 @@ struct PartStateMachine: Sendable, Equatable {
     mutating func answered(part: Int, members: Int, to ask: Ask, at now: MonotonicInstant) {
         (self.part, ends, next) = (part, ask.time + (ask.valid - lease), now + lease / 2)
         self.members.learn(members, lease: lease, at: now)
-        // What was given up is free for others with the next question.
+        // Permits given up are free for others with the next question.
         let isGivingUp = max(part, ask.used) < ask.held
         look = isGivingUp ? next : now + (ask.valid > lease * 10 ? lease * 20 : ask.need > part ? lease : lease * 5 / 2)
     }
 
     /// The engine has not answered.
-    /// - Returns: What this process may use now.
+    /// - Returns: The permits that this process may use now.
     mutating func failed(sharedBy members: Int, at now: MonotonicInstant) -> Int {
         (next, look) = (now + lease / 2, now + lease * 5)
         guard ends <= now else {

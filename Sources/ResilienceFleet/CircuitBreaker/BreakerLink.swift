@@ -1,9 +1,9 @@
 import Resilience
 
-/// Tells the fleet what a breaker has seen, and the breaker what the fleet says.
+/// Reports a breaker's counts to the fleet, and the fleet's orders to the breaker.
 ///
-/// A breaker that fails or obeys an order asks every two and a half leases, a used one every ten, and an idle one not at
-/// all.
+/// A breaker that fails or obeys an order asks every two and a half leases, a used one every ten, and an idle one not
+/// at all.
 final class BreakerLink: FleetLink {
     private struct State {
         weak var breaker: CircuitBreaker?
@@ -57,7 +57,7 @@ final class BreakerLink: FleetLink {
 }
 
 extension FleetCircuit.Report {
-    /// In the order in which the script reads them.
+    /// In the script's order.
     func arguments(of member: String, in fleet: Fleet, rule: FleetTripRule) -> [String] {
         [
             member, "\(calls)", "\(failures)", "\(rule.window.microseconds)", "\(rule.ratio)",

@@ -1,15 +1,15 @@
 import Resilience
 
-/// A circuit that decides for itself, and obeys the fleet: it is open while either says so.
+/// A circuit that decides for itself, and obeys the fleet: it is open while either is.
 ///
-/// While the fleet's circuit is open, calls are rejected, unless its break was ended here by hand. After the break, one member probes with its own circuit, and
-/// its result decides for all.
+/// While the fleet's circuit is open, calls are rejected, unless its break was ended here by hand. After the break, one
+/// member probes with its own circuit, and its result decides for all.
 struct FleetCircuit: SharedCircuit {
-    /// What the fleet has said last.
+    /// The fleet's last order.
     enum Order: Sendable, Equatable {
         /// The circuit decides for itself.
         case none
-        /// Open until then. If nobody says more until `givesUp`, the circuit decides for itself again.
+        /// Open until then. Without further news until `givesUp`, the circuit decides for itself again.
         case open(until: MonotonicInstant, givesUp: MonotonicInstant)
         /// This member probes. Its right ends then, if no call has come.
         case probe(until: MonotonicInstant)
@@ -17,16 +17,16 @@ struct FleetCircuit: SharedCircuit {
 
     enum Result: String, Sendable { case well, failing, unclear }
 
-    /// What the fleet is told.
+    /// The report to the fleet.
     struct Report: Sendable, Equatable {
         var calls = 0
         var failures = 0
         var result: Result?
         var wantsProbe = false
         var epoch: Int64 = 0
-        /// How long a break would be that began now.
+        /// The length of a break that began now.
         var openFor = Duration.zero
-        /// Whether there is something that the fleet should learn soon.
+        /// Whether the fleet should soon learn something.
         var isFailing = false
         /// Whether the circuit is open by its own decision.
         var isOpen = false
@@ -37,7 +37,7 @@ struct FleetCircuit: SharedCircuit {
         /// Whether the next call is heard.
         var isHeard = false
 
-        /// Whether to ask soon. What failures did, the others know, if there was no call since.
+        /// Whether to ask soon. Without a call since, the others know of the failures.
         var isBusy: Bool { isOrdered || isOpen || isFailing && isUsed }
     }
 
@@ -51,20 +51,20 @@ struct FleetCircuit: SharedCircuit {
     private var endedByHand: Int64?
     /// The epoch in which the order was given.
     private var orderEpoch: Int64 = 0
-    /// Whether the circuit finds out by itself whether a break of the fleet may end.
+    /// Whether the circuit decides by itself whether a break of the fleet may end.
     private var isAlone = false
     private var trips = 0
     private var result: Result?
     /// Whether a call was rejected after the break.
     private var wantsProbe = false
     private var isUsed = false
-    /// When the fleet was told last; nil if so long ago that it has forgotten this member. Then the next call tells it:
-    /// how many processes call decides how many are few.
+    /// The time of the last report; nil if that is so long ago that the fleet has dropped this member. Then the next
+    /// call reports: the number of calling processes decides how many are few.
     private var told: MonotonicInstant?
     /// Whether a probe of this member is in flight.
     private var isProbing = false
     private let grace: Duration
-    /// Told when the fleet should learn something soon. It does not call back.
+    /// Called when the fleet should soon learn something. It does not call back.
     private let ring: @Sendable () -> Void
 
     init(
@@ -97,14 +97,14 @@ struct FleetCircuit: SharedCircuit {
         own.timePassed(at: now)
     }
 
-    /// The fleet says nothing, or no call came after its break: the circuit finds out by itself, with a probe of its own. A
-    /// process that calls seldom could never use a right to probe in time.
+    /// The fleet gives no order, or no call came after its break: the circuit decides by itself, with a probe of its
+    /// own. A process with few calls could never use a right to probe in time.
     private mutating func decideAlone(at now: MonotonicInstant) {
         (order, isAlone, wantsProbe) = (.none, true, false)
         beginProbing(at: now)
     }
 
-    /// What its probes have shown since the break counts, whoever had the right to probe meanwhile.
+    /// The results of its probes since the break count, whichever member had the right to probe meanwhile.
     private mutating func beginProbing(at now: MonotonicInstant) {
         if own.state != .halfOpen { _ = own.trip(for: .zero, at: now, using: .shared) }
         own.timePassed(at: now)
@@ -123,7 +123,7 @@ struct FleetCircuit: SharedCircuit {
                 ring()
             }
             let wait = until <= now ? grace / 10 : now.duration(to: until)
-            // After the break somebody probes. Its right to do so is a lease, and says nothing of how long it takes.
+            // After the break some member probes. Its right is a lease, which does not show how long the probe takes.
             return .reject(retryAfter: wantsProbe ? min(wait, ProbeWait.longest) : wait)
         }
         let admission = own.admit(at: now, using: generator)
@@ -175,7 +175,7 @@ struct FleetCircuit: SharedCircuit {
 
     // MARK: The fleet
 
-    /// What happened since the last report.
+    /// The events since the last report.
     mutating func takeReport(at now: MonotonicInstant) -> Report {
         timePassed(at: now)
         if case .probe(let until) = order, result == nil {
@@ -201,19 +201,19 @@ struct FleetCircuit: SharedCircuit {
         return report
     }
 
-    /// Does what the fleet says.
+    /// Obeys the fleet's order.
     mutating func obey(_ answer: BreakerAnswer, to report: Report, lease: Duration, at now: MonotonicInstant) {
         if report.result != nil { result = nil }
         if answer.epoch != epoch {
             window = Self.window(rule)
-            // What probes have shown before another break counts no more.
+            // Results of probes before another break no longer count.
             if answer.state != .closed, own.state == .halfOpen { _ = own.trip(for: .zero, at: now, using: .shared) }
         }
         (epoch, trips) = (answer.epoch, answer.trips)
         if answer.epoch != endedByHand { endedByHand = nil }
         switch answer.state {
         case .closed:
-            // An engine that has lost what it knew ends no break.
+            // An engine that has lost its state ends no break.
             if answer.epoch <= orderEpoch, case .open = order { return }
             guard order != .none || isAlone && answer.epoch > orderEpoch else { return }
             (order, isAlone) = (.none, false)
@@ -223,14 +223,14 @@ struct FleetCircuit: SharedCircuit {
             let until = now + answer.wait
             let isOver = answer.wait <= lease
             orderEpoch = answer.epoch
-            // It is finding out, and probes that are in flight shall count.
+            // It is finding out, and probes in flight must count.
             if isOver && isAlone || answer.epoch == endedByHand { return }
             (isProbing, isAlone) = (false, false)
             if isOver, case .probe = order {
                 // The right to probe has ended without a call.
                 decideAlone(at: now)
             } else if isOver, case .open(let before, let givesUp) = order, before <= now {
-                // Another member probes, or nobody does. Without a call here the order lapses.
+                // Another member probes, or none does. Without a call here the order lapses.
                 if wantsProbe { order = .open(until: until, givesUp: max(givesUp, until + grace)) }
             } else {
                 wantsProbe = false
@@ -248,7 +248,7 @@ struct FleetCircuit: SharedCircuit {
         }
     }
 
-    /// The engine says nothing. A right to probe stays, and is of this circuit alone.
+    /// The engine gives no order. A right to probe stays, for this circuit alone.
     mutating func engineIsAway() {
         if case .probe = order { order = .none }
         (result, isProbing) = (nil, false)
@@ -310,7 +310,7 @@ struct FleetCircuit: SharedCircuit {
     var description: String { "\(own); \(rule)" }
 }
 
-/// What the script of a breaker answers.
+/// The answer of a breaker's script.
 struct BreakerAnswer: Sendable, Equatable {
     enum State: Int64 { case closed, open, probing }
 
@@ -320,7 +320,7 @@ struct BreakerAnswer: Sendable, Equatable {
     var trips: Int
     var members: Int
 
-    /// - Returns: nil if it makes no sense.
+    /// - Returns: nil if it is invalid.
     init?(_ words: [Int64]) {
         guard words.count == 5, let state = State(rawValue: words[0]), words[1] >= 0, words[2] >= 0, words[3] >= 0,
             words[4] >= 1

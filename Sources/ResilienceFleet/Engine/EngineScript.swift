@@ -1,10 +1,10 @@
-/// A script that an engine runs atomically, in Lua 5.1 as Redis and Valkey have it.
+/// A script that an engine runs atomically, in the Lua 5.1 of Redis and Valkey.
 ///
-/// It changes only what its keys name, answers with integers, and does a bounded amount of work.
+/// It changes only its keys, answers with integers, and does a bounded amount of work.
 public struct EngineScript: Sendable, Hashable {
-    /// What it is for, in errors.
+    /// The script's name in errors.
     public let name: String
-    /// The SHA-1 of the source, in lower-case hexadecimal digits: what `EVALSHA` takes.
+    /// The SHA-1 of the source, in lower-case hexadecimal digits, for `EVALSHA`.
     public let sha1: String
     /// The source.
     public let source: String
@@ -26,7 +26,7 @@ extension EngineScript {
     static let budget = EngineScript(
         "budget", sha1: "5373e9be01b8d24694eb5ed0bef100a8053040c0", PackageResources.budget_lua)
 
-    /// A script in a file beside the policy that it is for.
+    /// A script in a file beside its policy.
     private init(_ name: String, sha1: String, _ file: [UInt8]) {
         self.init(name: name, sha1: sha1, source: String(decoding: file, as: UTF8.self))
     }

@@ -1,7 +1,6 @@
-/// Where a ``Fleet`` keeps the state that its processes share: a server that runs scripts atomically, such as Redis or
-/// Valkey.
+/// The storage of a ``Fleet``'s shared state: a server that runs scripts atomically, such as Redis or Valkey.
 ///
-/// ``RedisEngine`` is one, behind the trait `Redis`. With a client of your own it is a dozen lines:
+/// ``RedisEngine`` is one, behind the trait `Redis`. Your own client needs a dozen lines:
 ///
 /// ```swift
 /// struct ValkeyEngine: ScriptEngine {
@@ -19,14 +18,14 @@
 public protocol ScriptEngine: Sendable {
     /// Runs a script.
     ///
-    /// Runs it once at most: a call whose answer is lost may have run, so it is not repeated, and only an explicit `NOSCRIPT`
+    /// Runs it once at most: a call without an answer may have run, so it is not repeated; only an explicit `NOSCRIPT`
     /// says that it has not. Ends soon after its task is cancelled.
     ///
     /// - Parameters:
     ///   - script: The script. Run it by its hash, and send its source if the engine does not know the hash.
     ///   - keys: The keys that it reads and changes: one, in one slot of a cluster.
     ///   - arguments: Its other arguments.
-    /// - Returns: The integers that it answers.
+    /// - Returns: The integers of its answer.
     /// - Throws: Any error, if the engine can't be reached, does not answer, or answers with an error.
     func run(_ script: EngineScript, keys: [String], arguments: [String]) async throws -> [Int64]
 }

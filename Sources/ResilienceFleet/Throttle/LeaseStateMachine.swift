@@ -1,8 +1,9 @@
 import Resilience
 
-/// Decides when to ask the engine for permits, for how many, and what to give back: one limit in one process.
+/// Decides when to ask the engine for permits, for how many, and which to give back: one limit in one process.
 ///
-/// It asks for what calls use in the time of a lease, when half of that is left. What nobody uses is given back when
+/// It asks for the calls' use in the time of a lease, when half of that is left. Unused permits are given back when
+/// their lease ends. Without calls, it does not ask.
 /// its lease ends. If nobody calls, nobody asks.
 struct LeaseStateMachine: Sendable, Equatable {
     struct Ask: Sendable, Equatable {
@@ -12,7 +13,7 @@ struct LeaseStateMachine: Sendable, Equatable {
         var hold: PermitReport.Hold?
         var probeEnd: PermitReport.ProbeEnd?
         var wantsProbe = false
-        /// Whether all that was used is to be forgotten.
+        /// Whether to reset all use.
         var isReset = false
         /// When it was made.
         var time: MonotonicInstant
@@ -20,9 +21,9 @@ struct LeaseStateMachine: Sendable, Equatable {
 
     enum Step: Sendable, Equatable {
         case ask(Ask)
-        /// Report again then, or when there is something to tell.
+        /// Report again then, or when there is news.
         case rest(until: MonotonicInstant)
-        /// Report again when there is something to tell.
+        /// Report again when there is news.
         case idle
     }
 
@@ -34,19 +35,19 @@ struct LeaseStateMachine: Sendable, Equatable {
     /// The cost of calls per nanosecond, over about the time of a lease.
     private var use = 0.0
     private var learned: MonotonicInstant?
-    /// Until when a permit is kept for calls that come seldom, and can't wait for one: each makes it later. One that ends
-    /// before that is asked for anew.
+    /// Until when a permit is kept for infrequent calls that can't wait for one: each call postpones it. One that ends
+    /// before that is requested anew.
     private var keptUntil = MonotonicInstant.distantPast
     /// No questions for more before this.
     private(set) var next = MonotonicInstant.distantPast
-    /// When a probe's right is to be renewed, or a gate looked at.
+    /// When to renew a probe's right, or to check a gate.
     private var look = MonotonicInstant.distantPast
-    /// When the gate is shut here, until when.
+    /// Until when the gate is shut, if it is shut here.
     private var heldUntil: MonotonicInstant?
     private var epoch: Int64 = 0
-    /// Whether lots belong to windows: those of different ones can't be put together.
+    /// Whether lots belong to windows: lots of different windows can't be combined.
     private var isWindowed = false
-    /// What the engine does not know yet.
+    /// News that the engine does not have yet.
     private(set) var untold: Ask?
     /// The number of failures in a row; 0 if the engine answers.
     private(set) var failures = 0
@@ -80,7 +81,7 @@ struct LeaseStateMachine: Sendable, Equatable {
 
         if isAway {
             guard next <= now else { return .rest(until: next) }
-            // What the engine does not know, since it was away. A hold that is over need not hold the others.
+            // News for the engine after it was unavailable. A hold that is over need not hold the others.
             if let until = report.heldUntil, until > now {
                 ask.hold = .until(until, counts: true)
             } else if ask.hold != .ended {
@@ -129,19 +130,18 @@ struct LeaseStateMachine: Sendable, Equatable {
         failures = 0
         members.learn(answer.members, lease: lease, at: now)
         var grant = PermitGrant()
-        // On the safe side: from before the question for what ends here, from now for what others end.
+        // On the safe side: this process's lots end by the time before the question, others' by the present time.
         (grant.count, grant.mark) = (answer.granted, answer.mark)
-        // A rate's lots end only so that what is left is not kept from others. A lot that has ended when it comes would let
-        // nobody go.
+        // A rate's lots end only so that others get the rest. A lot that has ended on arrival would let no call go.
         isWindowed = answer.mark != 0
         let begins = isWindowed ? ask.time : now
-        // What a window hands out ends for good.
+        // A window's permits end for good.
         let last = isWindowed ? begins + answer.valid : .distantFuture
         grant.ends = begins + min(answer.valid, lease)
         grant.low = Int(Int64(saturating: use * length / 2))
         (grant.free, grant.freeUntil) = (answer.free, now + lease * 10)
         grant.holds = answer.holds
-        // A permit that seldom calls are to find at hand.
+        // A permit at hand for infrequent calls.
         if use * length < 2, now < keptUntil { (grant.ends, grant.low) = (min(keptUntil, last), 1) }
         next = .distantPast
         look = now + lease * 5
@@ -174,12 +174,12 @@ struct LeaseStateMachine: Sendable, Equatable {
     }
 
     /// The engine has not answered.
-    /// - Parameter retryAfter: When it may be asked again, if that is known.
+    /// - Parameter retryAfter: When it may be asked again, if known.
     mutating func failed(
         _ ask: Ask, retryAfter: Duration?, at now: MonotonicInstant, using random: inout some RandomNumberGenerator
     ) {
         failures = failures.saturatingAdding(1)
-        // Tokens that may have been given back already are not given back twice; what happened at the gate is told again.
+        // Tokens that may already have been given back are not given back twice; the gate's events are reported again.
         var lost = untold ?? Ask(time: now)
         lost.isReset = lost.isReset || ask.isReset
         if lost.hold == nil {
@@ -192,7 +192,7 @@ struct LeaseStateMachine: Sendable, Equatable {
     }
 }
 
-/// What the script of a throttle answers.
+/// The answer of a throttle's script.
 struct LeaseAnswer: Sendable, Equatable {
     enum Gate: Int64 { case open, held, probing }
 
@@ -207,7 +207,7 @@ struct LeaseAnswer: Sendable, Equatable {
     /// The permits that are left in the engine.
     var free: Int
 
-    /// - Returns: nil if it makes no sense.
+    /// - Returns: nil if it is invalid.
     init?(_ words: [Int64], to ask: LeaseStateMachine.Ask) {
         guard words.count == 9, (0...Int64(max(0, ask.wanted))).contains(words[0]), words[1] >= 0, words[2] >= 1,
             words[4] >= 0, let gate = Gate(rawValue: words[5]), words[6] >= 0, words[7] >= 0, words[8] >= 0

@@ -10,7 +10,7 @@ final class PermitLeaser: PermitSupply, FleetLink {
     private let fleet: Fleet
     private let key: String
     private let member: String
-    /// The limits beside the throttle's own.
+    /// The limits in addition to the throttle's own.
     private let others: [ThrottleLimit]
     private let fallback: FleetFallback
     private let state: Locked<State>
@@ -37,7 +37,7 @@ final class PermitLeaser: PermitSupply, FleetLink {
         let report = throttle.takeReport()
         let now = fleet.timeBase.now
         let (step, deafUntil) = state.withLock { ($0.machine.step(report, at: now), $0.machine.deafUntil) }
-        // There are no permits, whoever asks.
+        // There are no permits, for any call.
         loop.isDeaf(until: deafUntil)
         switch step {
         case .ask(let ask):
@@ -112,7 +112,7 @@ extension ThrottleLimit {
 }
 
 extension ThrottleLimit {
-    /// One limit that keeps all of these: of several, a rate so that each window has its burst and what flows in meanwhile.
+    /// One limit that keeps all of these: for several, a rate that gives each window its burst plus the inflow.
     static func keepingAll(of limits: [ThrottleLimit]) -> ThrottleLimit {
         guard limits.count > 1 else { return limits.first ?? .unlimited }
         let bursts = limits.compactMap { limit -> Int? in
@@ -139,7 +139,7 @@ extension LeaseStateMachine.Ask {
     /// A double holds it exactly.
     private static let most = 1 << 50
 
-    /// In the order in which the script reads them.
+    /// In the script's order.
     /// - Parameter limits: One or more.
     func arguments(
         member: String, limits: [ThrottleLimit], ramp: Duration, lease: Duration, engineLimit: Duration
@@ -153,7 +153,7 @@ extension LeaseStateMachine.Ask {
             case .window(let most, let length, .fixed): (kind, calls, period) = ("fixed", most, length)
             case .window(let most, let length, .sliding):
                 (kind, calls, period) = ("sliding", most, length)
-                // A permit stays in the window until its lease has left it, too; and it must not end before it comes.
+                // A permit also stays in the window until its lease has left it; and it must not end before it comes.
                 lease = min(lease, max(period / 20, engineLimit))
             }
             return [kind, "\(calls)", "\(max(1, period.microseconds))", "\(burst)"]
@@ -181,6 +181,6 @@ extension LeaseStateMachine.Ask {
 }
 
 extension Duration {
-    /// Rounded up, and at most 146 years: more than a double holds exactly is of no use.
+    /// Rounded up, and at most 146 years: more than a double holds exactly is useless.
     var microseconds: Int64 { (min(self, .nanoseconds(Int64.max / 2)).saturatedNanoseconds + 999) / 1_000 }
 }

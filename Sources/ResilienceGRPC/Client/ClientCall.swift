@@ -26,7 +26,7 @@
             self.callOptions = callOptions
             let exchange = Watched(Exchange<Bytes>(replayLimit: replayLimit))
             self.exchange = exchange
-            // A policy that the caller gave to gRPC itself repeats the RPC: the two must not multiply.
+            // A policy that the caller passed to gRPC itself repeats the RPC: the two must not multiply.
             let isRepeatedByGRPC = callOptions.executionPolicy != nil
             self.pipeline = pipeline.adjusting { error, verdict in
                 exchange.change { $0.verdict(of: error, verdict, isRepeatedByGRPC: isRepeatedByGRPC) }
@@ -80,23 +80,23 @@
             }
         }
 
-        /// A policy that the caller gave to gRPC itself makes the copies.
+        /// A policy that the caller passed to gRPC itself makes the copies.
         private var mayBeCopied: Bool { pipeline.makesCopies && callOptions.executionPolicy == nil }
 
         private func verdict(of end: AttemptEnd) -> Verdict {
             let (isReplayable, hasFailed) = exchange.change { ($0.requests.isReplayable, $0.requests.hasFailed) }
-            // A policy that the caller gave to gRPC itself repeats the RPC: the two must not multiply.
+            // A policy that the caller passed to gRPC itself repeats the RPC: the two must not multiply.
             let canRepeat = isReplayable && callOptions.executionPolicy == nil
             return end.verdict(canRepeat: canRepeat, requestFailed: hasFailed)
         }
 
-        /// - Parameter mayBeginNoMore: Is called when the RPC is committed to an attempt.
+        /// - Parameter mayBeginNoMore: Called when the RPC is committed to an attempt.
         private func attempt(
             _ attempt: CallAttempt, mayBeginNoMore: @escaping @Sendable () -> Void = {}
         ) async throws -> AttemptEnd {
             let isCopy = attempt.hedge > 0
             guard let number = exchange.change({ $0.begin(isCopy: isCopy) }) else {
-                // A retry's rule asked for what can't be done: the call ends as its last attempt did.
+                // A retry's rule requested the impossible: the call ends like its last attempt.
                 if isCopy { throw CopyLost(policy: "hedge") }
                 guard let last = exchange.change({ $0.lastEnd }) else { throw CancellationError() }
                 return last
@@ -121,11 +121,11 @@
                         }
                         progress.withLock { $0.end = end }
                     }
-                    // So that what ended it is asked why.
+                    // So that the cause of its end is asked why.
                     if progress.withLock({ $0.end }) == nil { throw CancellationError() }
                 }
             } catch {
-                // What a transport throws after the end, such as that the stream could not be closed, changes nothing.
+                // A transport's error after the end, for example on closing the stream, changes nothing.
                 if progress.withLock({ $0.end }) == nil, !Task.isCancelled,
                     !exchange.change({ $0.requests.hasLost(number) })
                 {
@@ -164,7 +164,7 @@
             }
         }
 
-        /// How far an attempt has got.
+        /// The progress of an attempt.
         private struct Progress {
             var isOpen = false
             var end: AttemptEnd?
@@ -207,11 +207,11 @@
                     }
                 }
             } catch {
-                // The response tells why: the server has answered, or the stream is lost.
+                // The response shows why: the server has answered, or the stream is lost.
             }
         }
 
-        /// nil: the caller wants nothing more.
+        /// nil if the caller wants nothing more.
         private func receive(from inbound: Base.Inbound, _ number: Int) async -> AttemptEnd? {
             do {
                 for try await part in inbound {

@@ -2,9 +2,9 @@
     import GRPCCore
     import Resilience
 
-    /// One RPC between its caller and its attempts: what the caller wrote, and what it can read.
+    /// One RPC between its caller and its attempts: the caller's writes, and its possible reads.
     struct Exchange<Bytes: GRPCContiguousBytes & Sendable>: Sendable {
-        /// What the caller reads next.
+        /// The caller's next read.
         enum Reading: Sendable {
             case part(RPCResponsePart<Bytes>)
             case failed(RPCError)
@@ -30,12 +30,12 @@
 
         init(replayLimit: Int) { requests = RequestLog(limit: replayLimit) }
 
-        /// Whether there is nothing left to write for.
+        /// Whether further writes are useless.
         var isOver: Bool { end != nil || isAbandoned }
 
         // MARK: The caller
 
-        /// How the RPC ended before any stream was opened; nil if it has not.
+        /// How the RPC ended before any stream was opened; nil if it did not.
         var endBeforeStream: RPCError? {
             guard context == nil else { return nil }
             return switch end {
@@ -47,7 +47,7 @@
             }
         }
 
-        /// nil: the caller has to wait.
+        /// nil if the caller has to wait.
         mutating func read() -> Reading? {
             if let part = waiting {
                 waiting = nil
@@ -91,7 +91,7 @@
             return true
         }
 
-        /// The attempt is cancelled, by the caller, by a policy, whose error is judged next, or for another copy.
+        /// The attempt is cancelled: by the caller, by a policy, whose error is judged next, or for another copy.
         /// - Returns: Whether its end counts: not if the RPC is committed to another one.
         mutating func cutOff(_ attempt: Int) -> Bool {
             guard !requests.hasLost(attempt) else {
@@ -104,7 +104,7 @@
             return true
         }
 
-        /// What an error of a policy means, such as one that ended an attempt.
+        /// The verdict of a policy's error, such as one that ended an attempt.
         func verdict(of error: any Error, _ verdict: Verdict, isRepeatedByGRPC: Bool) -> Verdict {
             var verdict = verdict
             // Without a stream nothing was sent.
@@ -114,8 +114,8 @@
             return requests.isReplayable && !isRepeatedByGRPC ? verdict : verdict.withoutRetry
         }
 
-        /// Hands a part of the response to the caller, and so commits the RPC to this attempt. nil: the caller has not read
-        /// the part before; false: it wants nothing more, at least not of this attempt.
+        /// Passes a part of the response to the caller, and so commits the RPC to this attempt. nil if the caller has
+        /// not read the previous part; false if it wants nothing more, at least not from this attempt.
         mutating func hand(_ part: RPCResponsePart<Bytes>, of attempt: Int) -> Bool? {
             if isAbandoned || requests.hasLost(attempt) { return false }
             guard waiting == nil else { return nil }

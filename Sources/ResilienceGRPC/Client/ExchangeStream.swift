@@ -1,7 +1,7 @@
 #if GRPC
     import GRPCCore
 
-    /// The response as the caller reads it.
+    /// The response for the caller to read.
     struct ResponseParts<Bytes: GRPCContiguousBytes & Sendable>: AsyncSequence, Sendable {
         typealias Element = RPCResponsePart<Bytes>
         typealias Failure = any Error
@@ -20,7 +20,7 @@
                 do {
                     reading = try await exchange.wait { $0.read() }
                 } catch {
-                    // gRPC makes UNKNOWN of any error that is not its own.
+                    // gRPC turns any foreign error into UNKNOWN.
                     throw RPCError(policyFailure: error) ?? error
                 }
                 switch reading {
@@ -32,8 +32,8 @@
         }
     }
 
-    /// The request as the caller writes it. A write returns when an attempt has taken the part, so that a slow server slows
-    /// the caller down.
+    /// The request for the caller to write. A write returns when an attempt has taken the part, so that a slow server
+    /// slows the caller down.
     struct RequestWriter<Bytes: GRPCContiguousBytes & Sendable>: ClosableRPCWriterProtocol {
         let exchange: Watched<Exchange<Bytes>>
 

@@ -2,8 +2,7 @@
     public import GRPCCore
     public import Resilience
 
-    /// Runs every RPC of a client through a pipeline, with retries, whatever its kind: unary, or streaming in one direction
-    /// or both.
+    /// Runs every RPC of a client through a pipeline, with retries: unary, or streaming in one direction or both.
     ///
     /// ```swift
     /// let pipeline = Pipeline("greeter") {
@@ -18,40 +17,40 @@
     /// }
     /// ```
     ///
-    /// It is a transport around another one, and not an interceptor, since an interceptor is given one stream, on which an
-    /// RPC can't be repeated.
+    /// It is a transport around another one, not an interceptor, because an interceptor has only one stream, on which
+    /// an RPC can't be repeated.
     ///
-    /// An attempt begins when the pipeline lets it in, and ends with the server's status: so a stream holds its permits until
-    /// it ends, and a ``/Resilience/Timeout`` limits the whole stream, as gRPC's own deadlines do. The verdict of an attempt
-    /// is that of its status, as `Verdict.init(_:)` says. In addition, a stream that the transport loses is
-    /// uncertain, and an RPC for which the transport gives no stream was never sent, so it is transient where it would be
-    /// uncertain. An attempt that a timeout of the pipeline ends is uncertain, too, once it has a stream.
+    /// An attempt begins when the pipeline lets it in, and ends with the server's status: so a stream holds its permits
+    /// until it ends, and a ``/Resilience/Timeout`` limits the whole stream, as gRPC's own deadlines do. The verdict of
+    /// an attempt is that of its status: see `Verdict.init(_:)`. In addition, a stream that the transport loses is
+    /// uncertain. If the transport gives an RPC no stream, it was never sent: transient instead of uncertain. An
+    /// attempt that a timeout of the pipeline ends is also uncertain, once it has a stream.
     ///
-    /// An RPC is repeated only as long as it is not committed. As in gRPC's retry design (A6), it is committed by the first
-    /// part of the response but the status, or if the request is larger than `replayLimit`. Parts of the request are kept
-    /// until then, and sent again by a further attempt: the caller's producer runs once. After the commit a failure is given
-    /// to the caller.
+    /// An RPC is repeated only until it is committed. As in gRPC's retry design (A6), it is committed by the first part
+    /// of the response other than the status, or if the request is larger than `replayLimit`. Parts of the request are
+    /// kept until then, and further attempts send them again: the caller's producer runs once. After the commit a
+    /// failure goes to the caller.
     ///
-    /// A `Hedge` in the pipeline makes copies of an RPC. The copy whose response begins first, or that succeeds
-    /// without one, has the RPC: the others are cancelled, and no further copy begins. Until then a copy that fails ends the
+    /// A `Hedge` in the pipeline makes copies of an RPC. The copy whose response begins first, or that succeeds without
+    /// one, wins the RPC: the others are cancelled, and no further copy begins. Until then a copy that fails ends the
     /// RPC only if its status is not one that begins the next copy.
     ///
-    /// The earliest of the caller's `CallOptions.timeout`, ``/Resilience/RunOptions/deadline``, the
-    /// ``/Resilience/CallDeadline`` that travels with the task, and the pipeline's timeouts is the deadline: the server is told
-    /// it in `grpc-timeout`, and no attempt goes on after it.
+    /// The deadline is the earliest of the caller's `CallOptions.timeout`, ``/Resilience/RunOptions/deadline``, the
+    /// ``/Resilience/CallDeadline`` that travels with the task, and the pipeline's timeouts: the server receives it in
+    /// `grpc-timeout`, and no attempt goes on after it.
     ///
-    /// The server is told in `grpc-previous-rpc-attempts` how many attempts came before; those of the request that the task
-    /// answers (``/Resilience/CallOrigin``), if that were more.
+    /// `grpc-previous-rpc-attempts` tells the server how many attempts came before: the RPC's, or, if more, the
+    /// attempts of the request that the task answers (``/Resilience/CallOrigin``).
     ///
     /// A call that a policy rejects or ends fails with an `RPCError`: ``/Resilience/DeadlinePassed`` and
-    /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are `RESOURCE_EXHAUSTED`; an
-    /// open circuit and others are `UNAVAILABLE`. The policy's error is the `cause`.
+    /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are
+    /// `RESOURCE_EXHAUSTED`; an open circuit and others are `UNAVAILABLE`. The policy's error is the `cause`.
     ///
-    /// gRPC's own retries and hedges, which a service configuration can ask for, are switched off for methods whose pipeline
-    /// has a ``/Resilience/Retry`` or a `Hedge`. A call that names an `executionPolicy` in its own `CallOptions` is repeated by gRPC, and not
-    /// by the pipeline: each of its attempts goes through the pipeline as a call.
+    /// gRPC's own retries and hedges, from a service configuration, are switched off for methods whose pipeline has a
+    /// ``/Resilience/Retry`` or a `Hedge`. A call with an `executionPolicy` in its own `CallOptions` is repeated by
+    /// gRPC, not by the pipeline: each of its attempts goes through the pipeline as a call.
     ///
-    /// Interceptors see a call once, and not its attempts.
+    /// Interceptors see a call once, not its attempts.
     public final class PipelineClientTransport<Base: ClientTransport>: ClientTransport {
         public typealias Bytes = Base.Bytes
 
@@ -65,13 +64,13 @@
         /// - Parameters:
         ///   - base: The transport that carries the RPCs.
         ///   - pipeline: The pipeline.
-        ///   - replayLimit: The largest request that can be repeated: the sum of its messages in bytes, with 5 more for
-        ///     each. 256 KiB by default, as in gRPC's C core. 0 or less: an RPC with a message is not repeated as soon as
-        ///     that is written.
-        ///   - tellsPriority: Whether the server is told the call's priority, as `priority` in the metadata (RFC 9218).
-        ///     False by default.
-        ///   - options: What is told to the policies about a method's calls, such as whether it is idempotent, which gRPC
-        ///     does not tell. By default nothing.
+        ///   - replayLimit: The largest request that can be repeated: the sum of its messages in bytes, with 5 more
+        ///     for each. 256 KiB by default, as in gRPC's C core. 0 or less: an RPC is no longer repeated once it has
+        ///     written a message.
+        ///   - tellsPriority: Whether the server is told the call's priority, as `priority` in the metadata (RFC
+        ///     9218). False by default.
+        ///   - options: The options for a method's calls, such as whether it is idempotent, which gRPC does not know.
+        ///     By default none.
         public convenience init(
             _ base: Base, through pipeline: Pipeline, replayLimit: Int = 256 * 1024, tellsPriority: Bool = false,
             options: @escaping @Sendable (MethodDescriptor) -> RunOptions = { _ in RunOptions() }
@@ -85,7 +84,7 @@
         ///   - replayLimit: The largest request that can be repeated, in bytes, as for
         ///     ``init(_:through:replayLimit:tellsPriority:options:)``.
         ///   - tellsPriority: Whether the server is told the call's priority. False by default.
-        ///   - options: What is told to the policies about a method's calls. By default nothing.
+        ///   - options: The options for a method's calls. By default none.
         ///   - pipeline: Returns the pipeline of a method. It is called twice for each RPC.
         public init(
             _ base: Base, replayLimit: Int = 256 * 1024, tellsPriority: Bool = false,
@@ -103,7 +102,7 @@
         public var retryThrottle: RetryThrottle? { base.retryThrottle }
 
         /// Connects the transport that carries the RPCs, and returns when it has closed.
-        /// - Throws: What that transport throws.
+        /// - Throws: The error of that transport.
         public func connect() async throws { try await base.connect() }
 
         /// Begins no further streams; those that are open go on.
@@ -123,10 +122,10 @@
         /// Runs an RPC through the pipeline of its method.
         /// - Parameters:
         ///   - descriptor: The method.
-        ///   - callOptions: What the caller says of the call.
-        ///   - closure: Is given the RPC's stream and its context.
-        /// - Returns: What the closure returned.
-        /// - Throws: What the closure threw, or an `RPCError`.
+        ///   - callOptions: The caller's options.
+        ///   - closure: Receives the RPC's stream and its context.
+        /// - Returns: The result of the closure.
+        /// - Throws: The error of the closure, or an `RPCError`.
         @concurrent public func withStream<T: Sendable>(
             descriptor: MethodDescriptor, options callOptions: CallOptions,
             _ closure: @concurrent (_ stream: RPCStream<Inbound, Outbound>, _ context: ClientContext) async throws -> T
@@ -137,7 +136,7 @@
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await call.run() }
                 defer {
-                    // In this order: an attempt that finds itself abandoned is cancelled, and no failure.
+                    // In this order: an attempt that finds itself abandoned is cancelled, not failed.
                     group.cancelAll()
                     call.exchange.change { $0.abandon() }
                 }

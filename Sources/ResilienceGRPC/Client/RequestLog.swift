@@ -1,9 +1,9 @@
 #if GRPC
     import GRPCCore
 
-    /// What the caller has written of a request, kept so that a further attempt can send it again.
+    /// The caller's request, kept so that a further attempt can send it again.
     ///
-    /// As soon as the RPC is committed, or the request is larger than the limit, only what has not been sent is kept.
+    /// Once the RPC is committed, or the request is larger than the limit, only unsent parts are kept.
     struct RequestLog<Bytes: GRPCContiguousBytes & Sendable>: Sendable {
         enum End: Sendable {
             case finished
@@ -21,13 +21,13 @@
         /// The number of parts that are no longer kept.
         private var dropped = 0
         private var size = 0
-        /// How many parts each of the attempts has taken that run now, or ran last.
+        /// How many parts each running or latest attempt has taken.
         private var taken: [Int: Int] = [:]
         /// The largest number of parts that any attempt has taken.
         private(set) var furthest = 0
         /// Whether the request can be sent again from its beginning.
         private(set) var isReplayable = true
-        /// The attempt that the RPC is committed to; nil as long as another one may follow, or none has begun.
+        /// The attempt that the RPC is committed to; nil while another one may follow, or none has begun.
         private(set) var holder: Int?
         private(set) var end: End?
 
@@ -44,14 +44,14 @@
         mutating func append(_ part: RPCRequestPart<Bytes>) {
             guard end == nil else { return }
             parts.append(part)
-            // gRPC frames each message with five bytes: so empty messages count too.
+            // gRPC frames each message with five bytes, so empty messages also count.
             if case .message(let bytes) = part { size = size.addingReportingOverflow(bytes.count + 5).partialValue }
             if size > limit { commit() }
         }
 
         mutating func finish(_ end: End) { self.end = self.end ?? end }
 
-        /// What an attempt is to send next; nil if the caller has not written it yet, or the RPC is committed to another one.
+        /// An attempt's next step; nil if the caller has not written it yet, or the RPC is committed to another one.
         mutating func next(for attempt: Int) -> Step? {
             guard !hasLost(attempt), let taken = taken[attempt] else { return nil }
             guard taken < count else { return end.map(Step.end) }
@@ -75,7 +75,7 @@
             if holder != attempt { taken[attempt] = nil }
         }
 
-        /// There is no further attempt after this.
+        /// No further attempt follows.
         /// - Parameter attempt: The attempt that goes on. nil, the default, for the one that has sent most.
         mutating func commit(to attempt: Int? = nil) {
             guard isReplayable else { return }

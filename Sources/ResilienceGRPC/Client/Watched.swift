@@ -19,7 +19,7 @@
 
         init(_ state: State) { inside = Locked(Inside(state: state)) }
 
-        /// Changes the state, and wakes all that wait.
+        /// Changes the state, and wakes all waits.
         @discardableResult
         func change<R: Sendable>(_ body: (inout State) -> R) -> R {
             let (result, woken) = inside.withLock { inside in

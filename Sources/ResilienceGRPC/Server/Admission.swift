@@ -4,7 +4,7 @@
 
     /// The permit of one RPC on a server, shared by the handler and the producer of its response.
     ///
-    /// If neither reports an end, since the producer never ran, the permit is dropped, which counts as cancelled.
+    /// If neither reports an end, because the producer never ran, the permit is dropped, which counts as cancelled.
     final class Admission: Sendable {
         private let permit: Locked<PipelinePermit?>
         /// The instant at which the RPC must have ended.
@@ -15,7 +15,7 @@
             self.permit = Locked(permit)
         }
 
-        /// Asks the pipeline, and gives up as soon as the client does: gRPC tells a handle of that, and not the task.
+        /// Asks the pipeline, and gives up as soon as the client does: gRPC reports that to a handle, not to the task.
         static func to(_ pipeline: Pipeline, _ options: RunOptions) async throws -> Admission {
             let task = Task { Admission(try await pipeline.acquire(options: options)) }
             return try await withTaskCancellationHandler {
@@ -31,7 +31,7 @@
 
         func succeeded() { permit.withLock { $0.take() }?.complete(.success) }
 
-        /// - Parameter context: Of an RPC that is cancelled, the error tells nothing.
+        /// - Parameter context: If its RPC is cancelled, the error is inconclusive.
         func failed(_ error: any Error, _ context: ServerContext) {
             let permit = permit.withLock { $0.take() }
             if context.cancellation.isCancelled {

@@ -2,8 +2,8 @@
     public import GRPCCore
     public import Resilience
 
-    /// Asks a pipeline before each RPC of a server, and rejects what it does not let in: a bulkhead limits the RPCs in
-    /// flight, a throttle their rate.
+    /// Asks a pipeline before each RPC of a server, and rejects RPCs that it does not let in: a bulkhead limits the
+    /// RPCs in flight, a throttle their rate.
     ///
     /// ```swift
     /// let server = GRPCServer(
@@ -11,24 +11,26 @@
     ///     interceptors: [PipelineServerInterceptor(through: limits)])
     /// ```
     ///
-    /// An RPC holds its permits until its handler has failed, or its response has been produced to the end.
+    /// An RPC holds its permits until its handler has failed, or its whole response has been produced.
     ///
-    /// The client's `grpc-timeout` becomes the ``/Resilience/CallDeadline`` of the handler and of the response's producer: every
-    /// pipeline that they use keeps to it. An RPC whose deadline passes before it is let in fails without a handler. A value
-    /// that can't be read is ignored.
+    /// The client's `grpc-timeout` becomes the ``/Resilience/CallDeadline`` of the handler and of the response's
+    /// producer, and all their pipelines obey it. An RPC whose deadline passes before it is let in fails without a
+    /// handler. An unreadable value is ignored.
     ///
-    /// `grpc-previous-rpc-attempts` becomes the handler's ``/Resilience/CallOrigin``, and so does a `priority`
-    /// (RFC 9218) if the interceptor is to read it. So a handler repeats no call for an RPC that is itself a retry. Where it
-    /// has tried again in vain, or the RPC has been tried three times, a failure has a `grpc-retry-pushback-ms` of -1: the
+    /// `grpc-previous-rpc-attempts` becomes the handler's ``/Resilience/CallOrigin``, and so does a `priority` (RFC
+    /// 9218) if the interceptor reads it. So a handler repeats no call for an RPC that is itself a retry. If its own
+    /// retries have failed, or the RPC has been tried three times, a failure has a `grpc-retry-pushback-ms` of -1: the
     /// client must not try again.
     ///
-    /// A rejection, and an error of a policy that the handler throws, become a status: ``/Resilience/DeadlinePassed`` and
-    /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are `RESOURCE_EXHAUSTED`; an
-    /// open circuit and others are `UNAVAILABLE`; a cancellation is `CANCELLED`. If a rejection names a wait, the status has it
-    /// as `grpc-retry-pushback-ms`, so that clients obey it. Other errors are thrown on as they are.
+    /// A rejection, and an error of a policy that the handler throws, become a status: ``/Resilience/DeadlinePassed``
+    /// and ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are
+    /// `RESOURCE_EXHAUSTED`; an open circuit and others are `UNAVAILABLE`; a cancellation is `CANCELLED`. If a
+    /// rejection names a wait, the status has it as `grpc-retry-pushback-ms`, so that clients obey it. Other errors are
+    /// rethrown unchanged.
     ///
-    /// An RPC is one attempt, since its request can't be read twice: a ``/Resilience/Retry`` in the pipeline repeats nothing. A
-    /// ``/Resilience/ClientTimeout`` makes the handler's deadline earlier; a ``/Resilience/Timeout`` does nothing here.
+    /// An RPC is one attempt, since its request can't be read twice: a ``/Resilience/Retry`` in the pipeline repeats
+    /// nothing. A ``/Resilience/ClientTimeout`` makes the handler's deadline earlier; a ``/Resilience/Timeout`` does
+    /// nothing here.
     public struct PipelineServerInterceptor: ServerInterceptor {
         private let pipeline: @Sendable (MethodDescriptor) -> Pipeline
         private let options: @Sendable (MethodDescriptor) -> RunOptions
@@ -38,7 +40,7 @@
         /// - Parameters:
         ///   - pipeline: The pipeline.
         ///   - highest: The highest priority that a client may ask for. nil, the default: priorities are not read.
-        ///   - options: What is told to the policies about a method's RPCs, such as a priority. By default nothing.
+        ///   - options: The options for a method's RPCs, such as a priority. By default none.
         public init(
             through pipeline: Pipeline, highestPriority highest: CallPriority? = nil,
             options: @escaping @Sendable (MethodDescriptor) -> RunOptions = { _ in RunOptions() }
@@ -49,7 +51,7 @@
         /// Creates an interceptor that asks a pipeline for each method or service.
         /// - Parameters:
         ///   - highest: The highest priority that a client may ask for. nil, the default: priorities are not read.
-        ///   - options: What is told to the policies about a method's RPCs. By default nothing.
+        ///   - options: The options for a method's RPCs. By default none.
         ///   - pipeline: Returns the pipeline of a method.
         public init(
             highestPriority highest: CallPriority? = nil,
@@ -86,7 +88,7 @@
             do {
                 admission = try await Admission.to(pipeline, options)
             } catch {
-                // gRPC itself cancels an RPC whose time is over, and may be first.
+                // gRPC itself cancels an RPC at its deadline, and may be first.
                 let isLate = error is CancellationError && options.deadline <= pipeline.timeBase.now
                 throw Self.failure(of: isLate ? DeadlinePassed() : error, origin)
             }
@@ -120,8 +122,8 @@
             }
         }
 
-        /// The error with which the RPC fails: with the word that it must not be tried again, if that is so. That says more
-        /// than the wait of a rejection, but no more than what the handler says of it.
+        /// The error with which the RPC fails, with a request not to retry, if there is one. That overrides the wait of
+        /// a rejection, but not the handler's own word.
         private static func failure(of error: any Error, _ origin: CallOrigin) -> any Error {
             let own = (error as? any RPCErrorConvertible).map { RPCError($0) }
             let mayRetry = origin.shouldCallerRetry != false

@@ -12,8 +12,8 @@ public import Resilience
 /// let deadline = field.deadline { request.headers[$0] }
 /// ```
 ///
-/// The value is a time that is left, not an instant, since the clocks of two machines differ. The way to the server is
-/// not in it: the server's deadline is later than the client's by that.
+/// The value is the remaining time, not an instant, since the clocks of two machines differ. It does not include the
+/// way to the server, so the server's deadline is later than the client's by that.
 ///
 /// Nothing makes a deadline later: a value is written rounded down, and a value that can't be read counts as missing.
 ///
@@ -34,9 +34,8 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
 
     /// `x-envoy-expected-rq-timeout-ms`: the time that is left, in milliseconds.
     ///
-    /// Of the fields that are in use for this, it is the one that proxies write and read, too: Envoy tells the server
-    /// behind it how long it waits, and takes over such a time from a caller if its `respect_expected_rq_timeout` is
-    /// set.
+    /// Proxies also write and read this field: Envoy tells the server behind it how long it waits, and takes over such
+    /// a time from a caller if its `respect_expected_rq_timeout` is set.
     public static let standard = DeadlineField(name: standardName, syntax: .milliseconds)
 
     private static let standardName = "x-envoy-expected-rq-timeout-ms"
@@ -59,10 +58,10 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
         self.syntax = syntax
     }
 
-    /// Returns the value to write for a time that is left, rounded down to what the field can express.
+    /// Returns the value for a remaining time, rounded down to the field's precision.
     ///
     /// A time of less than a millisecond is `0`, which says that the deadline has passed. Don't send such a request:
-    /// nobody waits for its answer, and Envoy takes 0 for no limit.
+    /// no caller waits for its answer, and Envoy takes 0 for no limit.
     /// - Parameter remaining: How long until the deadline; 0 or less if it has passed.
     /// - Returns: nil if there is no deadline: from 292 years on.
     public func value(for remaining: Duration) -> String? {
@@ -76,8 +75,8 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Returns the value to write into a request for a time that is left; nil for none: if there is no deadline, or if
-    /// the request names no longer time itself. Of less than a millisecond it is `0` in any case.
+    /// Returns the value for a remaining time; nil for none: if there is no deadline, or if the request already names a
+    /// time that is no longer. Less than a millisecond is always `0`.
     package func value(for remaining: Duration, over named: String?) -> String? {
         let value = value(for: remaining)
         guard value != "0", let named = named.flatMap(self.remaining) else { return value }
@@ -86,10 +85,10 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads a value of the field.
     ///
-    /// A number too large for its type is the largest there is. A sign, a fraction, a blank value, a list, and anything
-    /// else that is not of the field's form is ignored. Spaces and tabs around the value do not count.
+    /// A number too large for its type becomes the largest. A sign, a fraction, a blank value, a list, and any other
+    /// form is ignored. Spaces and tabs around the value do not count.
     /// - Parameter value: The field's value.
-    /// - Returns: How long until the deadline, zero or more; nil if the value is to be ignored.
+    /// - Returns: How long until the deadline, zero or more; nil if the value must be ignored.
     public func remaining(_ value: String) -> Duration? {
         var cursor = FieldCursor(value)
         let nanoseconds =
@@ -100,7 +99,7 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
         return nanoseconds.map { .nanoseconds($0) }
     }
 
-    /// Returns the deadline that a request brings along, to run its handler in.
+    /// Returns the deadline in a request, to run its handler with.
     ///
     /// ```swift
     /// let field = DeadlineField.standard
@@ -111,9 +110,8 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
     ///   - limit: The longest time that a client may ask for, 0 or more; also the time of a request that names none.
     ///     nil, the default, for no limit.
     ///   - timeBase: The time base of the deadline.
-    ///   - header: Returns the value of a request field, whatever the case of its name in the request; called once,
-    ///     with ``name``.
-    /// - Returns: nil if the request names no time that can be read, and there is no limit.
+    ///   - header: Returns the value of a request field, with any case in the request; called once, with ``name``.
+    /// - Returns: nil if the request has no readable time, and there is no limit.
     public func deadline(
         atMost limit: Duration? = nil, on timeBase: any TimeBase = .system, header: (String) -> String?
     ) -> CallDeadline? {
@@ -127,12 +125,12 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension CallDeadline {
-    /// Creates the deadline that a request's field names.
+    /// Creates the deadline from a request's field.
     /// - Parameters:
     ///   - value: The field's value; nil if the request has none.
     ///   - field: The field.
     ///   - timeBase: The time base of the deadline.
-    /// - Returns: nil if there is no value, or it can't be read.
+    /// - Returns: nil if the value is missing or unreadable.
     public init?(
         httpField value: String?, as field: DeadlineField = .standard, on timeBase: any TimeBase = .system
     ) {
@@ -140,7 +138,7 @@ extension CallDeadline {
         self.init(after: remaining, on: timeBase)
     }
 
-    /// Returns the value of a request's field for this deadline: what is left of it now, rounded down.
+    /// Returns the value of a request's field for this deadline: the remaining time, rounded down.
     /// - Parameter field: The field.
     /// - Returns: nil if there is no deadline; `0` if it has passed: see ``DeadlineField/value(for:)``.
     public func httpFieldValue(as field: DeadlineField = .standard) -> String? { field.value(for: remaining) }

@@ -8,13 +8,13 @@ package enum GRPCTimeout {
     ]
     private static let most: Int64 = 99_999_999
 
-    /// Written in the finest unit that has room, rounded down.
+    /// Written in the finest unit with enough room, rounded down.
     /// - Parameter nanoseconds: 0 or more.
     static func value(nanoseconds: Int64) -> String {
         for unit in units where nanoseconds / unit.nanoseconds <= most {
             return "\(nanoseconds / unit.nanoseconds)\(unit.letter)"
         }
-        // Not reached: the most nanoseconds there can be are 2,562,047 hours.
+        // Not reached: the most nanoseconds are 2,562,047 hours.
         return "\(most)H"
     }
 

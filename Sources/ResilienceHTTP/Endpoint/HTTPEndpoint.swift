@@ -1,4 +1,4 @@
-/// What one policy or pipeline guards on the way to an HTTP service: scheme, host, port, and a template of the path.
+/// The unit that one policy or pipeline guards in an HTTP service: scheme, host, port, and a template of the path.
 ///
 /// ```swift
 /// let endpoint = HTTPEndpoint(
@@ -8,18 +8,18 @@
 /// print(endpoint)
 /// ```
 ///
-/// It is a key for a registry and for metrics, which others may choose in part. So its parts are made equal where they
-/// mean the same (RFC 3986 §6.2), and are short and harmless to show:
+/// It is a key for registries and metrics, and others may choose parts of it. So equivalent parts are made equal (RFC
+/// 3986 §6.2), short, and harmless to show:
 ///
 /// - The case of scheme and host does not matter, nor does the scheme's own port.
 /// - User and password, query and fragment are dropped.
-/// - All characters but the unreserved ones (RFC 3986 §2.3) are percent-encoded; the scheme may have `+`, the host `[`,
-///   `]` and `:` besides, the template `/`, `{`, `}`, `*` and `:`. A host with other letters than ASCII's is
-///   percent-encoded, not converted: it differs from the same host in Punycode.
+/// - All characters but the unreserved ones (RFC 3986 §2.3) are percent-encoded. The scheme may also have `+`, the
+///   host `[`, `]` and `:`, the template `/`, `{`, `}`, `*` and `:`. A host with non-ASCII letters is percent-encoded,
+///   not converted: it differs from the same host in Punycode.
 /// - A host and a template are cut after 255 bytes, a scheme after 16. So longer ones may become one key.
 ///
-/// The template is yours: name the route, not the path. With the identifiers in it, each would have a breaker of its
-/// own that never sees enough calls to open.
+/// Choose the template: name the route, not the path. With identifiers in it, each would have a breaker of its own that
+/// never sees enough calls to open.
 public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
     /// The scheme in lower case, such as "https"; empty if there is none.
     public let scheme: String
@@ -50,10 +50,10 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - scheme: The scheme; any text.
     ///   - authority: `[ user "@" ] host [ ":" port ]` (RFC 3986 §3.2); any text. The host may be an IPv6 address in
-    ///     brackets. A port that is no number from 0 to 65535 counts as none.
+    ///     brackets. A port that is not a number from 0 to 65535 counts as none.
     ///   - template: The template of the path; empty, the default, for the whole host.
     package init(scheme: String, authority: String, template: String = "") {
-        // Byte by byte: a mark that combines with a separator must not hide it, and show a password.
+        // Byte by byte: a mark that combines with a separator must not hide it, and reveal a password.
         var rest = authority.utf8[...]
         if let at = rest.lastIndex(of: UInt8(ascii: "@")) { rest = rest[rest.index(after: at)...] }
         var port: Int?
@@ -64,7 +64,7 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
         self.init(scheme: scheme, host: String(decoding: rest, as: UTF8.self), port: port, template: template)
     }
 
-    /// The port that digits name; nil for any other text.
+    /// The port in digits; nil for any other text.
     private static func port(_ digits: Substring.UTF8View) -> Int? {
         guard digits.allSatisfy(\.isDigit) else { return nil }
         return UInt16(String(decoding: digits, as: UTF8.self)).map { Int($0) }
@@ -79,8 +79,8 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
 // MARK: - Characters
 
 extension HTTPEndpoint {
-    /// The text with unreserved characters decoded and all others encoded, but for those of `besides` that stand in it
-    /// as they are. To do it again changes nothing.
+    /// The text with unreserved characters decoded and all others encoded, except literal ones of `besides`. Repeating
+    /// this changes nothing.
     private static func safe(_ text: String, besides: String, limit: Int, foldsCase: Bool = false) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

@@ -2,8 +2,8 @@
     public import HTTPTypes
     public import Resilience
 
-    // Several fields of one name are one field whose value is their list, joined by commas (RFC 9110 §5.3):
-    // `HTTPFields` reads them so. What is a list then, such as RateLimit, is read as a whole. What can only have one
+    // Several fields of one name are one field whose value is their list, joined by commas (RFC 9110 §5.3);
+    // `HTTPFields` reads them so. Then a list, such as RateLimit, is read as a whole. A field with only one possible
     // value, such as Retry-After, is not guessed.
 
     extension RequestSemantics {
@@ -17,7 +17,7 @@
     }
 
     extension HTTPResponse {
-        /// What this response means: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`.
+        /// The verdict of this response: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`.
         ///
         /// ```swift
         /// let semantics = RequestSemantics(request)
@@ -30,7 +30,7 @@
         ///
         /// - Parameters:
         ///   - request: The request that was answered.
-        ///   - remark: What the body says, if you read it; nil by default.
+        ///   - remark: The remark in the body, if you read it; nil by default.
         ///   - dialect: How the server writes down its limits.
         ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
         /// - Returns: The verdict.
@@ -56,12 +56,12 @@
     }
 
     extension DeadlineField {
-        /// Returns the deadline that a request brings along: see ``deadline(atMost:on:header:)``.
+        /// Returns the deadline in a request: see ``deadline(atMost:on:header:)``.
         /// - Parameters:
         ///   - fields: The fields of the request.
         ///   - limit: The longest time that a client may ask for; nil, the default, for no limit.
         ///   - timeBase: The time base of the deadline.
-        /// - Returns: nil if the request names no time that can be read, and there is no limit.
+        /// - Returns: nil if the request has no readable time, and there is no limit.
         public func deadline(
             of fields: HTTPFields, atMost limit: Duration? = nil, on timeBase: any TimeBase = .system
         ) -> CallDeadline? {
@@ -70,7 +70,7 @@
     }
 
     extension OriginFields {
-        /// Returns what a request says of itself: see ``origin(atMost:header:)``.
+        /// Returns the priority and the attempt of a request: see ``origin(atMost:header:)``.
         /// - Parameters:
         ///   - fields: The fields of the request.
         ///   - highest: The highest priority that a client may ask for. nil, the default, for any.
@@ -82,8 +82,8 @@
     extension HTTPEndpoint {
         /// Creates the key of a request.
         /// - Parameters:
-        ///   - request: The request. Its path is not used, since it holds identifiers. A port that is no number from 0
-        ///     to 65535 counts as none.
+        ///   - request: The request. Its path is not used, since it holds identifiers. A port that is not a number
+        ///     from 0 to 65535 counts as none.
         ///   - template: The template of the path, such as `/users/{id}`. Empty, the default, for the whole host.
         public init(_ request: HTTPRequest, template: String = "") {
             self.init(scheme: request.scheme ?? "", authority: request.authority ?? "", template: template)

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// The request fields in which a call's priority and the number of its attempt travel over HTTP.
+/// The request fields that carry a call's priority and its attempt number over HTTP.
 ///
 /// ```swift
 /// // Client
@@ -19,7 +19,8 @@ public import Resilience
 /// | `x-envoy-attempt-count` | the number of the attempt, from 1, as Envoy counts |
 ///
 /// An urgency of 3 is ``/Resilience/CallPriority/normal``, 1 is ``/Resilience/CallPriority/high``, and 5 is
-/// ``/Resilience/CallPriority/low``: 32 for each step. Browsers send `priority`, too: they ask for images later than for pages.
+/// ``/Resilience/CallPriority/low``: 32 for each step. Browsers also send `priority`: they ask for images later than
+/// pages.
 public struct OriginFields: Sendable, Hashable {
     /// The name of the field for the priority, in lower case; nil if there is none.
     public let priority: String?
@@ -46,7 +47,7 @@ public struct OriginFields: Sendable, Hashable {
         return isValid ? name.lowercased() : nil
     }
 
-    /// Returns the fields to write into a request: none for a first attempt of a call without a priority, or with that of 3.
+    /// Returns the fields for a request: none for a first attempt without a priority, or with that of 3.
     /// - Parameters:
     ///   - priority: The call's priority, rounded to the nearest urgency; nil, the default, for none.
     ///   - number: The number of the attempt. 1 by default.
@@ -59,9 +60,9 @@ public struct OriginFields: Sendable, Hashable {
         return values
     }
 
-    /// Returns what a request says of itself. What can't be read counts as missing.
+    /// Returns the priority and the attempt of a request. Unreadable values count as missing.
     /// - Parameters:
-    ///   - highest: The highest priority that a request gets, also one that asks for none. nil, the default, for any.
+    ///   - highest: The highest priority that a request gets, even without one of its own. nil, the default, for any.
     ///   - header: Returns the value of a request field, whatever the case of its name in the request.
     public func origin(atMost highest: CallPriority? = nil, header: (String) -> String?) -> CallOrigin {
         let asked = priority.flatMap(header).flatMap(Self.priority)
@@ -75,7 +76,7 @@ public struct OriginFields: Sendable, Hashable {
 
     /// Reads a value of RFC 9218.
     /// - Parameter value: The field's value.
-    /// - Returns: The urgency, as a priority; nil if there is none that can be read.
+    /// - Returns: The urgency, as a priority; nil if it is missing or unreadable.
     public static func priority(_ value: String) -> CallPriority? {
         guard let urgency = StructuredDictionary(value)?.numbers["u"], (0...7).contains(urgency) else { return nil }
         return CallPriority(rawValue: Int8((3 - urgency) * 32))
@@ -87,9 +88,9 @@ public struct OriginFields: Sendable, Hashable {
 }
 
 extension CallAttempt {
-    /// The fields that tell a server of this attempt, in place of what the request says; nil if there is no time left.
+    /// The fields for this attempt, which replace the request's; nil if there is no time left.
     ///
-    /// A shorter time that the request names itself stays, and so does its own priority or number.
+    /// A shorter time in the request itself stays, and so does its own priority or number.
     /// - Parameter header: Returns the value of a field of the request.
     package func fields(
         _ deadlineField: DeadlineField?, _ originFields: OriginFields?, _ options: RunOptions,

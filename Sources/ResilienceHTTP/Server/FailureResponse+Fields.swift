@@ -10,7 +10,7 @@ extension FailureResponse {
         }
         if let shouldRetry {
             fields.append(("x-should-retry", "\(shouldRetry)"))
-            // For Envoy, which then does not repeat the request either.
+            // For Envoy, which then does not repeat the request.
             if !shouldRetry { fields.append(("x-envoy-overloaded", "true")) }
         }
         if let quota { fields += RateLimitFields.fields(for: [quota]) }
@@ -30,11 +30,11 @@ extension FailureResponse {
         return "{\(members.joined(separator: ","))}"
     }
 
-    /// The phrase of the status; nil if it is none of those that this type makes by itself.
+    /// The phrase of the status; nil if this type does not itself create it.
     package var phrase: String? {
         switch status {
         case 429: "Too Many Requests"
-        // Not in the registry of statuses; nginx and others log requests so whose client has gone.
+        // Not a registered status; nginx and others log it for requests whose client has disconnected.
         case 499: "Client Closed Request"
         case 500: "Internal Server Error"
         case 502: "Bad Gateway"

@@ -14,7 +14,7 @@
     }
 
     extension HTTPFields {
-        /// Fields of ours, whose names are valid, and differ.
+        /// Our own fields, whose names are valid and differ.
         package init(ours fields: [(name: String, value: String)]) {
             self.init()
             for (name, value) in fields {
@@ -33,7 +33,7 @@
         /// Creates the head of the response to a request that the service's own policies rejected, without a body: see
         /// ``FailureResponse/init(rejecting:limitsClient:)``.
         /// - Parameters:
-        ///   - failure: The failure, of the pipeline around the service's own work.
+        ///   - failure: The failure of the pipeline around the service's own work.
         ///   - limitsClient: Whether a throttle of that pipeline counts the requests of one client alone. True by default.
         public init(rejecting failure: CallFailure, limitsClient: Bool = true) {
             var response = FailureResponse(rejecting: failure, limitsClient: limitsClient)
@@ -41,9 +41,9 @@
             self.init(response)
         }
 
-        /// Creates the head of the response to a request for which a call to another service was needed, and failed,
-        /// without a body: see ``FailureResponse/init(upstream:)``.
-        /// - Parameter failure: The failure, of the pipeline around the call.
+        /// Creates the head of the response to a request that needed a failed call to another service, without a body:
+        /// see ``FailureResponse/init(upstream:)``.
+        /// - Parameter failure: The failure of the pipeline around the call.
         public init(upstream failure: CallFailure) {
             var response = FailureResponse(upstream: failure)
             response.hasBody = false

@@ -1,7 +1,7 @@
 public import Resilience
 
-/// What a server answers to a request that its own policies rejected, or for which it needed a call that failed: a
-/// status, fields, and a small body.
+/// A server's response to a request that its own policies rejected, or that needed a failed call: a status, fields, and
+/// a small body.
 ///
 /// ```swift
 /// do {
@@ -24,15 +24,15 @@ public struct FailureResponse: Sendable, Hashable {
     public enum Reason: String, Sendable, Hashable, CaseIterable {
         /// The client sends too many requests.
         case rateLimited
-        /// The service has too many requests.
+        /// The service has too many requests in all.
         case overloaded
-        /// The service does not take requests of this kind now, such as behind an open circuit.
+        /// The service does not take requests of this kind now, for example because of an open circuit.
         case unavailable
         /// The time for the request ran out.
         case timedOut
-        /// A service that is needed for the request does not take calls now, or not as many.
+        /// A service that the request needs takes no calls now, or fewer.
         case upstreamUnavailable
-        /// A service that is needed for the request failed.
+        /// A service that the request needs failed.
         case upstreamFailed
         /// The request was cancelled: its client has gone.
         case cancelled
@@ -44,17 +44,16 @@ public struct FailureResponse: Sendable, Hashable {
     public var status: Int
     /// Why the request can't be served: a word for your metrics.
     public var reason: Reason
-    /// How long the client should wait, for the field `Retry-After`; nil if it is unknown.
+    /// The client's wait, for the field `Retry-After`; nil if unknown.
     public var retryAfter: Duration?
-    /// Whether the client should send the request again, for the fields `x-should-retry` and `x-envoy-overloaded`; nil if
-    /// it is told nothing. By default what ``/Resilience/CallOrigin`` says of the request that the task
-    /// answers: false if this service has tried again in vain, or if the request was tried three times. Also false if the
-    /// other service, whose failure is answered, does not want to be asked again.
+    /// Whether the client should send the request again, for the fields `x-should-retry` and `x-envoy-overloaded`; nil
+    /// sends neither. By default the answer of the task's ``/Resilience/CallOrigin``: false if this service's retries
+    /// failed, or if the request was tried three times. Also false if the failed other service does not want to be
+    /// asked again.
     public var shouldRetry: Bool?
-    /// The longest wait that the field tells, 1 s or more. An hour by default.
+    /// The longest wait in the field, 1 s or more. An hour by default.
     public var longestRetryAfter = Duration.seconds(3600)
-    /// What the client has left of its limit, for the fields `RateLimit` and `RateLimit-Policy`; nil if it is not to be
-    /// told.
+    /// The rest of the client's limit, for the fields `RateLimit` and `RateLimit-Policy`; nil leaves them out.
     public var quota: ServerQuota?
     /// The sentence for people in ``problem``; nil for none.
     public var detail: String?
@@ -64,8 +63,8 @@ public struct FailureResponse: Sendable, Hashable {
     /// Creates a response of your own.
     /// - Parameters:
     ///   - status: The status.
-    ///   - reason: Why the request can't be served. It also decides about ``detail``.
-    ///   - retryAfter: How long the client should wait. nil, the default, if it is unknown.
+    ///   - reason: Why the request can't be served. It also decides ``detail``.
+    ///   - retryAfter: How long the client should wait. nil, the default, if unknown.
     public init(status: Int, reason: Reason, retryAfter: Duration? = nil) {
         self.status = status
         self.reason = reason
@@ -80,38 +79,38 @@ public struct FailureResponse: Sendable, Hashable {
     /// |---|---|
     /// | `ThrottleExceeded` | 429 if the limit is the client's; 503 if it is that of the whole service |
     /// | `BulkheadFull`, `WouldWait` | 503 |
-    /// | `CircuitOpen`, and the rejection of a policy of your own | 503 |
+    /// | `CircuitOpen`, or a rejection by your own policy | 503 |
     /// | `DeadlinePassed`, `TimedOut` | 504 |
     /// | cancelled | 499 |
     /// | anything else | 500 |
     ///
     /// - Parameters:
-    ///   - failure: The failure, of the pipeline around the service's own work.
+    ///   - failure: The failure of the pipeline around the service's own work.
     ///   - limitsClient: Whether a throttle of that pipeline counts the requests of one client alone. True by default.
     public init(rejecting failure: CallFailure, limitsClient: Bool = true) {
         let (status, reason) = Self.rejection(failure, limitsClient)
         self.init(status: status, reason: reason, retryAfter: reason.isOver ? nil : failure.retryAfter)
     }
 
-    /// The response to a request for which a call of the service to another one was needed, and failed.
+    /// The response to a request that needed a failed call to another service.
     ///
     /// | failure | status |
     /// |---|---|
     /// | a policy rejected the call: an open circuit, a throttle, a full bulkhead | 503 |
-    /// | a 429 of the other service, or another answer that means throttled | 503 |
+    /// | a 429 of the other service, or another throttled answer | 503 |
     /// | a 503 of the other service | 503 |
     /// | `DeadlinePassed`, `TimedOut`, a timeout of the client, a 504 of the other service | 504 |
     /// | an ``UpstreamError`` whose `isUpstream` is false | 500 |
     /// | any other answer of the other service, and any other error | 502 |
     /// | cancelled; any but the timeouts above if the current task is cancelled | 499 |
     ///
-    /// A client must not be blamed for what it did not do, so nothing becomes a 4xx: of a 429, the service itself was the
-    /// client. `RetriesExhausted` counts as the error of its last attempt.
-    /// - Parameter failure: The failure, of the pipeline around the call.
+    /// Nothing becomes a 4xx, since the client did nothing wrong: the service itself was the client that got a 429.
+    /// `RetriesExhausted` counts as the error of its last attempt.
+    /// - Parameter failure: The failure of the pipeline around the call.
     public init(upstream failure: CallFailure) {
         let (status, reason) = Self.upstream(failure)
         self.init(status: status, reason: reason, retryAfter: reason.isOver ? nil : failure.retryAfter)
-        // What the other service wants of this one holds for who asks this one.
+        // Passes the upstream's "do not retry" on to our caller.
         if (failure.lastError as? any VerdictConvertible)?.verdict.shouldRetry == false { shouldRetry = false }
     }
 
@@ -129,7 +128,7 @@ public struct FailureResponse: Sendable, Hashable {
 
     private static func upstream(_ failure: CallFailure) -> (Int, Reason) {
         switch failure {
-        // A timeout of the server's own cancels a task whose client still waits.
+        // A timeout of the server itself cancels a task whose client still waits.
         case .rejected(is DeadlinePassed), .ended(is TimedOut): return (504, .timedOut)
         case _ where Task.isCancelled: return (499, .cancelled)
         case .rejected: return (503, .upstreamUnavailable)
@@ -153,7 +152,7 @@ public struct FailureResponse: Sendable, Hashable {
 }
 
 extension FailureResponse.Reason {
-    /// Whether nobody waits for another try of this request: its time is over, or its client has gone.
+    /// Whether another try would be useless: the request's time is over, or its client has disconnected.
     fileprivate var isOver: Bool { self == .timedOut || self == .cancelled }
 
     fileprivate var detail: String {

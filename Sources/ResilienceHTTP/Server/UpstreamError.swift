@@ -1,13 +1,13 @@
 package import Resilience
 
-/// An error of a client, which says that a call to another service failed.
+/// A client's error, which means that a call to another service failed.
 ///
-/// A server answers it with a 502 or a 504, as ``FailureResponse/init(upstream:)`` says, and not with the 500 of a bug. `URLError`
-/// is one, and ResilienceAsyncHTTPClient makes the errors of async-http-client some. Conform the errors of a client of your own,
-/// unless they are `VerdictConvertible`.
+/// A server answers it with a 502 or a 504, as ``FailureResponse/init(upstream:)`` says, not with a bug's 500.
+/// `URLError` conforms, and ResilienceAsyncHTTPClient conforms the errors of async-http-client. Conform the errors of a
+/// client of your own, unless they are `VerdictConvertible`.
 public protocol UpstreamError: Error {
-    /// Whether the other service, or the way to it, failed. True by default; false for errors of the same type that are the
-    /// caller's own, such as an invalid URL.
+    /// Whether the other service, or the way to it, failed. True by default; false for the caller's own errors of the
+    /// same type, such as an invalid URL.
     var isUpstream: Bool { get }
 
     /// Whether the time ran out: then the answer is a 504. False by default.
@@ -20,7 +20,7 @@ extension UpstreamError {
 }
 
 extension CallFailure {
-    /// The error as that of a client.
+    /// The error as a client's.
     package static func upstreamError(_ error: any Error) -> (any UpstreamError)? {
         #if canImport(Foundation)
             // On Apple's systems URLSession throws an NSError, which can be cast to a URLError, and not to a protocol of it.

@@ -1,9 +1,9 @@
 public import Resilience
 
 extension Pipeline {
-    /// A pipeline for the calls of one HTTP service, with what most clients need. Outermost first:
+    /// A pipeline for the calls of one HTTP service, with the policies that most clients need. Outermost first:
     ///
-    /// | policy | default | why there, and why so |
+    /// | policy | default | why there, and with this default |
     /// |---|---|---|
     /// | ``/Resilience/Timeout`` "total" | 30 s | the call with all its attempts and waits: nobody waits longer |
     /// | ``/Resilience/Retry`` | 3 retries, from 50 ms doubling, full jitter; after a 429 from 1 s; `Retry-After` is a floor | around all that follows, so that each attempt is admitted and counted anew |
@@ -17,9 +17,9 @@ extension Pipeline {
     /// let session = URLSession.shared.resilient(.http("catalog"))
     /// ```
     ///
-    /// The breaker counts attempts, and a call has up to `1 + maxRetries` of them. So the row is that of two calls and one
-    /// attempt more: `2 × (1 + maxRetries) + 1`, and at least 5. A simulation with the defaults, in which each attempt takes
-    /// 100 ms and fails by chance:
+    /// The breaker counts attempts, and a call has up to `1 + maxRetries` of them. So the row is that of two calls plus
+    /// one attempt: `2 × (1 + maxRetries) + 1`, and at least 5. A simulation with the defaults, in which each attempt
+    /// takes 100 ms and fails at random:
     ///
     /// | service | calls | failing | circuit |
     /// |---|---|---|---|
@@ -28,15 +28,15 @@ extension Pipeline {
     /// | busy, down | 50 a second | all | opens after 9 attempts, within 0.3 s |
     /// | busy | 50 a second, for an hour | 10 % of the attempts | stays closed |
     ///
-    /// A 429 holds all calls of the pipeline, since the limit is theirs together; if it asks for long, one call goes ahead
-    /// after 5 minutes, and then now and then. A 503, with `Retry-After` or without, counts as a failure and holds only the
-    /// call that got it: one path that is down stops the others only if there are so many failures that the circuit opens.
-    /// With an ``HTTPEndpointRegistry``, each path has a circuit and a throttle of its own.
+    /// A 429 holds all calls of the pipeline, since they share the limit. If it asks for long, one call goes ahead
+    /// after 5 minutes, and then now and then. A 503, with or without `Retry-After`, counts as a failure and holds only
+    /// its own call: one path that is down stops the others only if its failures open the circuit. With an
+    /// ``HTTPEndpointRegistry``, each path has a circuit and a throttle of its own.
     ///
-    /// The order and most figures are those of .NET's standard resilience handler, but for these: the limit of calls is
-    /// inside of the retry, so that a call holds no permit while it waits; the first wait is 50 ms instead of 2 s, as
-    /// in the AWS SDKs, since the budget already limits the retries; a 429 holds all calls; the circuit opens at 50 %
-    /// instead of 10 %, which retries make good; and it opens for few calls, too.
+    /// The order and most figures come from .NET's standard resilience handler, except: the limit of calls is inside
+    /// of the retry, so that a call holds no permit while it waits; the first wait is 50 ms instead of 2 s, as in the
+    /// AWS SDKs, since the budget already limits the retries; a 429 holds all calls; the circuit opens at 50 % instead
+    /// of 10 %, which retries make good; and it opens for few calls as well.
     ///
     /// Make one for each service, or for each endpoint with an ``HTTPEndpointRegistry``, and share it.
     ///
@@ -47,15 +47,15 @@ extension Pipeline {
     ///   - maxRetries: How many attempts may follow the first; 0 or more. 3 by default.
     ///   - budget: Limits the retries of all calls together; nil for no limit. By default a budget of tokens of its
     ///     own.
-    ///   - rate: How many attempts may go in which time. No limit by default. An attempt waits for its turn as long as
-    ///     its call may take.
+    ///   - rate: The rate limit on attempts. No limit by default. An attempt waits for its turn as long as its call
+    ///     may take.
     ///   - concurrency: How many attempts may be in flight; 1 or more. 1,000 by default.
-    ///   - enforcement: Who ends what takes too long. By default the two timeouts themselves, each with a child
-    ///     task. With `.client` they are of the type ``/Resilience/ClientTimeout``, which costs a twentieth of that: for
-    ///     clients that end by themselves at their attempt's deadline, as `URLSession` and async-http-client do with the
-    ///     modules of this package.
+    ///   - enforcement: How the two timeouts end calls. By default themselves, each with a child task. With `.client`
+    ///     they are of the type ``/Resilience/ClientTimeout``, which costs a twentieth of that: for clients that end by
+    ///     themselves at their attempt's deadline, as `URLSession` and async-http-client do with the modules of this
+    ///     package.
     ///   - classifier: Decides what an error means.
-    ///   - observers: The observers that are told what the policies do; nil for none at first.
+    ///   - observers: The observers of the policies' events; nil for none at first.
     ///   - timeBase: The clock of the pipeline and of its policies.
     /// - Returns: The pipeline, with policies of its own.
     public static func http(

@@ -1,10 +1,9 @@
 public import Resilience
 
 extension Pipeline {
-    /// A pipeline for the requests that a server handles, which keeps it from taking on more than it can do. Outermost
-    /// first:
+    /// A pipeline for the requests that a server handles, which protects it from overload. Outermost first:
     ///
-    /// | policy | default | why there, and why so |
+    /// | policy | default | why there, and with this default |
     /// |---|---|---|
     /// | ``/Resilience/Timeout`` "request" | 30 s | the request with its wait: behind most proxies, nobody waits longer |
     /// | ``/Resilience/Throttle``, if there is a rate | none | before the bulkhead, so that a request that is too many takes no place in its queue. Nothing waits for it |
@@ -15,22 +14,23 @@ extension Pipeline {
     /// let response = try await requests.run { try await handle(request) }
     /// ```
     ///
-    /// It has no retry, since the client decides about that, and no circuit breaker: that guards a service that you
-    /// call, with ``http(_:total:attempt:maxRetries:budget:rate:concurrency:timeoutsEnforcedBy:classifier:observers:timeBase:)``. A
-    /// handler that runs pipelines of its own takes its deadline along if one travels: see ``DeadlineField``.
+    /// It has no retry, since the client decides that, and no circuit breaker, which guards a service that you call,
+    /// with
+    /// ``http(_:total:attempt:maxRetries:budget:rate:concurrency:timeoutsEnforcedBy:classifier:observers:timeBase:)``.
+    /// Pipelines inside a handler share its deadline if one travels: see ``DeadlineField``.
     ///
-    /// `concurrency` is the requests per second at the server's best times their length in seconds (Little's law):
-    /// measure it, and add some.
+    /// `concurrency` is the server's best requests per second times their length in seconds (Little's law): measure it,
+    /// and add some.
     ///
     /// - Parameters:
     ///   - name: The name of the pipeline. "server" by default.
     ///   - limit: How long a request may take, with its wait; above 0. 30 seconds by default.
-    ///   - rate: How many requests may be begun in which time; nil, the default, for no limit.
+    ///   - rate: The rate limit on requests; nil, the default, for no limit.
     ///   - concurrency: How many requests are handled at a time; 1 or more. 256 by default.
     ///   - queue: How many requests may wait; 0 or more. 256 by default.
     ///   - maxWait: How long a request may wait; 0 or more. 1 second by default.
     ///   - classifier: Decides what an error means.
-    ///   - observers: The observers that are told what the policies do; nil for none at first.
+    ///   - observers: The observers of the policies' events; nil for none at first.
     ///   - timeBase: The clock of the pipeline and of its policies.
     /// - Returns: The pipeline, with policies of its own.
     public static func server(

@@ -13,28 +13,28 @@
     /// let (data, response) = try await session.data(from: url)
     /// ```
     ///
-    /// Make it once, and keep it. It takes from each request what the policies must know:
+    /// Make it once, and keep it. It tells the policies about each request:
     ///
-    /// - **What the answer means**, from status, fields and method, and from the body if you give a ``Remark``. When no
-    ///   attempt is left, the last answer is returned, with its status.
+    /// - **What the answer means**, from status, fields and method, and from the body if you give a ``Remark``. When
+    ///   no attempt is left, the last answer is returned, with its status.
     /// - **Whether it may be sent twice.** A lost `POST` without an `Idempotency-Key` is uncertain, and not repeated,
-    ///   whatever the pipeline's other calls are; nor is one that a ``/Resilience/Timeout`` ended. The pipeline's own
+    ///   regardless of the pipeline's other calls; nor is one that a ``/Resilience/Timeout`` ended. The pipeline's own
     ///   classifier is asked first. You still catch the `URLError` itself. A request whose body is an `httpBodyStream`
     ///   is sent once, since a stream can't be read again: use `httpBody`, or ``upload(for:from:options:)``.
-    /// - **When it must have ended.** The attempt's deadline ends the request, even in the middle of a body, and the call
-    ///   throws ``/Resilience/TimedOut``. So the pipeline can use ``/Resilience/ClientTimeout``, which costs some 40 ns,
-    ///   where ``/Resilience/Timeout`` costs a child task. The request's `timeoutInterval` becomes no longer than that.
+    /// - **When it must have ended.** The attempt's deadline ends the request, even in the middle of a body, and the
+    ///   call throws ``/Resilience/TimedOut``. So the pipeline can use ``/Resilience/ClientTimeout``, which costs some
+    ///   40 ns, where ``/Resilience/Timeout`` costs a child task. The request's `timeoutInterval` becomes no longer
+    ///   than that.
+    /// - **Whether it may have copies.** A `Hedge` in the pipeline copies requests that may be sent twice.
     ///
-    /// - **What may have copies.** A `Hedge` in the pipeline copies what may be sent twice.
-    ///
-    /// A request that is cancelled throws `CancellationError`. It can be cancelled at any moment, on Linux too: see
+    /// A request that is cancelled throws `CancellationError`. It can be cancelled at any moment, even on Linux: see
     /// `URLSession.response(to:uploading:until:)`.
     ///
     /// See <doc:HTTPClientsGuide>.
     public struct ResilientSession: Sendable {
-        /// Returns what an answer says in its body, where the status alone does not tell; nil for nothing.
+        /// Returns a meaning in an answer's body that the status alone does not have; nil for none.
         ///
-        /// It is called once for each answer, also for those with status 200.
+        /// It is called once for each answer, even with status 200.
         public typealias Remark = @Sendable (HTTPURLResponse, Data) -> ServerRemark?
         /// Returns the request to send instead of one that was answered with 401, with new credentials; nil to leave it
         /// at the 401.
@@ -50,7 +50,7 @@
         private let originFields: OriginFields?
         let remark: Remark?
         let reauthorize: Reauthorize?
-        /// The pipeline for requests that may be sent twice. Errors say by themselves what they mean for the others.
+        /// The pipeline for requests that may be sent twice. For others, errors have their own verdicts.
         let repeatable: Pipeline
 
         init(
@@ -71,7 +71,7 @@
         /// Sends a request.
         /// - Parameters:
         ///   - request: The request, of HTTP.
-        ///   - options: What the caller tells the policies about this call, such as a deadline.
+        ///   - options: Options of this call, such as a deadline.
         /// - Returns: The body and the head of the last answer, whatever its status.
         /// - Throws: The `URLError` of the last attempt; `CancellationError`; an error of a policy or of the pipeline.
         ///   `URLError.unsupportedURL` if the URL is not of HTTP: such a request does not enter the pipeline.
@@ -84,7 +84,7 @@
         /// Sends a `GET` for a URL.
         /// - Parameters:
         ///   - url: The URL, of HTTP.
-        ///   - options: What the caller tells the policies about this call, such as a deadline.
+        ///   - options: Options of this call, such as a deadline.
         /// - Returns: The body and the head of the last answer, whatever its status.
         /// - Throws: As ``data(for:options:)``.
         public nonisolated(nonsending) func data(
@@ -97,7 +97,7 @@
         /// - Parameters:
         ///   - request: The request, of HTTP. Its own body is not used.
         ///   - body: The body. It is kept until the call ends, since each attempt sends it.
-        ///   - options: What the caller tells the policies about this call, such as a deadline.
+        ///   - options: Options of this call, such as a deadline.
         /// - Returns: The body and the head of the last answer, whatever its status.
         /// - Throws: As ``data(for:options:)``.
         public nonisolated(nonsending) func upload(
@@ -109,13 +109,14 @@
         }
 
         #if !canImport(FoundationNetworking)
-            /// Sends a request, and returns its answer as soon as the head of it has come.
+            /// Sends a request, and returns its answer as soon as its head has come.
             ///
             /// The call ends with the head: policies neither see nor end what comes after it, and a bulkhead's permit
-            /// is free again. So a `Hedge` makes no copies of it. To keep a permit for as long as the body takes, use `Pipeline.acquire(options:)`.
+            /// is free again. So a `Hedge` makes no copies. To keep a permit for the body, use
+            /// `Pipeline.acquire(options:)`.
             /// - Parameters:
             ///   - request: The request, of HTTP.
-            ///   - options: What the caller tells the policies about this call, such as a deadline.
+            ///   - options: Options of this call, such as a deadline.
             /// - Returns: The bytes and the head of the last answer, whatever its status.
             /// - Throws: As ``data(for:options:)``.
             public nonisolated(nonsending) func bytes(
@@ -151,7 +152,7 @@
                 options: call.options, judging: { call.judge($0.1, $0.0) }, answer)
         }
 
-        /// The request as an attempt sends it: it ends by the attempt's deadline, and tells the server of the attempt.
+        /// The request for an attempt: it ends by the attempt's deadline, and tells the server of the attempt.
         func limited(
             _ request: URLRequest, by attempt: CallAttempt, _ options: RunOptions = RunOptions()
         ) throws -> URLRequest {
@@ -179,17 +180,17 @@
         /// - Parameters:
         ///   - pipeline: The pipeline that the requests go through.
         ///   - dialect: How the server writes down its limits.
-        ///   - notesQuotas: Whether what a successful answer says to be left of a limit holds the pipeline's throttles:
-        ///     see `Pipeline.note(_:)`. False by default, since the limit may be about other calls than the pipeline's.
-        ///   - deadlineField: The field that tells the server how long the attempt may take. nil, the default, tells it
-        ///     nothing: a deadline is of use to your own services only, and others need not know your timeouts.
-        ///   - originFields: The fields that tell the server the call's priority and the number of the attempt, unless the
-        ///     request has them. nil, the default, tells it nothing.
-        ///   - remark: Returns what an answer says in its body, where the status alone does not tell, such as a 200
-        ///     with an error inside.
+        ///   - notesQuotas: Whether the rest of a limit, in a successful answer, holds the pipeline's throttles: see
+        ///     `Pipeline.note(_:)`. False by default, since the limit may be about other calls than the pipeline's.
+        ///   - deadlineField: The field that tells the server how long the attempt may take. nil, the default, tells
+        ///     it nothing: only your own services can use a deadline, and others need not know your timeouts.
+        ///   - originFields: The fields that tell the server the call's priority and the number of the attempt,
+        ///     unless the request has them. nil, the default, tells it nothing.
+        ///   - remark: Returns a meaning in an answer's body that the status alone does not have, such as a 200 with
+        ///     an error inside.
         ///   - reauthorize: Renews the credentials of a request that was answered with 401. It is called at most once
-        ///     for a call, and its request is sent in the same attempt; the later attempts send it too. Calls that run
-        ///     concurrently call it concurrently. If it throws, its error ends the attempt.
+        ///     for a call, and its request is sent in the same attempt and in later ones. Concurrent calls call it
+        ///     concurrently. If it throws, its error ends the attempt.
         /// - Returns: The session with the pipeline.
         public func resilient(
             _ pipeline: Pipeline, dialect: RateLimitDialect = .automatic, notesQuotas: Bool = false,
@@ -204,11 +205,10 @@
     }
 
     extension URLRequest {
-        /// Makes the longest silence of the server that is waited for no longer than a time, in whole seconds, rounded
-        /// up: on Linux fractions of a second are cut off, and the number must not be too large for an integer.
+        /// Limits the server's longest allowed silence to a time, in whole seconds, rounded up: on Linux fractions of a
+        /// second are cut off, and the number must not be too large for an integer.
         ///
-        /// The request and the session each have a longest silence, and which of the two counts can't be told from
-        /// here.
+        /// The request and the session each have such a limit, and it is unknown here which of the two counts.
         fileprivate mutating func limitSilence(to time: Duration, _ ofSession: TimeInterval) {
             let seconds = TimeInterval(time.wholeSecondsRoundedUp)
             if seconds < timeoutInterval, seconds < ofSession { timeoutInterval = seconds }

@@ -6,7 +6,7 @@
         import FoundationNetworking
     #endif
 
-    /// One call of a ``ResilientSession``: what its attempts send, and what their answers mean.
+    /// One call of a ``ResilientSession``: the requests of its attempts, and the verdicts of their answers.
     final class SessionCall: Sendable {
         let options: RunOptions
         private let session: ResilientSession
@@ -15,8 +15,8 @@
         /// Whether the body is a stream, which can be read only once.
         private let hasStream: Bool
         private let isStreamRead = Locked(false)
-        /// Whether a redirect has answered a request that may not be sent twice. Who sent it has had the request, and may have
-        /// acted on it, whatever came of the redirect.
+        /// Whether a redirect has answered a request that may not be sent twice. The redirecting server had the
+        /// request, and may have acted on it, whatever the redirect's result.
         private let isSeen = Locked(false)
 
         /// - Throws: `URLError.unsupportedURL` if the URL is not of HTTP.
@@ -37,7 +37,7 @@
 
         private var isRepeatable: Bool { options.isIdempotent == true && !hasStream }
 
-        /// Whether the request may be sent several times at once, and something would do so.
+        /// Whether the request may be sent concurrently, and something would do so.
         var mayBeCopied: Bool { session.pipeline.makesCopies && isRepeatable }
 
         /// The session's task has ended.
@@ -68,7 +68,7 @@
                 defer { isRead = hasStream }
                 return isRead
             }
-            // Only if a rule of a retry repeats it all the same.
+            // Only if a rule of a retry repeats it anyway.
             if wasStreamRead { throw URLError(.requestBodyStreamExhausted) }
             let sent = request.latest
             let answer = try await httpAnswer(send, to: sent.request, attempt)
@@ -90,7 +90,7 @@
     }
 
     extension URLSessionTask {
-        /// Whether another place was asked in the end than at first, or in another way.
+        /// Whether the final request went to another place, or used another method.
         fileprivate var wasRedirected: Bool {
             func asked(_ request: URLRequest?) -> [String?] {
                 let url = request?.url

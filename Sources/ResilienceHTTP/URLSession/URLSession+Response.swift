@@ -20,8 +20,8 @@
         /// Swift 6.3.1). Their cancellation handler waits for the session's queue while it holds the task's lock, and
         /// the queue waits for that lock to resume the task. Here the cancellation comes from a queue of its own.
         ///
-        /// The deadline counts for all of the answer. `URLRequest.timeoutInterval` only limits each silence of the
-        /// server: a body that comes slowly never exceeds it.
+        /// The deadline covers the whole answer. `URLRequest.timeoutInterval` only limits each silence of the server: a
+        /// slow body never exceeds it.
         ///
         /// - Parameters:
         ///   - request: The request.
@@ -36,7 +36,7 @@
             try await response(to: request, uploading: body, until: deadline, ended: { _ in })
         }
 
-        /// - Parameter ended: Is given the task that has sent the request, when it has ended.
+        /// - Parameter ended: Receives the task of the request, when it has ended.
         nonisolated(nonsending) func response(
             to request: URLRequest, uploading body: Data?, until deadline: CallDeadline?,
             ended: (URLSessionTask) -> Void
@@ -86,7 +86,7 @@
         }
     }
 
-    /// A request on its way, and what stopped it.
+    /// A request in flight, and why it was stopped.
     private final class Exchange: Sendable {
         enum Stop: Sendable {
             case deadline

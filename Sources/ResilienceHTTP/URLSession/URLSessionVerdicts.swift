@@ -17,8 +17,8 @@
     }
 
     extension URLResponse {
-        /// What this response means: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`. One that is not of HTTP, such
-        /// as a file's, is a success.
+        /// The verdict of this response: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`. A response that
+        /// is not of HTTP, such as a file's, is a success.
         ///
         /// ```swift
         /// let (data, response) = try await pipeline.run(
@@ -30,7 +30,7 @@
         ///
         /// - Parameters:
         ///   - request: The request that was answered.
-        ///   - remark: What the body says, if you read it; nil by default.
+        ///   - remark: The remark in the body, if you read it; nil by default.
         ///   - dialect: How the server writes down its limits.
         ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
         /// - Returns: The verdict.
@@ -46,16 +46,16 @@
     }
 
     extension URLError {
-        /// What this failure of a request means.
+        /// The verdict of this failure of a request.
         ///
         /// - ``isOffline``: transient, for any method, because no server saw the request.
         /// - Connection lost or reset, timeout, a handshake or an answer cut short, an unknown failure: transient if
         ///   the request is ``RequestSemantics/isRepeatable``; otherwise uncertain, because a server may have acted on
         ///   it.
-        /// - Everything else, which will be the same the next time: permanent. Examples are a certificate that is not
-        ///   trusted, a bad URL, a redirect loop, a missing sign-in, and contents that can't be decoded or stored.
+        /// - Everything else, which will fail again in the same way: permanent. Examples are an untrusted
+        ///   certificate, a bad URL, a redirect loop, a missing sign-in, and contents that can't be decoded or stored.
         ///
-        /// `URLError.cancelled` is permanent too. Whether the caller's own task is cancelled shows in the task, not in
+        /// `URLError.cancelled` is also permanent. Whether the caller's own task is cancelled shows in the task, not in
         /// the error; in a task that is not cancelled, the error means that the connection was refused for good.
         ///
         /// - Parameter request: The request that failed.
@@ -87,25 +87,25 @@
         }
     }
 
-    /// The verdict of a failed request of which nothing else is known, so that a pipeline around any use of `URLSession`
+    /// The verdict of a failed request without further knowledge, so that a pipeline around any use of `URLSession`
     /// needs no classifier.
     extension URLError: VerdictConvertible {
-        /// What the failure means for a request that may not be sent twice: transient if no server saw it, uncertain if one
-        /// may have acted on it, permanent if it will be the same the next time.
+        /// The verdict for a request that may not be sent twice: transient if no server saw it, uncertain if one may
+        /// have acted on it, permanent if it will fail again in the same way.
         public var verdict: Verdict { verdict(for: .unknown) }
     }
 
     /// The verdict of a failed system call.
     extension POSIXError: VerdictConvertible {
-        /// Transient if nothing was sent, as after a refused connection; permanent if it will be the same the next time;
-        /// otherwise uncertain.
+        /// Transient if nothing was sent, as after a refused connection; permanent if it will fail again in the same
+        /// way; otherwise uncertain.
         public var verdict: Verdict { Verdict(RequestFailure(errno: code.rawValue), of: .unknown) }
     }
 
     #if canImport(ObjectiveC)
-        /// What Apple's frameworks throw is an `NSError`, whatever it can be cast to.
+        /// Apple's frameworks throw an `NSError`, even if it can be cast to another type.
         extension NSError: VerdictConvertible {
-            /// As of the `URLError` or the `POSIXError` that it is; otherwise uncertain.
+            /// The verdict of the underlying `URLError` or `POSIXError`; otherwise uncertain.
             public var verdict: Verdict {
                 switch domain {
                 case NSURLErrorDomain: URLError(URLError.Code(rawValue: code)).verdict

@@ -1,39 +1,38 @@
 import Resilience
 
-/// One thing that a service depends on, as a part of a ``HealthReport``: a pipeline, a policy, one key of a registry, a
+/// One dependency of a service, as a part of a ``HealthReport``: a pipeline, a policy, one key of a registry, a
 /// queue, a cache or a single flight.
 public struct HealthComponent: Sendable, Hashable, Encodable {
-    /// What tells this component from the others of its monitor, such as "2/eu". It is the same in every report of one
-    /// process.
+    /// The component's unique identifier in its monitor, such as "2/eu". It is the same in every report of one process.
     public internal(set) var id: String
     /// The name of the pipeline, the policy or the queue, or the key in a registry. A name of more than 200 Unicode
     /// scalars is cut.
     public let name: String
     /// The name that the registry was given; nil if it has none, or if the component is not in a registry.
     public let group: String?
-    /// The name of the pipeline, which its events and counts have; nil if the component is not a pipeline.
+    /// The name of the pipeline, as in its events and counts; nil if the component is not a pipeline.
     public let pipeline: String?
-    /// Whether the service can't do its work without it.
+    /// Whether the service can't work without it.
     public let isRequired: Bool
-    /// How well it is, by the monitor's rule.
+    /// Its status, by the monitor's rule.
     public internal(set) var status: HealthStatus
-    /// What its policies tell, outermost first; of a queue, what the queue tells.
+    /// The state of its policies, outermost first, or of the queue.
     public let policies: [PolicyHealth]
-    /// Why a queue tells nothing: its store failed, or did not answer in time; nil if it does.
+    /// Why a queue has no state: its store failed, or did not answer in time; nil if it has one.
     public let problem: String?
     /// Whether it is read from outside, which may fail.
     let isStored: Bool
 
     /// Creates a component, for example to test a ``HealthRule``.
     /// - Parameters:
-    ///   - id: What tells it from others.
+    ///   - id: Its identifier.
     ///   - name: Its name.
     ///   - group: The name of its registry; nil if there is none.
     ///   - pipeline: The name of the pipeline; nil if it is not one.
-    ///   - isRequired: Whether the service can't do its work without it.
-    ///   - status: How well it is.
-    ///   - policies: What its policies tell.
-    ///   - problem: Why it tells nothing. A long text is cut.
+    ///   - isRequired: Whether the service can't work without it.
+    ///   - status: Its status.
+    ///   - policies: The state of its policies.
+    ///   - problem: Why it has no state. A long text is cut.
     public init(
         id: String, name: String, group: String? = nil, pipeline: String? = nil, isRequired: Bool = false,
         status: HealthStatus = .up, policies: [PolicyHealth] = [], problem: String? = nil

@@ -1,6 +1,6 @@
 package import Resilience
 
-/// Reports how well a service and all that it depends on are.
+/// Reports the health of a service and its dependencies.
 ///
 /// ```swift
 /// let health = HealthMonitor("orders") {
@@ -25,12 +25,12 @@ public final class HealthMonitor: Sendable {
     /// Creates a monitor.
     /// - Parameters:
     ///   - name: The name of the service. "service" by default.
-    ///   - rule: Decides how well a component is. ``HealthRule/standard`` by default.
-    ///   - limit: How many components a report lists at most; the others are only counted. 200 by default; less than 0
-    ///     counts as 0.
-    ///   - queueTimeout: How long the store of a queue has to answer. All stores are asked at the same time, so a report
+    ///   - rule: Decides the status of a component. ``HealthRule/standard`` by default.
+    ///   - limit: How many components a report lists at most; the others are only counted. 200 by default; less than
+    ///     0 counts as 0.
+    ///   - queueTimeout: How long the store of a queue has to answer. All stores are asked concurrently, so a report
     ///     takes no longer than this. 1 second by default; less than zero counts as zero.
-    ///   - sources: What is reported. The order is that of components that are equally well.
+    ///   - sources: The sources of the report. Components of equal status keep this order.
     public init(
         _ name: String = "service", rule: HealthRule = .standard, limit: Int = 200,
         queueTimeout: Duration = .seconds(1), @HealthSourceBuilder sources: () -> [HealthSource]
@@ -42,19 +42,19 @@ public final class HealthMonitor: Sendable {
         self.sources = sources()
     }
 
-    /// Returns how well the service is now.
+    /// Returns the service's present health.
     ///
-    /// It never fails, and waits for nothing but the stores of queues, for a limited time. A store that fails or hangs
-    /// is reported as the problem of its queue. If the task is cancelled, it does not wait any more.
-    /// - Parameter limit: How many components the report lists at most, 0 or more. nil, the default, for the monitor's
-    ///   own limit. With 0 it has only counts, and so no names of what the service depends on.
+    /// It never fails, and waits only for the stores of queues, for a limited time. A store that fails or hangs is
+    /// reported as the problem of its queue. If the task is cancelled, it does not wait any more.
+    /// - Parameter limit: How many components the report lists at most, 0 or more. nil, the default, for the
+    ///   monitor's own limit. With 0 it has only counts, and so no names of dependencies.
     /// - Returns: The report.
     public nonisolated(nonsending) func report(limit: Int? = nil) async -> HealthReport {
         await report(limit: limit ?? self.limit, patience: queueTimeout)
     }
 
-    /// Returns how well the service is now, for one who asks again and again: where the store of a queue is slow, it
-    /// takes the last answer if that is recent.
+    /// Returns the service's present health, for a repeated reader: where the store of a queue is slow, it takes the
+    /// last answer if that is recent.
     /// - Parameters:
     ///   - limit: How many components the report lists at most.
     ///   - patience: How long to wait for a queue whose last answer is recent, or which is known to be late.
@@ -69,7 +69,7 @@ public final class HealthMonitor: Sendable {
     }
 
     /// Follows the changes of all circuits until the tasks are cancelled.
-    /// - Parameter told: Is told of each change, with the id of the component.
+    /// - Parameter told: Receives each change, with the id of the component.
     package func watch(
         _ told: @escaping @Sendable (_ component: String, HealthSource.Change) -> Void
     ) -> [Task<Void, Never>] {
@@ -95,15 +95,15 @@ public final class HealthMonitor: Sendable {
 }
 
 extension [HealthSource] {
-    /// Hands over all components as they are now.
+    /// Passes all present components to a visitor.
     /// - Parameters:
-    ///   - limit: How long what is read from outside has to answer.
-    ///   - patience: How long to wait for it if its last answer is recent, or if it is known to be late.
-    ///   - visitor: Is given each, and the place of its source.
+    ///   - limit: How long stored statuses have to answer.
+    ///   - patience: How long to wait for one if its last answer is recent, or if it is known to be late.
+    ///   - visitor: Receives each component, and the place of its source.
     nonisolated(nonsending) func components(
         limit: Duration, patience: Duration, _ visitor: (_ source: Int, HealthComponent) -> Void
     ) async {
-        // All stores are asked before the first is waited for.
+        // All stores are asked before the first wait.
         let readings = map { source in source.stored.map { ($0.probe.begin(), $0.probe.timeBase.now) } }
         for (index, source) in enumerated() {
             if let (probe, isRequired) = source.stored, let (reading, start) = readings[index] {

@@ -11,10 +11,9 @@ extension HealthReport {
     /// ```
     ///
     /// They have the names, labels and outcomes of `ResilienceMetrics`, so the repository's dashboard in Docs/Grafana
-    /// shows them. The components that the report lists are written, and no others: the monitor's limit bounds the
-    /// page. The list of metrics is in <doc:LogsMetricsTracesGuide>.
-    /// - Parameter counts: What an `EventCounter` has counted, for `resilience_calls_total`, the durations and the
-    ///   events. None by default.
+    /// shows them. Only the components in the report are written: the monitor's limit bounds the page. The list of
+    /// metrics is in <doc:LogsMetricsTracesGuide>.
+    /// - Parameter counts: The counts of an `EventCounter`, for `resilience_calls_total`, the durations and the
     /// - Returns: The text, which ends with a line feed.
     public func prometheusText(counts: EventCounts? = nil) -> String {
         var text = PrometheusText()

@@ -1,6 +1,6 @@
 import Resilience
 
-/// How well a service and all that it depends on are, at one moment. It is made by a ``HealthMonitor``.
+/// The health of a service and its dependencies, at one moment. It is made by a ``HealthMonitor``.
 ///
 /// It is bounded: the worst components come first, then the required ones, then the others in the order of the monitor
 /// and by name. Components beyond the monitor's limit are only counted, in ``totals``.
@@ -9,7 +9,7 @@ public struct HealthReport: Sendable, Hashable, Encodable {
     public let name: String
     /// The status of the worst component; ``HealthStatus/up`` if there is none.
     public let status: HealthStatus
-    /// Counts of all components, also of those that are not in ``components``.
+    /// Counts of all components, including those not in ``components``.
     public let totals: HealthTotals
     /// The components, the worst first, as many as the limit allows.
     public let components: [HealthComponent]
@@ -32,13 +32,13 @@ public struct HealthReport: Sendable, Hashable, Encodable {
 public struct HealthTotals: Sendable, Hashable, Codable {
     /// The number of components.
     public internal(set) var components = 0
-    /// The number of components that are counted here but not listed in the report.
+    /// The number of components that are not listed in the report.
     public internal(set) var omitted = 0
     /// The number of components that are degraded.
     public internal(set) var degraded = 0
     /// The number of components that are down.
     public internal(set) var down = 0
-    /// How many policies are in each state that is no normal one, such as "open" or "half-open".
+    /// The number of policies in each abnormal state, such as "open" or "half-open".
     public internal(set) var states: [String: Int] = [:]
 
     /// Creates counts of no component.

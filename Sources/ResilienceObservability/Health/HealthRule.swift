@@ -1,8 +1,8 @@
 import Resilience
 
-/// Decides how well a component is. The status of the whole service is that of its worst component.
+/// Decides the status of a component. The status of the whole service is that of its worst component.
 ///
-/// The standard rule goes by the condition that each policy tells of itself (``/Resilience/PolicyCondition``):
+/// The standard rule uses the condition that each policy reports (``/Resilience/PolicyCondition``):
 ///
 /// | the component | optional | required |
 /// |---|---|---|
@@ -11,10 +11,10 @@ import Resilience
 /// | has a policy that is degraded: see below | degraded | degraded |
 /// | is anything else | up | up |
 ///
-/// Degraded are a circuit that is half-open, or whose break is over; a throttle that holds all calls; an adaptive throttle
-/// that rejects a share of them; a bulkhead that is full, and its queue too, or that sheds calls; a pool that uses all of its
-/// endpoints since too few are left, or has none; a chaos policy that is on; a queue that is paused; and a policy of your own
-/// that lets no call through, unless it tells another condition.
+/// These are degraded: a circuit that is half-open, or whose break is over; a throttle that holds all calls; an
+/// adaptive throttle that rejects a share of them; a bulkhead that is full with a full queue, or that sheds calls; a
+/// pool that uses all of its endpoints because too few are left, or has none; a chaos policy that is on; a paused
+/// queue; and a policy of your own that lets no call through, unless it reports another condition.
 ///
 /// A rule of your own can begin with the standard one:
 ///
@@ -31,11 +31,11 @@ public struct HealthRule: Sendable {
     private let judge: @Sendable (HealthComponent) -> HealthStatus
 
     /// Creates a rule.
-    /// - Parameter judge: Returns how well a component is. The component's own status is not decided yet; ignore it. It
-    ///   is called for every key of every registry, so it should be fast.
+    /// - Parameter judge: Returns the status of a component. The component's own status is not decided yet; ignore
+    ///   it. It is called for every key of every registry, so it should be fast.
     public init(_ judge: @escaping @Sendable (HealthComponent) -> HealthStatus) { self.judge = judge }
 
-    /// Returns how well a component is.
+    /// Returns the status of a component.
     /// - Parameter component: The component. Its own status is ignored by the standard rule.
     public func status(of component: HealthComponent) -> HealthStatus { judge(component) }
 

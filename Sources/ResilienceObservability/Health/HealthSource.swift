@@ -3,8 +3,8 @@ public import Resilience
 /// Something whose health a ``HealthMonitor`` reports: a pipeline, a policy, a registry, a queue, a
 /// cache or a single flight.
 ///
-/// Name one only to say more than its name alone does. A pipeline, a policy, a registry or a queue in a monitor's list
-/// is optional, and a registry there has no name.
+/// Create one only to set more than the defaults. A pipeline, a policy, a registry or a queue in a monitor's list is
+/// optional, and a registry there has no name.
 ///
 /// ```swift
 /// let health = HealthMonitor("orders") {
@@ -14,8 +14,8 @@ public import Resilience
 /// }
 /// ```
 public struct HealthSource: Sendable {
-    /// A change of a circuit's state. `name` is that of the component in a registry, `policy` the place of the breaker
-    /// among the component's policies, and `age` how long ago it was.
+    /// A change of a circuit's state. `name` is the component's name in a registry, `policy` the breaker's place among
+    /// the component's policies, and `age` how long ago it was.
     package struct Change: Sendable {
         package let name: String?
         package let policy: Int
@@ -26,22 +26,22 @@ public struct HealthSource: Sendable {
     let group: String?
     /// Whether its components are keys of a registry.
     let isRegistry: Bool
-    /// What is read from outside, and whether it is required; nil for other sources.
+    /// The stored status, and whether it is required; nil for other sources.
     let stored: (probe: StatusProbe, isRequired: Bool)?
     let watch: @Sendable (_ told: @escaping @Sendable (Change) -> Void) -> [Task<Void, Never>]
-    /// Hands over what anything else consists of, each with its key in a registry.
+    /// Passes the parts of any other source to a visitor, each with its key in a registry.
     private let subjects: @Sendable (_ visitor: (_ key: String?, Subject, _ isRequired: Bool) -> Void) -> Void
 
     /// Creates a source of a pipeline's policies.
     /// - Parameters:
     ///   - pipeline: The pipeline.
-    ///   - isRequired: Whether the service can't do its work without it. false by default.
+    ///   - isRequired: Whether the service can't work without it. false by default.
     public init(_ pipeline: Pipeline, isRequired: Bool = false) { self.init(isRequired) { Subject(pipeline) } }
 
     /// Creates a source of one policy, a cache or a single flight.
     /// - Parameters:
     ///   - policy: The policy.
-    ///   - isRequired: Whether the service can't do its work without it. false by default.
+    ///   - isRequired: Whether the service can't work without it. false by default.
     public init(_ policy: some StatusReporting, isRequired: Bool = false) { self.init(isRequired) { Subject(policy) } }
 
     private init(_ isRequired: Bool, _ subject: @escaping @Sendable () -> Subject) {
@@ -59,10 +59,10 @@ public struct HealthSource: Sendable {
 
     /// Creates a source of a queue.
     ///
-    /// The policies of the queue's pipeline are not a part of it: list the pipeline too.
+    /// The policies of the queue's pipeline are not a part of it: also list the pipeline.
     /// - Parameters:
     ///   - queue: The queue.
-    ///   - isRequired: Whether the service can't do its work without it. false by default.
+    ///   - isRequired: Whether the service can't work without it. false by default.
     public init(_ queue: some StoredStatusReporting, isRequired: Bool = false) {
         (group, isRegistry, stored) = (nil, false, (StatusProbe(queue), isRequired))
         subjects = { _ in }
@@ -72,8 +72,8 @@ public struct HealthSource: Sendable {
     /// Creates a source of a registry of pipelines. Each key is a component.
     /// - Parameters:
     ///   - registry: The registry.
-    ///   - name: The name of all of them together, such as "tenants". None by default.
-    ///   - isRequired: Returns whether the service can't do its work without a key. Returns false by default.
+    ///   - name: The name of the group, such as "tenants". None by default.
+    ///   - isRequired: Returns whether the service can't work without a key. Returns false by default.
     public init<Key>(
         _ registry: PolicyRegistry<Key, Pipeline>, name: String? = nil,
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
@@ -84,8 +84,8 @@ public struct HealthSource: Sendable {
     /// Creates a source of a registry of policies. Each key is a component.
     /// - Parameters:
     ///   - registry: The registry.
-    ///   - name: The name of all of them together, such as "endpoints". None by default.
-    ///   - isRequired: Returns whether the service can't do its work without a key. Returns false by default.
+    ///   - name: The name of the group, such as "endpoints". None by default.
+    ///   - isRequired: Returns whether the service can't work without a key. Returns false by default.
     public init<Key, Value: StatusReporting>(
         _ registry: PolicyRegistry<Key, Value>, name: String? = nil,
         isRequired: @escaping @Sendable (Key) -> Bool = { _ in false }
@@ -108,7 +108,8 @@ public struct HealthSource: Sendable {
                 Task {
                     for await change in changes {
                         guard let subject = registry.existing(change.key).map(subject) else { continue }
-                        // A registry's changes don't say which breaker of a pipeline has changed. Its own status does.
+                        // A registry's changes don't say which breaker of a pipeline has changed. The breaker's own
+                        // status does.
                         let (breakers, transition) = (subject.breakers, change.transition)
                         let changed = breakers.first {
                             breakers.count == 1 || $0.breaker.status.since == transition.time
@@ -121,7 +122,7 @@ public struct HealthSource: Sendable {
         }
     }
 
-    /// Hands over the components, whose ids are those within the source.
+    /// Passes the components to a visitor; their ids are unique within the source.
     func visit(_ visitor: (HealthComponent) -> Void) {
         subjects { key, subject, isRequired in
             let component = subject.component(isRequired: isRequired)
@@ -147,11 +148,11 @@ extension HealthSource.Change {
     }
 }
 
-/// What a component consists of: the policies of a pipeline, or one policy.
+/// The parts of a component: the policies of a pipeline, or one policy.
 private struct Subject {
     let name: String
     var pipeline: String?
-    /// Those that tell their status.
+    /// The policies that report a status.
     let policies: [any StatusReporting]
     let now: () -> MonotonicInstant
 

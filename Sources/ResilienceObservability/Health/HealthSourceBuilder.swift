@@ -1,7 +1,7 @@
 public import Resilience
 
-/// Builds the list of what a ``HealthMonitor`` reports. A pipeline, a policy, a registry or a queue in the list is a
-/// source that is optional and has no name of its own.
+/// Builds the sources of a ``HealthMonitor``. A pipeline, a policy, a registry or a queue in the list is an optional
+/// source without a name of its own.
 @resultBuilder public enum HealthSourceBuilder {
     /// Returns a list of one source.
     /// - Parameter source: The source.

@@ -1,4 +1,4 @@
-/// How well a service, or one thing that it depends on, is.
+/// The status of a service, or of one of its dependencies.
 ///
 /// A worse status is greater: `statuses.max()` is the worst.
 public enum HealthStatus: String, Sendable, Hashable, Codable, CaseIterable, Comparable {
@@ -9,7 +9,7 @@ public enum HealthStatus: String, Sendable, Hashable, Codable, CaseIterable, Com
     /// Something required does not work.
     case down
 
-    /// The status of a response that tells this status to a load balancer: 503 if it is ``down``, and 200 otherwise.
+    /// The HTTP status for a load balancer: 503 if it is ``down``, and 200 otherwise.
     public var httpStatusCode: Int { self == .down ? 503 : 200 }
 
     /// The status as a number, for metrics: 0 is up, 1 is degraded, 2 is down.

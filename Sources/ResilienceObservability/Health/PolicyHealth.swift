@@ -1,26 +1,26 @@
 public import Resilience
 
-/// What one policy of a component told about itself, as a part of a ``HealthReport``.
+/// The state of one policy of a component, as a part of a ``HealthReport``.
 ///
-/// It is written as an object of `policy`, `kind`, `isAllowed`, `state`, `level`, `timeLeftSeconds` if that is known, and
+/// It is written as an object of `policy`, `kind`, `isAllowed`, `state`, `level`, `timeLeftSeconds` if known, and
 /// `readings`: numbers by name. So a report can always be written, whatever your own types contain.
 public struct PolicyHealth: Sendable, Encodable {
     /// The policy's name.
     public let policy: String
     /// The kind of policy, such as "circuitBreaker".
     public var kind: String { type(of: status).kind }
-    /// What the policy told: `health.status as? CircuitBreakerStatus`.
+    /// The policy's own status: `health.status as? CircuitBreakerStatus`.
     public let status: any PolicyStatusDetail
-    /// How well it is.
+    /// The policy's condition.
     public let condition: PolicyCondition
     /// Its numbers, without those that are unknown or have no limit.
     public let readings: [StatusReading]
-    /// What can be done with it by hand.
+    /// The actions that an operator can take.
     public let actions: [PolicyAction]
 
     /// Creates the health of a policy.
     /// - Parameters:
-    ///   - status: What the policy told.
+    ///   - status: The policy's own status.
     ///   - now: The present time on the policy's time base.
     public init(_ status: PolicyStatus, at now: MonotonicInstant) {
         policy = bounded(status.policy)

@@ -12,7 +12,7 @@ struct PrometheusText {
         var histograms: [String: CountedValues] = [:]
     }
 
-    /// By name: a policy of somebody's own may say something else of a name.
+    /// By name: a user's policy may have another meaning for a name.
     private var families: [String: Family] = [:]
 
     /// - Parameter values: The values of the metric's labels. An empty one is left out, which means the same.
@@ -31,7 +31,7 @@ struct PrometheusText {
     var text: String {
         var text = ""
         for (name, family) in families.sorted(by: { $0.key < $1.key }) {
-            // On one line already; of the rest, only a backslash is escaped here.
+            // Already on one line; of the rest, only a backslash is escaped here.
             let help = family.metric.help.replacing("\\", with: "\\\\")
             text += "# HELP \(name) \(help)\n# TYPE \(name) \(family.metric.kind.rawValue)\n"
             for (labels, number) in family.numbers.sorted(by: { $0.key < $1.key }) {
@@ -65,7 +65,7 @@ struct PrometheusText {
             case "\\": text.append(contentsOf: "\\\\".unicodeScalars)
             case "\"": text.append(contentsOf: "\\\"".unicodeScalars)
             case "\n": text.append(contentsOf: "\\n".unicodeScalars)
-            // Readers may take it for the end of the text.
+            // Readers may mistake it for the end of the text.
             case "\0": text.append("\u{FFFD}")
             default: text.append(scalar)
             }
@@ -76,7 +76,7 @@ struct PrometheusText {
     static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
-        // As a whole number where it is one and a double holds it exactly.
+        // As a whole number if a double holds it exactly.
         if value == value.rounded(), abs(value) < 9_007_199_254_740_992 { return "\(Int64(value))" }
         return "\(value)"
     }

@@ -1,9 +1,9 @@
 import Resilience
 
-/// Reads a status that is stored outside, where reading may fail or hang: that of a queue.
+/// Reads a stored status, where reading may fail or hang: that of a queue.
 ///
-/// At most one reading is in progress. Whoever asks meanwhile joins it, so that a store that never answers costs one
-/// task, not one for each report.
+/// At most one reading is in progress. Further readers join it, so that a store that never answers costs one task, not
+/// one for each report.
 final class StatusProbe: Sendable {
     enum Outcome: Sendable {
         case status(any PolicyStatusDetail)
@@ -18,7 +18,7 @@ final class StatusProbe: Sendable {
     private struct State {
         var reading: Reading?
         var last: Answer?
-        /// Whether a reading was not done in time, and none has been since.
+        /// Whether a reading was late, and none was in time since.
         var isLate = false
     }
 
@@ -29,7 +29,7 @@ final class StatusProbe: Sendable {
 
     var timeBase: any TimeBase { source.clock }
 
-    /// One reading, and those that wait for it.
+    /// One reading, and its waiting tasks.
     final class Reading: Sendable {
         private struct State {
             var answer: Answer?
@@ -47,7 +47,7 @@ final class StatusProbe: Sendable {
             for waiter in waiters { waiter.resume() }
         }
 
-        /// - Returns: The answer; nil if there is none until the deadline, or if the task is cancelled before.
+        /// - Returns: The answer; nil if there is none by the deadline, or if the task is cancelled before.
         nonisolated(nonsending) func answer(until deadline: MonotonicInstant, on timeBase: any TimeBase) async
             -> Answer?
         {
@@ -74,8 +74,8 @@ final class StatusProbe: Sendable {
             return (reading, true)
         }
         guard isNew else { return reading }
-        // Detached: others join this reading, so it must neither end by the deadline of who began it nor be part of their
-        // trace.
+        // Detached: others join this reading, so it must neither end by the deadline of the task that began it nor be
+        // part of its trace.
         Task.detached(executorPreference: timeBase.taskExecutor) { [self] in
             var outcome: Outcome
             do {
@@ -99,8 +99,8 @@ final class StatusProbe: Sendable {
     ///   - reading: The reading.
     ///   - start: When the wait began.
     ///   - limit: How long the store has to answer.
-    ///   - patience: How long to wait if there is an answer that is not older than the limit, or if the store is known
-    ///     to be late.
+    ///   - patience: How long to wait if the last answer is not older than the limit, or if the store is known to be
+    ///     late.
     nonisolated(nonsending) func outcome(
         _ reading: Reading, since start: MonotonicInstant, limit: Duration, patience: Duration
     ) async -> Outcome {

@@ -2,19 +2,19 @@
     import Logging
     import Resilience
 
-    /// Decides which lines are written when many of one kind come: the first of each window of time, and at the
-    /// window's end a summary of the rest.
+    /// Decides which lines to write when many of one kind come: the first of each window of time, and at the window's
+    /// end a summary of the rest.
     ///
     /// A key's window begins with its first event. While events come, each further window is twice as long, up to a
-    /// limit: what lasts for a night has as few lines as what lasts for a minute. A key without an event in a window is
-    /// gone, so that idle keys cost nothing.
+    /// limit: so a night of events has as few lines as a minute. A key without an event in a window is removed, so that
+    /// idle keys cost nothing.
     struct LogFlood<Key: Hashable & Sendable, Event: Sendable>: Sendable {
         struct Limits: Sendable {
             /// The lines of one key in one window; 1 or more.
             let lines: Int
             /// The length of a key's first window; above zero.
             let window: Duration
-            /// The length of the longest window. If that is the first, a key is gone when its window is over.
+            /// The length of the longest window. If that is the first, a key is removed when its window is over.
             let longest: Duration
             /// The number of keys with a window at the same time; 1 or more. Events of further keys share one window.
             let keys: Int
@@ -23,11 +23,11 @@
         enum Answer: Sendable, Equatable {
             case write
             /// Not written, but counted.
-            /// - Parameter alarm: When ``end(at:)`` must be called, if no earlier call of this window said so.
+            /// - Parameter alarm: When to call ``end(at:)``, if no earlier call of this window said so.
             case leaveOut(alarm: MonotonicInstant?)
         }
 
-        /// What was left out of one window.
+        /// The omitted events of one window.
         struct Summary: Sendable {
             /// nil for the events of further keys.
             let key: Key?
@@ -79,7 +79,7 @@
 
         private let limits: Limits
         private var windows: [Key?: Window] = [:]
-        /// The keys with a window, by its end. Those before `oldest` are gone.
+        /// The keys with a window, by its end. Those before `oldest` are removed.
         private var order: [(key: Key?, ends: MonotonicInstant)] = []
         private var oldest = 0
         private var latest = MonotonicInstant.distantPast
@@ -90,7 +90,7 @@
         var count: Int { windows.count }
 
         /// An event came. Call ``end(at:)`` with the same time before.
-        /// - Parameter isWritten: Whether its line is written if there is room; false if it is only counted.
+        /// - Parameter isWritten: Whether to write its line if there is room; false only counts it.
         mutating func receive(
             _ event: Event, of key: Key, _ level: Logger.Level, at now: MonotonicInstant, isWritten: Bool = true
         ) -> Answer {
@@ -111,7 +111,7 @@
         }
 
         /// Ends the windows that are over.
-        /// - Returns: What was left out of them, in the order of their ends.
+        /// - Returns: Their omitted events, in the order of their ends.
         mutating func end(at now: MonotonicInstant) -> [Summary] {
             let now = move(to: now)
             var summaries: [Summary] = []
@@ -126,10 +126,10 @@
                 if isEmpty || limits.longest <= limits.window { continue }
                 let length = min(window.length + window.length, limits.longest)
                 let next = Window(length: length, ends: ends + length)
-                // One that is over has had no event.
+                // A window that is over has had no event.
                 if next.ends > now { open(next, of: key) }
             }
-            // Seldom enough that each key is moved once on average.
+            // Rare enough that each key is moved once on average.
             if oldest > 16, oldest * 2 > order.count {
                 order.removeFirst(oldest)
                 oldest = 0
@@ -137,7 +137,7 @@
             return summaries
         }
 
-        /// Tells what was left out so far, and goes on with the windows.
+        /// Returns the omitted events so far, and continues the windows.
         mutating func tellAll(at now: MonotonicInstant) -> [Summary] {
             var summaries = end(at: now)
             for (key, _) in order[oldest...] {

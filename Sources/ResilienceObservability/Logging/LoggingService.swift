@@ -8,7 +8,7 @@
     ///     services: [LoggingService(log), server], gracefulShutdownSignals: [.sigterm], logger: logger)
     /// ```
     ///
-    /// Services shut down in the opposite order. So put it before those whose events it writes.
+    /// Services shut down in reverse order. So put it before those whose events it writes.
     public struct LoggingService: Service {
         let log: PolicyLogger
 

@@ -12,22 +12,22 @@
     /// ```
     ///
     /// A line reads `[activities/breaker] threshold reached (5/5) → open for 60 s`. Its metadata has the names and
-    /// numbers, all with the prefix `resilience.`. ``standardLevel(of:)`` says at which level an event is written; pass a
-    /// closure to change that.
+    /// numbers, all with the prefix `resilience.`. ``standardLevel(of:)`` decides the level of an event; pass a closure
+    /// to change that.
     ///
-    /// Many events of one kind do not flood the log. Of each pipeline, policy and kind of event, five lines are written
-    /// in ten seconds, and then one summary of what was left out: how many, since when, and the last of them. While they
-    /// go on, each time is twice as long as the one before, up to five minutes. An event below the logger's level is not
-    /// counted.
+    /// Many events of one kind do not flood the log. For each pipeline, policy and kind of event, five lines are
+    /// written in ten seconds, and then one summary of the omitted events: how many, since when, and the last one.
+    /// While they go on, each window is twice as long as the one before, up to five minutes. An event below the
+    /// logger's level is not counted.
     ///
-    /// Rejected calls are counted although their lines are below the logger's level: after each of these times in which
-    /// there were some, a line at `notice` says how many each policy has rejected.
+    /// Rejected calls are counted although their lines are below the logger's level: after each window with rejections,
+    /// a line at `notice` says how many calls each policy has rejected.
     ///
-    /// Characters that would break a line, in names or error texts from outside, are written as escapes.
+    /// Characters that would break a line, in names or error texts from outside, are escaped.
     ///
     /// See <doc:LogsMetricsTracesGuide>.
     public final class PolicyLogger: PolicyObserver {
-        /// Returns the level of an event's line; nil for no line. A pure function, called for every event, whatever the logger's
+        /// Returns the level of an event's line; nil for no line. A pure function, called for every event at any logger
         /// level.
         public typealias Levels = @Sendable (PolicyEvent) -> Logger.Level?
 
@@ -35,7 +35,7 @@
             let pipeline: String?
             let policy: String
             let kind: String
-            /// What rejects calls; nil for any other event.
+            /// The rejecting policy; nil for any other event.
             let rejecter: String?
         }
 
@@ -49,13 +49,13 @@
 
         /// Creates an observer that writes to a logger.
         /// - Parameters:
-        ///   - logger: The logger. Its level and metadata are those it has now.
+        ///   - logger: The logger, with its present level and metadata.
         ///   - lines: How many lines are written for one pipeline, policy and kind of event within `window`; 1 or more,
         ///     5 by default, `Int.max` for no limit.
-        ///   - window: How long the lines are counted before the first summary; above zero, 10 seconds by default. The
-        ///     longest time is 30 times that.
-        ///   - maxKeys: How many combinations of pipeline, policy and kind are counted separately at the same time; 1 or
-        ///     more, 200 by default. Events of further ones share one limit.
+        ///   - window: How long the lines are counted before the first summary; above zero, 10 seconds by default.
+        ///     The longest window is 30 times that.
+        ///   - maxKeys: How many combinations of pipeline, policy and kind are counted separately at the same time; 1
+        ///     or more, 200 by default. Events of further combinations share one limit.
         ///   - timeBase: The clock that measures the window.
         ///   - levels: Returns the level of an event's line; nil, the default, for the standard ones, ``standardLevel(of:)``.
         public init(
@@ -66,7 +66,7 @@
             self.logger = logger
             self.levels = levels ?? { Self.standardLevel(of: $0) }
             let written = PolicyEventSeverity.allCases.first { Self.standardLevel(of: $0) >= logger.logLevel } ?? .error
-            // Rejections, whose severity is debug, have a summary, though their lines are below the logger's level.
+            // Rejections, whose severity is debug, have a summary, although their lines are below the logger's level.
             let least = Self.summaryLevel >= logger.logLevel ? min(written, .debug) : written
             leastSeverity = levels == nil ? least : .trace
             self.timeBase = timeBase
@@ -108,7 +108,7 @@
         /// The level of the summary of rejections.
         private static var summaryLevel: Logger.Level { .notice }
 
-        /// Writes the summaries of what was left out so far, for example before the process ends. Otherwise each comes
+        /// Writes the summaries of omitted events so far, for example before the process ends. Otherwise each comes
         /// when its window is over.
         public func flush() { tell { $0.tellAll(at: $1) } }
 
@@ -117,8 +117,8 @@
             for summary in flood.withLock({ take(&$0, now) }) { write(summary) }
         }
 
-        /// A storm's end is told although no further event comes. The line is written by a task: an alarm must not
-        /// block, and a log handler may.
+        /// Reports the end of a storm without a further event. A task writes the line: an alarm must not block, and a
+        /// log handler may.
         private func setAlarm(at instant: MonotonicInstant) {
             let executor = timeBase.taskExecutor
             _ = timeBase.schedule(at: instant) { [weak self] in
@@ -160,8 +160,8 @@
     }
 
     extension PolicyEvent {
-        /// What rejected a call, if that is what the event is about: a policy of the pipeline, one of another pipeline
-        /// further in, or one that is used alone. In a pipeline the policy's own event is about the same rejection.
+        /// The source of a rejection, if the event is about one: a policy of the pipeline, of an inner pipeline, or one
+        /// used alone. In a pipeline the policy's own event is about the same rejection.
         fileprivate var rejecter: String? {
             guard let event = detail as? Pipeline.Event else {
                 return detail.kind == "rejected" && pipeline == nil ? policy : nil

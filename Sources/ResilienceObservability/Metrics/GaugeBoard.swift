@@ -1,13 +1,13 @@
 #if Metrics
     import CoreMetrics
 
-    /// The gauges that there are. One after another, samples set them; what is in no sample any more is removed, so that
-    /// an evicted circuit does not stay open for ever.
+    /// The existing gauges. Samples set them in order; a gauge missing from a sample is removed, so that an evicted
+    /// circuit does not stay open for ever.
     actor GaugeBoard {
         private let factory: any MetricsFactory
         private let limit: Int
         private var meters: [GaugeKey: Meter] = [:]
-        /// The labels that the first gauge of a name had. A backend remembers them, and may trap on others.
+        /// The labels of the first gauge of a name. A backend remembers them, and may trap on others.
         private var labels: [String: [String]] = [:]
 
         init(_ factory: any MetricsFactory, limit: Int) {

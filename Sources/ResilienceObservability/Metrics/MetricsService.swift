@@ -2,7 +2,7 @@
     public import Resilience
     public import ServiceLifecycle
 
-    /// Reads the gauges of metrics again and again, as a service: see ``ResilienceMetrics/run(every:on:)``.
+    /// Reads the gauges of metrics at intervals, as a service: see ``ResilienceMetrics/run(every:on:)``.
     ///
     /// ```swift
     /// let group = ServiceGroup(
@@ -30,7 +30,7 @@
         public func run() async {
             let (metrics, interval, timeBase) = (metrics, interval, timeBase)
             await cancelWhenGracefulShutdown { await metrics.run(every: interval, on: timeBase) }
-            // A store is not waited for in a task that is cancelled.
+            // A cancelled task does not wait for a store.
             await Task { await metrics.sample() }.value
         }
     }

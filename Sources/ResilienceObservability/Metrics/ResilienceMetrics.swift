@@ -2,8 +2,8 @@
     public import CoreMetrics
     public import Resilience
 
-    /// An observer that turns the events of policies into metrics of swift-metrics, and shows the state of what it
-    /// watches as gauges.
+    /// An observer that turns the events of policies into metrics of swift-metrics, and the state of watched objects
+    /// into gauges.
     ///
     /// ```swift
     /// let metrics = ResilienceMetrics()
@@ -12,9 +12,9 @@
     /// await metrics.run(every: .seconds(10))     // in a task or service of its own
     /// ```
     ///
-    /// Events arrive by themselves: calls by outcome, durations of calls, attempts and waits, and what each policy did. The
-    /// state of circuits, permits, queues and budgets has to be read: ``sample()`` reads all that was passed to `watch`,
-    /// and ``run(every:on:)`` does it again and again.
+    /// Events arrive by themselves: calls by outcome, durations of calls, attempts and waits, and the actions of
+    /// policies. The state of circuits, permits, queues and budgets has to be read: ``sample()`` reads everything that
+    /// is watched, and ``run(every:on:)`` repeats that.
     ///
     /// The names have the form that Prometheus expects, such as `resilience_calls_total`. The number of label values is
     /// bounded: beyond `maxNames` combinations of pipeline and policy, events and gauges are added up under `other`.
@@ -27,9 +27,9 @@
 
         /// Creates an observer that watches nothing yet.
         /// - Parameters:
-        ///   - factory: Makes the metrics. By default the one that `MetricsSystem` was set up with: do that before.
-        ///   - maxNames: How many combinations of pipeline and policy are told apart, 1 or more; 1000 by default. It is
-        ///     one limit for events, and one for gauges.
+        ///   - factory: Makes the metrics. By default that of `MetricsSystem`: set it up first.
+        ///   - maxNames: How many combinations of pipeline and policy are counted separately, 1 or more; 1000 by
+        ///     default. Events and gauges each have this limit.
         public init(factory: any MetricsFactory = MetricsSystem.factory, maxNames: Int = 1000) {
             let limit = SettingChecks("ResilienceMetrics").atLeast(1, maxNames, "maxNames")
             series = SeriesTable(factory, limit: limit)
@@ -48,8 +48,7 @@
 
         // MARK: Gauges
 
-        /// Watches pipelines, policies, registries, caches and queues from now on: what they tell of themselves becomes
-        /// gauges.
+        /// Watches pipelines, policies, registries, caches and queues from now on: their state becomes gauges.
         ///
         /// ```swift
         /// metrics.watch {
@@ -59,17 +58,17 @@
         /// }
         /// ```
         ///
-        /// Gauges have the names of pipelines and policies, not a registry's keys: name what a registry makes after its
-        /// key. What has the same names is added up: do not watch the same policy twice. Reading does not count as a
-        /// use of a key. While the store of a queue can't be read, the queue has no gauges but
-        /// `resilience_status_known`, which is 0.
-        /// - Parameter sources: What is watched.
+        /// Gauges have the names of pipelines and policies, not a registry's keys: name a registry's values after their
+        /// keys. Gauges of the same names are added up: do not watch the same policy twice. Reading does not count as a
+        /// use of a key. While the store of a queue can't be read, the queue's only gauge is `resilience_status_known`,
+        /// which is 0.
+        /// - Parameter sources: The objects to watch.
         public func watch(@HealthSourceBuilder _ sources: () -> [HealthSource]) {
             let added = sources()
             self.sources.withLock { $0 += added }
         }
 
-        /// Reads everything that is watched, once, and sets the gauges. Gauges of what is no longer there are removed.
+        /// Reads everything that is watched, once, and sets the gauges. Gauges of vanished objects are removed.
         public func sample() async {
             var readings = GaugeReadings()
             await sources.withLock { $0 }.components(limit: .seconds(1), patience: .seconds(1)) { _, component in

@@ -3,7 +3,7 @@
     import Resilience
     import Synchronization
 
-    /// Counts the calls of one pipeline: the series of those that succeed, and of those that are rejected, are looked up once.
+    /// Counts the calls of one pipeline: the series of successful and of rejected calls are looked up once.
     final class SeriesMeter: CallMeter {
         private let table: SeriesTable
         private let pipeline: String?
@@ -28,9 +28,9 @@
         }
     }
 
-    /// A series that is looked up once.
+    /// A series with a single lookup.
     private struct KeptSeries: ~Copyable, Sendable {
-        /// Owns what it refers to, which is set once.
+        /// Owns its referent, which is set once.
         private let reference = Atomic<Unmanaged<Series>?>(nil)
 
         func use(_ table: SeriesTable, _ key: @autoclosure () -> SeriesKey, _ body: (Series) -> Void) {

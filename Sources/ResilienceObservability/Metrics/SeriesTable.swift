@@ -2,7 +2,7 @@
     import CoreMetrics
     import Resilience
 
-    /// One line of events in the metrics: what is counted and measured together, with the same labels.
+    /// One line of events in the metrics: everything with the same labels.
     struct SeriesKey: Hashable, Sendable {
         enum Family: UInt8, Sendable {
             case call, attempt, wait, event
@@ -66,17 +66,17 @@
         }
     }
 
-    /// Which series there are: a bounded number, however many names there are.
+    /// The set of series: bounded, however many names there are.
     struct SeriesNames: Sendable {
         private struct Names: Hashable, Sendable {
             let pipeline: String?
             let policy: String
         }
 
-        /// How many combinations of pipeline and policy are told apart, 1 or more.
+        /// How many combinations of pipeline and policy are counted separately, 1 or more.
         let limit: Int
-        /// How many kinds of events of one of them are told apart. A policy has only a few, unless it makes them of
-        /// data.
+        /// How many kinds of events of one of them are counted separately. A policy has only a few, unless it makes
+        /// them from data.
         static let kindLimit = 100
         private var kinds: [Names: Int] = [:]
 
@@ -98,7 +98,7 @@
     }
 
     extension SeriesKey {
-        /// The kinds of calls are few, and stay as they are; those of other policies' events need not be.
+        /// The kinds of calls are few, and stay; the kinds of other policies' events may be many.
         fileprivate var overflow: SeriesKey {
             SeriesKey(
                 family: family, pipeline: LabelValue.other, policy: policy.isEmpty ? "" : LabelValue.other,

@@ -11,14 +11,14 @@
         /// that means failure.
         let errorType: String?
         let error: (any Error)?
-        /// What failed; nil if nothing did, or if it is not known.
+        /// The failure; nil if there is none, or if unknown.
         var failure: FailureDetail?
 
         /// A cancelled call is nobody's failure.
         var isError: Bool { outcome == "failed" || outcome == "rejected" }
 
-        /// What returned.
-        /// - Parameter hasBegun: Whether the operation ran: what was rejected inside of it has failed.
+        /// The ending of a returned result.
+        /// - Parameter hasBegun: Whether the operation ran: a rejection inside of it is a failure.
         init(_ verdict: Verdict, hasBegun: Bool) {
             outcome = Self.outcome(of: verdict, isCancelled: false, hasBegun: hasBegun)
             self.verdict = verdict.kind == .success ? nil : "\(verdict.kind)"
@@ -26,11 +26,11 @@
             error = nil
         }
 
-        /// What threw.
+        /// The ending of a thrown error.
         /// - Parameters:
         ///   - isCancelled: Whether the task was cancelled, other than by the call's deadline.
-        ///   - deadlinePassed: Whether the call's deadline ended it: then the error is only what the cancelled inside
-        ///     threw.
+        ///   - deadlinePassed: Whether the call's deadline ended it: then the error is only that of the cancelled
+        ///     inside.
         ///   - hasBegun: Whether the operation ran.
         init(_ error: any Error, _ verdict: Verdict, isCancelled: Bool, deadlinePassed: Bool, hasBegun: Bool) {
             outcome =
@@ -52,7 +52,7 @@
     }
 
     extension CallEnding {
-        /// What threw in a call.
+        /// The ending of an error thrown in a call.
         init(_ error: any Error, of call: inout PolicyCall, _ verdict: Verdict, hasBegun: Bool) {
             let isCancelled = Task.isCancelled
             let isOver =

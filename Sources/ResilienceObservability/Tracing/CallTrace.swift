@@ -3,12 +3,12 @@
     import Synchronization
     import Tracing
 
-    /// The span of one call, for what happens inside of it. It travels with the task, in the service context.
+    /// The span of one call, for events inside of it. It travels with the task, in the service context.
     final class CallTrace: Sendable {
         let tracer: any Tracer
         let span: any Span
         private let pipeline: TracedPipeline
-        /// That of the traced pipeline whose call this one is in.
+        /// The trace of the enclosing traced pipeline.
         private let outer = CallTrace.current
         private let begun = Atomic(0)
 
@@ -23,10 +23,10 @@
 
         func attemptBegins() { begun.add(1, ordering: .relaxed) }
 
-        /// That of the innermost traced pipeline whose call this task is in; nil if there is none.
+        /// The trace of the innermost traced pipeline around this task; nil if there is none.
         static var current: CallTrace? { ServiceContext.current?[CallTraceKey.self] }
 
-        /// That of this pipeline's call; nil if there is none, since nobody traces it.
+        /// The trace of this pipeline's call; nil if it is not traced.
         static func current(of pipeline: TracedPipeline) -> CallTrace? {
             var trace = current
             while let one = trace, one.pipeline !== pipeline { trace = one.outer }
@@ -34,7 +34,7 @@
         }
     }
 
-    /// Stands for the pipeline whose calls and attempts are traced.
+    /// Identifies the pipeline whose calls and attempts are traced.
     final class TracedPipeline: Sendable {}
 
     enum CallTraceKey: ServiceContextKey {
@@ -56,8 +56,8 @@
     }
 
     extension Span {
-        /// Notes how what the span covers ended.
-        /// - Parameter failure: What the policies say that failed, unless the ending itself says it.
+        /// Notes the end of the span's work.
+        /// - Parameter failure: The policies' description of the failure, unless the ending has one.
         func note(_ ending: CallEnding, _ failure: FailureDetail?, _ more: (inout SpanAttributes) -> Void) {
             guard isRecording else { return }
             var attributes = self.attributes

@@ -12,15 +12,15 @@
         /// }.traced()
         /// ```
         ///
-        /// The call's span has the pipeline's name, and tells the outcome, the number of attempts and the type of the
-        /// error. Its context travels with the task, so spans that the operation or its HTTP client begins become its
-        /// children, also inside of timeouts. A call that a policy rejects is a span without attempts, with an error.
+        /// The call's span has the pipeline's name, and contains the outcome, the number of attempts and the type of
+        /// the error. Its context travels with the task, so spans of the operation or its HTTP client become its
+        /// children, even inside of timeouts. A call that a policy rejects is a span without attempts, with an error.
         ///
         /// The policies are the same objects as before, and the pipeline has the same observers. Without a tracer, a
         /// call costs hardly more.
         ///
-        /// There is no span for a call whose task is cancelled, or whose deadline has passed, before it begins, and none
-        /// for work that is admitted with `acquire()`: begin one yourself around that.
+        /// A call whose task is cancelled, or whose deadline has passed, before it begins has no span. Neither has work
+        /// that is admitted with `acquire()`: begin a span yourself around that.
         ///
         /// - Parameters:
         ///   - tracer: Makes the spans; nil, the default, for the tracer that is current when the call begins.

@@ -2,8 +2,8 @@
     public import Resilience
     import Tracing
 
-    /// An observer that adds what policies do to the span of the call: the waits before retries, an open circuit, a
-    /// queue.
+    /// An observer that adds the actions of policies to the span of the call: the waits before retries, an open
+    /// circuit, a queue.
     ///
     /// ```swift
     /// let pipeline = Pipeline("activities", isIdempotent: true, observers: PolicyObservers(SpanEvents())) {
@@ -12,9 +12,9 @@
     /// }.traced()
     /// ```
     ///
-    /// It adds nothing outside of a call of a traced pipeline. Each event is named after the policy and its kind, such as
-    /// `retry.retrying`, with the same attributes as the metadata of `PolicyLogger`. What the spans tell already is left
-    /// out: how attempts and calls ended, and that a closed circuit let a call through.
+    /// It adds nothing outside of a call of a traced pipeline. Each event is named after the policy and its kind, such
+    /// as `retry.retrying`, with the same attributes as the metadata of `PolicyLogger`. Events that the spans already
+    /// contain are left out: the ends of attempts and calls, and calls that a closed circuit let through.
     public struct SpanEvents: PolicyObserver {
         /// Creates the observer.
         public init() {}

@@ -45,7 +45,7 @@
             _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
         ) async throws -> Verdict {
             let deadline = call.deadline
-            // The call's own: without a tracer there is none, which is quicker to see than that there is no tracer.
+            // The call's own: without a tracer there is none, which is quicker to check than the tracer.
             guard let trace = CallTrace.current(of: pipeline) else { return try await inside(deadline) }
             trace.attemptBegins()
             let number = call.attempt
@@ -58,7 +58,7 @@
     }
 
     extension Span {
-        /// Runs what the span covers, and notes how it ended.
+        /// Runs the span's work, and notes its end.
         fileprivate nonisolated(nonsending) func run(
             in context: ServiceContext, _ call: inout PolicyCall, _ verdict: (any Error) -> Verdict,
             hasBegun: () -> Bool,

@@ -2,10 +2,9 @@ import Resilience
 
 /// Finds out whether a server's quotas are wrong.
 ///
-/// If time and again only the probe gets through before nothing is left again, that may be the server's limit, or a
-/// mistake, such as an answer that a proxy keeps. Only a test tells: a request in spite of what the server says. If it
-/// is acknowledged, quotas are not believed for a while. If it gets a 429, the next test comes after twice as many
-/// silences.
+/// If repeatedly only the probe gets through before nothing is left again, the reason may be the server's limit, or a
+/// mistake, such as a proxy's cached answer. Only a test can tell: a request despite the exhausted quota. If it is
+/// acknowledged, quotas are ignored for a while. If it gets a 429, the next test comes after twice as many silences.
 struct QuotaDoubt: Sendable, Hashable {
     private enum Test: Sendable, Hashable {
         /// → due
@@ -18,14 +17,14 @@ struct QuotaDoubt: Sendable, Hashable {
 
     private static let leastPatience = 8
     private static let mostPatience = 128
-    /// After so many acknowledgements quotas are believed again.
+    /// After this many acknowledgements quotas are believed again.
     private static let longestDisbelief = 1_000
 
     private var test = Test.none
-    /// How many silences in a row let only a probe through, and after how many a test comes.
+    /// The number of silences in a row that let only a probe through, and the number before a test.
     private var fruitless = 0
     private var patience = Self.leastPatience
-    /// How many requests were acknowledged since the last probe was sent.
+    /// The number of requests acknowledged since the last probe was sent.
     private var acknowledgements = 0
     private var disbelief = 0
 
@@ -42,12 +41,12 @@ struct QuotaDoubt: Sendable, Hashable {
         acknowledgements = 0
     }
 
-    /// Called when a request goes out while it tests, alone.
-    /// - Parameter inSilence: Whether nothing is left, as the server says. After the reset a test proves nothing: the
-    ///   next silence is put to it.
+    /// Called when the test request goes out, alone.
+    /// - Parameter inSilence: Whether nothing is left, by the server's word. After the reset a test proves nothing:
+    ///   the next silence is tested.
     mutating func sent(inSilence: Bool) { test = inSilence ? .sent : .none }
 
-    /// - Returns: Whether that proves the quotas wrong.
+    /// - Returns: Whether this proves the quotas wrong.
     mutating func acknowledged() -> Bool {
         acknowledgements += 1
         disbelief = max(0, disbelief - 1)
@@ -57,8 +56,8 @@ struct QuotaDoubt: Sendable, Hashable {
         return true
     }
 
-    /// Called when a request ended neither acknowledged nor in a 429: the test has shown nothing, and the next silence
-    /// is put to it.
+    /// Called when a request ended neither acknowledged nor in a 429: the test was inconclusive, and the next silence
+    /// is tested.
     /// - Returns: Whether it was the test.
     mutating func endedOtherwise() -> Bool {
         guard test == .sent else { return false }

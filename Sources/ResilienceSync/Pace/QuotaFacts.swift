@@ -1,32 +1,32 @@
 import Resilience
 
-/// What a server says that is left of its limits, and what follows for the next request.
+/// The server's quotas, and what follows for the next request.
 ///
-/// The rule is that no more requests may be in flight than are left. It is exact whatever the order of the answers,
+/// The rule is that at most as many requests may be in flight as are left. It is exact for any order of the answers,
 /// since the server may or may not have counted a request that is still in flight. If nothing is left, there is silence
 /// until the reset.
 ///
-/// ``QuotaDoubt`` finds out when silences are of no use.
+/// ``QuotaDoubt`` finds out when silences are useless.
 struct QuotaFacts: Sendable, Hashable {
-    /// What one answer said.
+    /// The quota in one answer.
     fileprivate struct Word: Sendable, Hashable {
         var remaining: Int
         /// When the server gives new units; the longest pause from then if it doesn't say.
         let until: MonotonicInstant
         let hasReset: Bool
-        /// How many requests had been sent by then: any later one arrived later, and knows better.
+        /// How many requests had been sent by then: any later request has newer information.
         let requests: Int
     }
 
     fileprivate struct Limit: Sendable, Hashable {
-        /// Those that no later one replaces yet. The fewer are left, the earlier in the list.
+        /// The quotas that no later one replaces yet. The fewer are left, the earlier in the list.
         var words: [Word] = []
         var size: Int?
         var window: Duration?
-        /// The longest time until a reset that was told.
+        /// The longest reported time until a reset.
         var longestReset = Duration.zero
         var resetAt = MonotonicInstant.distantPast
-        /// What the latest word said.
+        /// The rest in the latest quota.
         var latest = 0
     }
 
@@ -35,7 +35,7 @@ struct QuotaFacts: Sendable, Hashable {
     private static let mostWords = 32
     /// Spread requests go out a little more slowly than a bucket fills, so that it gains.
     private static let margin = 0.95
-    /// Of a longer wait the queue would know nothing, and its user neither.
+    /// The queue and its user would not know of a longer wait.
     private static let longestSpread = Duration.seconds(10)
 
     private let maxInFlight: Int
@@ -43,11 +43,11 @@ struct QuotaFacts: Sendable, Hashable {
     private let lateness: Double
     private var limits: [String?: Limit] = [:]
     private var doubt = QuotaDoubt()
-    /// Requests up to this one say nothing: they belong to what was cleared.
+    /// Requests up to this one are ignored: they belong to cleared mutations.
     private var forgotten = 0
     /// The end of the silence; nil if there is none, or if a request has been sent since its end.
     private(set) var silence: MonotonicInstant?
-    /// One may go at once, though few are left.
+    /// One may go at once, even if few are left.
     private var isByHand = false
 
     /// - Parameters:
@@ -61,11 +61,11 @@ struct QuotaFacts: Sendable, Hashable {
     // MARK: What is told
 
     /// - Parameters:
-    ///   - request: The number of the request whose answer says so; nil if that is not known.
+    ///   - request: The number of the request with this answer; nil if unknown.
     ///   - requests: The number of the latest request that was sent.
     mutating func note(_ quota: ServerQuota, from request: Int?, of requests: Int, at now: MonotonicInstant) {
         guard request ?? .max > forgotten, doubt.believes else { return }
-        // Until the next answer, those of the last window still count: they are as good a guess as any.
+        // Until the next answer, the quotas of the last window still count: they are the best guess.
         for name in limits.keys { limits[name]?.words.removeAll { $0.until <= now } }
         if limits.count >= Self.mostLimits, limits[quota.name] == nil { forgetTheLeast() }
         var limit = limits[quota.name] ?? Limit()
@@ -74,7 +74,7 @@ struct QuotaFacts: Sendable, Hashable {
             let remaining = min(remaining, limit.size ?? .max)
             let (until, isRounded) = limit.reset(
                 of: quota, remaining: remaining, maxPause: maxPause, lateness: lateness, at: now)
-            // What was known when this one was sent is older.
+            // Quotas known before this request was sent are older.
             limit.words.removeAll { $0.requests < request ?? .min }
             let word = Word(
                 remaining: remaining, until: until, hasReset: quota.resetsAfter != nil, requests: requests)
@@ -84,7 +84,7 @@ struct QuotaFacts: Sendable, Hashable {
         listen(at: now)
     }
 
-    /// One of which nothing is left is the last to be forgotten.
+    /// An exhausted quota is the last to be dropped.
     private mutating func forgetTheLeast() {
         func weight(_ name: String?, _ limit: Limit) -> (Int, MonotonicInstant, String) {
             let end = limit.words.map(\.until).max() ?? .distantPast
@@ -94,7 +94,7 @@ struct QuotaFacts: Sendable, Hashable {
         if let least { limits.removeValue(forKey: least.key) }
     }
 
-    /// Called when a request ended whose answer said nothing of a quota. The server may have counted it.
+    /// Called when a request ended without a quota in its answer. The server may have counted it.
     mutating func endedUntold(at now: MonotonicInstant) {
         guard !limits.isEmpty else { return }
         for name in limits.keys { limits[name]?.useOne(at: now) }
@@ -111,7 +111,7 @@ struct QuotaFacts: Sendable, Hashable {
         }
     }
 
-    /// The end of the last word by which nothing is left; nil if there is none.
+    /// The end of the last exhausted quota; nil if there is none.
     private func emptyUntil(at now: MonotonicInstant) -> MonotonicInstant? {
         limits.values.lazy.flatMap(\.words).filter { $0.isEmpty && $0.until > now }.map(\.until).max()
     }
@@ -120,15 +120,15 @@ struct QuotaFacts: Sendable, Hashable {
 
     func silentUntil(at now: MonotonicInstant) -> MonotonicInstant? { silence.flatMap { now < $0 ? $0 : nil } }
 
-    /// How many may go at once, until others are there: the least that is left of any quota; nil if none is known.
+    /// How many may go at once, until the reset: the smallest rest of any quota; nil if none is known.
     func left(at now: MonotonicInstant) -> Int? {
         limits.values.compactMap { $0.words.first { $0.until > now }?.remaining }.min()
     }
 
-    /// The rate that a limit and its window come to, in requests per second; the lowest, if there are several.
+    /// The rate of a limit and its window, in requests per second; the lowest, if there are several.
     var rate: Double? { limits.values.compactMap { $0.window.flatMap($0.rate(in:)) }.min() }
 
-    /// Whether to send the next request, as far as the quotas go.
+    /// Whether to send the next request, by the quotas.
     /// - Parameter isProbe: Whether it is the first after a silence or a pause.
     func answer(
         at now: MonotonicInstant, lastSentAt: MonotonicInstant, inFlight: Int, isProbe: Bool
@@ -139,9 +139,9 @@ struct QuotaFacts: Sendable, Hashable {
         for limit in limits.values {
             guard let word = limit.words.first else { continue }
             let left = word.remaining
-            // If nothing is left, the silence is over, or has no end that is known: one may try. Where nothing was left,
-            // the server has counted those that are still in flight, so one may go beside them, if it could count all
-            // of them again.
+            // If nothing is left, the silence is over, or has no known end: one may try. Where nothing was left, the
+            // server has counted the requests still in flight, so one may go beside them, if it could count all of them
+            // again.
             let size = limit.size ?? .max
             let most = isProbe && word.isEmpty ? size : max(1, min(limit.left(at: now), size))
             if silence == nil, inFlight >= most {
@@ -156,7 +156,7 @@ struct QuotaFacts: Sendable, Hashable {
             // A bucket that was empty needs two, or the next request empties it again.
             let gap = (left > 0 ? 1 : 2) / (Self.margin * rate)
             let spread = lastSentAt + min(maxPause, Self.longestSpread, .nanoseconds(Int64(saturating: gap * 1e9)))
-            // After the reset others are there. It may have been rounded, by up to a second.
+            // After the reset there are new units. The reset may have been rounded, by up to a second.
             next = max(next, min(spread, word.until + .seconds(1)))
         }
         return next > now ? .notBefore(next) : .now
@@ -173,12 +173,12 @@ struct QuotaFacts: Sendable, Hashable {
     }
 
     mutating func acknowledged() {
-        // Nobody notes anything: nothing changes.
+        // Without notes, nothing changes.
         guard !limits.isEmpty || !doubt.believes else { return }
         if doubt.acknowledged() { (limits, silence) = ([:], nil) }
     }
 
-    /// Called when a request ended in no answer, or in one that says nothing of the limit.
+    /// Called when a request ended without an answer, or without one about the limit.
     mutating func endedOtherwise(at now: MonotonicInstant) {
         // One request is enough: the silence goes on.
         if doubt.endedOtherwise() { silence = emptyUntil(at: now) }
@@ -196,7 +196,7 @@ struct QuotaFacts: Sendable, Hashable {
         (silence, isByHand) = (nil, true)
     }
 
-    /// Forgets all, and what requests up to this one will say.
+    /// Forgets everything, and the quotas of requests up to this one.
     mutating func forget(upTo request: Int) {
         self = QuotaFacts(maxInFlight: maxInFlight, maxPause: maxPause, lateness: lateness)
         forgotten = request
@@ -217,15 +217,15 @@ extension QuotaFacts.Limit {
         longestReset = max(longestReset, quota.resetsAfter ?? .zero)
     }
 
-    /// When what a quota says no longer holds, and whether that may be up to a second too late.
+    /// When a quota expires, and whether that may be up to a second too late.
     fileprivate mutating func reset(
         of quota: ServerQuota, remaining: Int, maxPause: Duration, lateness: Double, at now: MonotonicInstant
     ) -> (MonotonicInstant, isRounded: Bool) {
         guard let told = quota.resetsAfter else { return (now + maxPause, false) }
         let wait = min(told, maxPause)
         var instant = now + wait
-        // Whole seconds are rounded up. Of those that tell of one reset, the earliest is the closest. In a window of a
-        // second or two, it can't be told from the reset before.
+        // Whole seconds are rounded up. Among several for one reset, the earliest is the closest. In a window of a
+        // second or two, it can't be distinguished from the previous reset.
         let isRounded = wait.saturatedNanoseconds % 1_000_000_000 == 0 && (window ?? longestReset) >= .seconds(4)
         if isRounded, remaining <= latest, resetAt > now, resetAt < instant, instant < resetAt + .seconds(1) {
             instant = resetAt
@@ -236,7 +236,7 @@ extension QuotaFacts.Limit {
     }
 
     fileprivate mutating func add(_ word: QuotaFacts.Word, isRounded: Bool, atMost most: Int) {
-        // Of the same reset or an earlier one, and they say no less.
+        // They are of the same or an earlier reset, and no lower.
         let latest = word.until + (isRounded ? .milliseconds(999) : .zero)
         words.removeAll { $0.remaining >= word.remaining && $0.until <= latest }
         words.insert(word, at: words.firstIndex { $0.remaining >= word.remaining } ?? words.endIndex)
@@ -245,11 +245,11 @@ extension QuotaFacts.Limit {
 
     fileprivate mutating func useOne(at now: MonotonicInstant) {
         for index in words.indices { words[index].remaining = max(0, words[index].remaining - 1) }
-        // After a reset, and when they are used up and no reset is known, they say nothing.
+        // After a reset, and when they are used up without a known reset, they are void.
         words.removeAll { $0.until <= now || $0.remaining == 0 && !$0.isEmpty }
     }
 
-    /// How many there are at least. Before the reset whoever said so had one more; so that many there are after it.
+    /// The least number left. Before the reset it was one more for the reporting request; so it is after the reset.
     fileprivate func left(at now: MonotonicInstant) -> Int {
         guard let word = words.first, word.hasReset, word.until <= now else { return words.first?.remaining ?? .max }
         return min(word.remaining.saturatingAdding(1), words.first { $0.until > now }?.remaining ?? .max)

@@ -1,27 +1,27 @@
 import Resilience
 
-/// Finds the rate that a server admits, from the requests it admits between one 429 and the next.
+/// Finds a server's rate, from the requests that it admits between one 429 and the next.
 ///
-/// A token bucket is empty at a 429. Whatever its size, it admits until the next 429 what has flowed in meanwhile, so
+/// A token bucket is empty at a 429. Whatever its size, until the next 429 it admits what has flowed in meanwhile, so
 /// that count divided by that time is the rate. Servers that count in windows of a clock give the same in the long run.
-/// Two things blur the measurement and are learned, too: the bucket may be full before the pause ends (`burst`), or may
-/// not fill during it (`boldness`).
+/// Two effects blur the measurement and are also learned: the bucket may be full before the pause ends (`burst`), or
+/// may not fill during it (`boldness`).
 ///
-/// The pace holds just below the limit, then rises, slowly first and then faster, until a 429 shows where the limit is
-/// now. The shape is CUBIC's (RFC 9438). Keeping to a measured rate instead of a share of the last rate is BBR's.
+/// The pace holds just below the limit, then rises, slowly first and then faster, until a 429 shows the present limit.
+/// The shape is CUBIC's (RFC 9438). Keeping to a measured rate instead of a share of the last rate is BBR's.
 ///
 /// A server that admits only a few requests per long wait is slow, or was closed for a while; few requests measure
-/// little. For such a server the pace holds for two of these waits, and for four times as many after each rise that
-/// failed. In a rise it soon doubles with each step.
+/// little. For such a server the pace holds for two of these waits, and for four times as many after each failed rise.
+/// In a rise it soon doubles with each step.
 struct RateSearch: Sendable, Hashable {
-    /// What happened from one 429 to the next.
+    /// The data from one 429 to the next.
     struct Run: Sendable, Hashable {
         var admitted: Int
         /// Seconds from the 429 to the probe.
         var silence: Double
         /// Seconds from the probe to the next 429.
         var activity: Double
-        /// How many of the requests that gathered during the silence were to be sent at once.
+        /// How many of the requests that gathered during the silence to send at once.
         var catchUp: Double
         /// Seconds that the server named at that 429; 0 if it named none.
         var named = 0.0
@@ -29,7 +29,7 @@ struct RateSearch: Sendable, Hashable {
         var rest = 0.0
     }
 
-    /// The rate that the server is believed to admit, in requests per second.
+    /// The server's estimated rate, in requests per second.
     private(set) var limit: Double
     /// The rate to send at, in requests per second.
     private(set) var pace: Double
@@ -40,11 +40,11 @@ struct RateSearch: Sendable, Hashable {
     private var seconds = 0.0
     /// The most requests that gather during a silence.
     private var burst = Double.infinity
-    /// The share of what has gathered that is sent at once.
+    /// The share of gathered requests that is sent at once.
     private var boldness = 1.0
     /// Seconds of the latest silence.
     private var silence = 0.0
-    /// The wait that the server imposes lately, in seconds.
+    /// The wait that the server recently imposes, in seconds.
     private var wait = 0.0
 
     /// The number of requests for which the limit is believed.
@@ -55,16 +55,16 @@ struct RateSearch: Sendable, Hashable {
     private var step = 0.0
     /// Whether the first measurement may be far too low, and the pace doubles until the first 429.
     private var isFloor = false
-    /// The factor by which the pace rose last, or will rise; and, in a rise, the pace two steps ago.
+    /// The factor of the last or next rise of the pace; and, in a rise, the pace two steps ago.
     private var growth = 1.0
     private var earlier = 0.0
     /// Since when the pace has its present value, and how many of the requests sent since were acknowledged.
     private var steppedAt = MonotonicInstant.distantPast
     private var acknowledgements = 0.0
     /// How many more requests were acknowledged in this rise than the limit explains, and than a limit a tenth higher
-    /// explains: the measurement is too low where some of what flows in is lost.
+    /// explains: the measurement is too low where part of the inflow is lost.
     private var (surplus, sureSurplus) = (0.0, 0.0)
-    /// The largest surplus at a 429, which is what the server had kept; nil until a 429 has come in a rise.
+    /// The largest surplus at a 429, which the server had kept; nil until a 429 has come in a rise.
     private var reserve: Double?
 
     /// The pace stays below the limit, since exceeding the limit costs more than the difference is worth.
@@ -107,7 +107,7 @@ struct RateSearch: Sendable, Hashable {
     /// How many of the requests that gathered since the last 429 to send at once.
     func catchUp(after silence: Double) -> Double {
         let catchUp = boldness * gathered(in: silence)
-        // A fraction of a request is within the error of the measurement, and costs a whole wait if it is wrong.
+        // A fraction of a request is within the error of the measurement, and costs a whole wait if wrong.
         return isSlow ? catchUp.rounded(.down) : catchUp
     }
 
@@ -131,13 +131,13 @@ struct RateSearch: Sendable, Hashable {
         }
     }
 
-    /// The wait that the server named, or else the length of the silence, but no more than two requests take, since
-    /// other senders may use what is there.
+    /// The wait that the server named, or else the length of the silence, but at most the time of two requests, since
+    /// other senders may use the bucket.
     private func shownWait(by run: Run) -> Double { run.named > 0 ? run.named : min(run.silence, 2 / limit) }
 
     private mutating func adapt(to run: Run) {
         let admitted = Double(run.admitted)
-        // What the server admitted beyond the limit had gathered.
+        // The server's admissions beyond the limit had gathered.
         let found = admitted - limit * run.activity
         let isSoon = run.catchUp >= 1 && run.activity < 1.3 * run.silence
         if isSoon, found < 0.9 * gathered(in: run.silence) {
@@ -151,7 +151,7 @@ struct RateSearch: Sendable, Hashable {
         burst = max(1, burst * 1.1)
         measure(run)
         if step > 0 { reserve = max(surplus, 0.9 * (reserve ?? 0)) }
-        // No lower than what the server bore: a bucket that was full all the time hides the rate.
+        // No lower than the server sustained: a bucket that was full all the time hides the rate.
         let step = step
         let borne = step > 0 ? borneInRise : Self.cut * pace
         if requests / seconds < borne {
@@ -164,7 +164,7 @@ struct RateSearch: Sendable, Hashable {
         }
     }
 
-    /// The pace that the server bore some steps ago; fewer steps ago if the server had kept nothing.
+    /// The pace that the server sustained some steps ago; fewer steps if the server had kept nothing.
     private var borneInRise: Double {
         isFloor ? pace / growth : isSlow && surplus < 1 ? earlier : pace / (growth * growth * growth)
     }
@@ -241,6 +241,6 @@ struct RateSearch: Sendable, Hashable {
 extension RateSearch.Run {
     var length: Double { silence + max(activity, 1e-6) }
 
-    /// The rate, if nothing that flowed in was lost; otherwise the rate is higher.
+    /// The rate, if none of the inflow was lost; otherwise the rate is higher.
     fileprivate var leastRate: Double { Double(admitted) / length }
 }

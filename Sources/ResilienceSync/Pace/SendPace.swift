@@ -9,10 +9,10 @@ import Resilience
 ///
 /// While nothing is known, it sends as fast as answers come and its user allows, a few requests at a time first (slow
 /// start, RFC 5681). After the second 429 it knows a rate (``RateSearch``), and keeps a model of the server's bucket:
-/// empty at a 429, and filled at that rate. So what gathers during a pause is sent at once after it, and the rest as it
-/// flows in.
+/// empty at a 429, and filled at that rate. So the requests that gather during a pause are sent at once after it, and
+/// the rest as it flows in.
 ///
-/// What the server itself says that is left (``QuotaFacts``) holds besides: neither lets more go than the other.
+/// The server's own quotas (``QuotaFacts``) also apply: the stricter of the two decides.
 struct SendPace: Sendable, Hashable {
     enum Phase: Sendable, Hashable {
         /// → paused
@@ -30,7 +30,7 @@ struct SendPace: Sendable, Hashable {
     private var quotas: QuotaFacts
     private let maxInFlight: Int
     private let maxRate: Double
-    /// From when on ``maxRate`` allows the next request.
+    /// When ``maxRate`` allows the next request.
     private var allowedAt = MonotonicInstant.distantPast
 
     /// How many may be in flight, and how many were acknowledged since that number last grew.
@@ -39,15 +39,15 @@ struct SendPace: Sendable, Hashable {
     private var widthSearch = WidthSearch()
     private var lastSentAt = MonotonicInstant.distantPast
 
-    /// When the probe of this run was sent. What was sent before belongs to an earlier run.
+    /// When the probe of this run was sent. Earlier requests belong to an earlier run.
     private var resumedAt = MonotonicInstant.distantPast
-    /// How many requests of an earlier run are in flight. They may take long, and tell nothing of this run.
+    /// How many requests of an earlier run are in flight. They may take long, and say nothing about this run.
     private var earlier = 0
-    /// When the 429 came that this run began with; nil if it began otherwise, or was interrupted.
+    /// When this run's first 429 came; nil if it began otherwise, or was interrupted.
     private var exhaustedAt: MonotonicInstant?
     private var admitted = 0
     private var catchUp = 0.0
-    /// A run that has ended. It is learned from once its late acknowledgements have come.
+    /// An ended run. It is evaluated once its late acknowledgements have come.
     private var ended: RateSearch.Run?
     private var search: RateSearch?
 
@@ -57,15 +57,16 @@ struct SendPace: Sendable, Hashable {
     /// Whether the latest request had waited for the pace.
     private var isHeldBack = false
 
-    /// How long to be silent if the server doesn't say, once its rate is known: half as long as was enough before.
+    /// How long to be silent if the server doesn't say, once its rate is known: half of the time that was enough
+    /// before.
     private var quiet = Duration.zero
 
     /// - Parameters:
     ///   - maxInFlight: The most requests in flight, 1 or more.
     ///   - maxRate: The highest rate, in requests per second, above 0; nil for no limit.
-    ///   - maxPause: The longest silence for a quota of which nothing is left.
+    ///   - maxPause: The longest silence for an exhausted quota.
     ///   - lateness: The share by which such a silence is prolonged.
-    ///   - search: What is known of the server already.
+    ///   - search: The existing knowledge about the server.
     init(
         maxInFlight: Int, maxRate: Double? = nil, maxPause: Duration = .infinite, lateness: Double = 0,
         search: RateSearch? = nil
@@ -81,11 +82,11 @@ struct SendPace: Sendable, Hashable {
         if case .paused(let until) = phase, now < until { until } else { nil }
     }
 
-    /// The end of the silence for a quota of which nothing is left; nil if there is none.
+    /// The end of the silence for an exhausted quota; nil if there is none.
     func silentUntil(at now: MonotonicInstant) -> MonotonicInstant? { quotas.silentUntil(at: now) }
 
-    /// The rate that it believes the server admits, in requests per second: as measured, or as borne since, or else as
-    /// the server says; nil while unknown.
+    /// The server's estimated rate, in requests per second: as measured, or as sustained since, or else as the server
+    /// says; nil while unknown.
     var rate: Double? { search.map { max($0.limit, $0.pace) } ?? quotas.rate.map { min($0, maxRate) } }
 
     /// How many may go at once before ``rate`` holds: none if it was measured, else as many as the server says.
@@ -108,7 +109,7 @@ struct SendPace: Sendable, Hashable {
 
     private var isPaused: Bool { if case .paused = standing { true } else { false } }
 
-    /// A silence for a quota is followed by a probe, as a pause is.
+    /// A probe follows a silence for a quota, as it does a pause.
     private var standing: Phase {
         if case .flowing = phase, let silence = quotas.silence { .paused(until: silence) } else { phase }
     }
@@ -117,9 +118,9 @@ struct SendPace: Sendable, Hashable {
         switch standing {
         case .paused(let until):
             if now < until { return .notBefore(until) }
-            // Slow requests may take all that the server has.
+            // Slow requests may take all of the server's capacity.
             guard inFlight < widthSearch.limit ?? .max else { return .afterAnEnd }
-            // If two were sent at the same instant, it could not be told which of them ends.
+            // With two sent at the same instant, their ends could not be told apart.
             return inFlight > 0 && now <= lastSentAt ? .afterAnEnd : .now
         case .probing:
             return inFlight > 0 ? .afterAnEnd : .now
@@ -128,7 +129,7 @@ struct SendPace: Sendable, Hashable {
             guard inFlight - earlier < width, inFlight < most else { return .afterAnEnd }
             guard let speed = search?.pace else { return .now }
             let missing = 1 - credit(at: now, speed)
-            // What is missing is less than a rounding error.
+            // The missing credit is less than a rounding error.
             guard missing > 1e-9 else { return .now }
             return .notBefore(now + Self.time(for: missing, at: speed) + .nanoseconds(1))
         }
@@ -153,7 +154,7 @@ struct SendPace: Sendable, Hashable {
             startRun(at: now, beside: inFlight)
         }
         if maxRate < Self.fastest {
-            // What a late timer has missed may be made up for.
+            // A late timer's loss may be made up for.
             let late = max(0, Self.mostCredit(maxRate) - 2)
             allowedAt = max(allowedAt, now + Self.time(for: -late, at: maxRate)) + Self.time(for: 1, at: maxRate)
         }
@@ -205,9 +206,9 @@ struct SendPace: Sendable, Hashable {
     }
 
     /// - Parameters:
-    ///   - retryAfter: How long the server wants silence at least; nil if it doesn't say.
-    ///   - backoff: How long to be silent if the server doesn't say, or if the wait that it named before did not help;
-    ///     less once it is known how soon the bucket will have a request again. nil if the server's word is enough.
+    ///   - retryAfter: The shortest silence that the server wants; nil if it doesn't say.
+    ///   - backoff: The silence if the server doesn't say, or if its earlier wait did not help; less once it is known
+    ///     how soon the bucket will have a request again. nil if the server's word is enough.
     /// - Returns: The end of the silence.
     mutating func throttled(
         sentAt: MonotonicInstant, retryAfter: Duration?, backoff: Duration?, at now: MonotonicInstant
@@ -236,7 +237,7 @@ struct SendPace: Sendable, Hashable {
 
     private func ownWait(sentAt: MonotonicInstant, atMost backoff: Duration?) -> Duration {
         guard let backoff else { return .zero }
-        // If not even a probe gets through, what is known of the server no longer holds.
+        // If not even a probe gets through, earlier knowledge of the server no longer holds.
         if case .probing(let probe) = phase, sentAt >= probe { return backoff }
         guard let search else { return backoff }
         // Its bucket is empty: after this time it holds one request.
@@ -257,7 +258,7 @@ struct SendPace: Sendable, Hashable {
     }
 
     /// Called when a request ended in any other way, which says nothing about the limit.
-    /// - Parameter endsRequest: false if it is told of the same request again, as of a batch.
+    /// - Parameter endsRequest: false if the same request is reported again, as for a batch.
     mutating func endedOtherwise(sentAt: MonotonicInstant, endsRequest: Bool = true, at now: MonotonicInstant) {
         if endsRequest { countEnd(sentAt: sentAt) }
         if case .probing(let probe) = phase, sentAt >= probe { phase = .paused(until: now) }
@@ -275,11 +276,12 @@ struct SendPace: Sendable, Hashable {
         }
     }
 
-    /// Ends the silence by hand: one request may go at once, unless as many as the server takes are in flight. Then it continues from there, or begins anew.
+    /// Ends the silence by hand: one request may go at once, unless the server's full number is in flight. Then it
+    /// continues from there, or begins anew.
     /// - Parameters:
-    ///   - keepingRate: Whether to keep what is known of the server.
-    ///   - request: The number of the latest request that was sent. What it and those before it will say of a quota
-    ///     counts only if what is known is kept.
+    ///   - keepingRate: Whether to keep the knowledge of the server.
+    ///   - request: The number of the latest request that was sent. Quotas from it and earlier ones count only if the
+    ///     knowledge is kept.
     mutating func resumed(keepingRate: Bool = false, after request: Int = 0, at now: MonotonicInstant) {
         if keepingRate {
             quotas.resumed()
@@ -301,15 +303,15 @@ struct SendPace: Sendable, Hashable {
 
     // MARK: What the server says
 
-    /// Takes note of a quota.
+    /// Notes a quota.
     /// - Parameters:
-    ///   - request: The number of the request whose answer says so; nil if that is not known.
+    ///   - request: The number of the request with this answer; nil if unknown.
     ///   - requests: The number of the latest request that was sent.
     mutating func note(_ quota: ServerQuota, from request: Int?, of requests: Int, at now: MonotonicInstant) {
         quotas.note(quota, from: request, of: requests, at: now)
     }
 
-    /// Called when a request ended whose answer said nothing of a quota.
+    /// Called when a request ended without a quota in its answer.
     mutating func endedUntold(at now: MonotonicInstant) { quotas.endedUntold(at: now) }
 
     // MARK: The server's bucket
@@ -337,7 +339,7 @@ struct SendPace: Sendable, Hashable {
     /// The most credit that builds up while nothing is sent: enough to make up for a late timer.
     private static func mostCredit(_ pace: Double) -> Double { max(2, pace / 50) }
 
-    /// Whether nothing was sent for longer than the pace explains. Then what was admitted says nothing about the limit.
+    /// Whether nothing was sent for longer than the pace explains. Then the admissions say nothing about the limit.
     private func isIdle(from: MonotonicInstant, to now: MonotonicInstant) -> Bool {
         from.duration(to: now).inSeconds > 10 * max(1, 1 / (speed ?? .infinity))
     }

@@ -1,37 +1,38 @@
 import Resilience
 
-/// Finds how many requests at once a server takes, if that is what it limits.
+/// Finds how many concurrent requests a server takes, if it limits them.
 ///
-/// Such a server rejects the first request beyond its limit, and none before it. So if a run ends when more requests are
-/// in flight than ever before in it, that number is taken for one too many. A limit of the rate may end a run there, too,
-/// so the rate is measured besides: the next run ends before the number is reached again, or after many requests, and
-/// that disproves it. The number grows by one at a time at first, even if several answers come at once.
+/// Such a server rejects the first request beyond its limit, and none before it. So if a run ends when more requests
+/// are in flight than ever before in it, that number is assumed to be one too many. A limit on the rate may also end a
+/// run there, so the rate is measured as well: then the next run ends before the number is reached again, or after many
+/// requests, which disproves the assumption. The number at first grows by one at a time, even if several answers come
+/// at once.
 ///
-/// To find a limit that has grown, it tries one more after many acknowledgements. If that goes well for as long, it
-/// tries two more, then four. If it doesn't, it goes back, and waits for twice as many acknowledgements before it tries
-/// one more.
+/// To find a limit that has grown, it tries one more after many acknowledgements. If that succeeds for as long, it
+/// tries two more, then four. Otherwise it goes back, and waits for twice as many acknowledgements before it tries one
+/// more.
 struct WidthSearch: Sendable, Hashable {
     /// The most requests to have in flight; nil if there is no evidence of a limit.
     private(set) var limit: Int?
 
-    /// The most that were in flight in this run, those of earlier runs included, and the number acknowledged since that
+    /// The most that were in flight in this run, including those of earlier runs, and the acknowledgements since that
     /// was reached.
     private var widest = 0
     private var acknowledged = 0
     /// When it was reached.
     private var widestSentAt = MonotonicInstant.distantPast
-    /// How many of earlier runs were in flight when this one began.
+    /// The requests of earlier runs in flight when this one began.
     private var earlier = 0
-    /// After how many acknowledgements at the limit more is tried, and how many there were so far.
+    /// After how many acknowledgements at the limit to try more, and how many there were so far.
     private var patience = Self.leastPatience
     private var held = 0
-    /// How many more are being tried than went well before; 0 if none are.
+    /// How many more are being tried than succeeded before; 0 if none.
     private var tried = 0
 
     private static let leastPatience = 1_000
     private static let mostPatience = 1_000_000
-    /// Two go out at first, and one in flight proves nothing. So three is the lowest number that can show a limit, besides
-    /// slow ones of earlier runs: beside two of those, three is where every run begins.
+    /// Two go out at first, and one in flight proves nothing. So three is the lowest number that can show a limit,
+    /// except with slow ones of earlier runs: beside two of those, every run begins with three.
     private static let leastWidth = 3
     /// Growing by one at a time beyond this would take long where many may be in flight.
     private static let careful = 2..<8
@@ -40,7 +41,7 @@ struct WidthSearch: Sendable, Hashable {
     /// - Parameter earlier: The number of requests of earlier runs that are in flight.
     mutating func runBegan(beside earlier: Int) { (widest, acknowledged, self.earlier) = (0, 0, earlier) }
 
-    /// - Parameter inFlight: The number of requests in flight, this one included.
+    /// - Parameter inFlight: The number of requests in flight, including this one.
     mutating func sent(inFlight: Int, at now: MonotonicInstant) {
         if inFlight > widest { (widest, acknowledged, widestSentAt) = (inFlight, 0, now) }
     }
@@ -60,10 +61,10 @@ struct WidthSearch: Sendable, Hashable {
     }
 
     /// Called when a 429 ends the run.
-    /// - Parameter sentAt: When the request was sent that it answers.
-    /// - Returns: Whether the width is to blame for certain, so that the run says nothing about the rate.
+    /// - Parameter sentAt: When the rejected request was sent.
+    /// - Returns: Whether the width is certainly to blame, so that the run says nothing about the rate.
     mutating func runEnded(sentAt: MonotonicInstant, isRateKnown: Bool) -> Bool {
-        // One that was sent before the widest was reached was beside fewer.
+        // A request sent before the widest was reached was beside fewer.
         let width = sentAt < widestSentAt ? widest - 1 : widest
         // The answers to requests sent before the 429 come in up to two rounds.
         let isAtWidest = width >= Self.leastWidth && acknowledged <= 2 * widest

@@ -1,6 +1,6 @@
 /// The result of one fetch from the other side.
 public struct SyncPage<Value: Sendable>: Sendable {
-    /// What was fetched.
+    /// The fetched value.
     public let value: Value
     /// The cursor that the next increment continues from.
     public let cursor: Int64
@@ -10,7 +10,7 @@ public struct SyncPage<Value: Sendable>: Sendable {
     /// Creates a page.
     ///
     /// - Parameters:
-    ///   - value: What was fetched.
+    ///   - value: The fetched value.
     ///   - cursor: The cursor that the next increment continues from.
     ///   - hasMore: Whether there is another page to fetch at once; false by default.
     public init(_ value: Value, cursor: Int64, hasMore: Bool = false) {

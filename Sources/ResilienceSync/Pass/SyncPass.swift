@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Passes of a two-way sync: a health check, then the queue's flush, then fetching what is new on the other side.
+/// Passes of a two-way sync: a health check, the queue's flush, and then a fetch of the other side's changes.
 ///
 /// ```swift
 /// let pass = SyncPass(queue) {
@@ -20,32 +20,32 @@ public import Resilience
 ///
 /// - The check and every fetch go through the queue's pipeline, one request each. A 429, or a policy that rejects the
 ///   request, pauses the queue and ends the pass. During a pause a pass makes no request.
-/// - Edits that the queue has not sent are never overwritten: `apply` asks which entities have some, and leaves them
-///   out. The next pass fetches what was left out again, since the cursor stays where it was.
+/// - Unsent edits are never overwritten: `apply` asks which entities have some, and leaves them out. The next pass
+///   fetches them again, since the cursor stays where it was.
 /// - The cursor is kept in the queue's store. It is 0 until a bootstrap has returned another one, and after
-///   ``reset()``; ``setCursor(_:)`` sets it, for example to one that another program has kept. It is stored after each
-///   page has been applied, so a crash in between repeats that page.
+///   ``reset()``; ``setCursor(_:)`` sets it, for example to that of another program. It is stored after each page has
+///   been applied, so a crash in between repeats that page.
 public final class SyncPass: Sendable {
     /// How a pass ended.
     public enum End: Sendable, Hashable {
         /// Everything was pulled; this is the cursor now.
         case pulled(cursor: Int64)
-        /// Some of what was fetched could not be applied, or may have overwritten an edit made meanwhile. The cursor
-        /// stays before it, and the next pass fetches it again.
+        /// Some fetched changes could not be applied, or may have overwritten an edit made meanwhile. The cursor stays
+        /// before them, and the next pass fetches them again.
         case pulledInPart(cursor: Int64)
-        /// The queue was paused before the pass, or became so by the pass's check or a fetch.
+        /// The queue was paused before the pass, or by the pass's check or a fetch.
         case paused(until: MonotonicInstant)
         /// The flush did not send everything, as ``SyncPass/Report/flush`` says, so nothing was pulled.
         case notFlushed
     }
 
-    /// What a pass did.
+    /// The results of a pass.
     public struct Report: Sendable {
         /// How the pass ended.
         public internal(set) var end: End
-        /// What the flush did; nil if the pass ended before it.
+        /// The flush's results; nil if the pass ended before it.
         public internal(set) var flush: FlushReport?
-        /// Whether everything was fetched, instead of only what is new.
+        /// Whether everything was fetched, instead of only the changes.
         public internal(set) var bootstrapped = false
     }
 
@@ -57,7 +57,7 @@ public final class SyncPass: Sendable {
         var stage = Stage.checking
         /// Counts the beginnings and the ends of settings of the cursor by hand.
         var settings = 0
-        /// The cursor that was set by hand last.
+        /// The latest cursor that was set by hand.
         var wanted: Int64 = 0
     }
 
@@ -77,7 +77,7 @@ public final class SyncPass: Sendable {
     ///   - check: Checks the other side's health; an error ends the pass before any mutation is sent. nil, the default,
     ///     if the queue's own ``SyncQueueConfiguration/healthCheck`` is enough.
     ///   - bootstrap: Fetches everything, or its first page, when the cursor is 0.
-    ///   - increment: Fetches what is new since a cursor, or the next page.
+    ///   - increment: Fetches the changes since a cursor, or the next page.
     ///   - apply: Applies a page to the model, without the entities that ``SyncPull/unsent(among:)`` returns.
     public init<Value: Sendable>(
         _ queue: SyncQueue, cursorName: String = "cursor", check: (@Sendable () async throws -> Void)? = nil,
@@ -97,11 +97,12 @@ public final class SyncPass: Sendable {
 
     /// Makes a pass.
     ///
-    /// A call during a pass gets that pass's report; if that pass is pulling already, another one is made after it.
+    /// A call during a pass gets that pass's report; if that pass is already pulling, another one follows it.
     /// Cancelling a caller cancels the pass that it began. If it joined one, only its own wait ends.
     ///
-    /// - Returns: What the pass did.
-    /// - Throws: What the check, a fetch, `apply` or the store throws; ``SyncQueueError/stopped``; `CancellationError`.
+    /// - Returns: The results of the pass.
+    /// - Throws: The error of the check, a fetch, `apply` or the store; ``SyncQueueError/stopped``;
+    ///   `CancellationError`.
     public func run() async throws -> Report {
         while true {
             let (pass, joined) = begin()
@@ -112,14 +113,14 @@ public final class SyncPass: Sendable {
                     pass.cancel()
                 }
             }
-            // The caller may want a mutation sent that came after the flush's last look.
+            // The caller may want to send a mutation that came after the flush's last look.
             if joined == .flushing { queue.trigger() }
-            // As the queue's callers do: cancelled, it ends only its own wait.
+            // Like the queue's callers: a cancelled caller ends only its own wait.
             let hasEnded = await queue.waitForChange { _ in state.withLock { $0.pass == pass } }
             guard hasEnded else { throw CancellationError() }
             do {
                 let report = try await pass.value
-                // A pass that was pulling already may have missed what was new.
+                // A pass that was already pulling may have missed the latest changes.
                 if joined != .pulling { return report }
             } catch {
                 // The cancellation of another caller does not end this one.
@@ -128,7 +129,7 @@ public final class SyncPass: Sendable {
         }
     }
 
-    /// - Returns: The pass; and the stage that it was in, if it was in flight already.
+    /// - Returns: The pass; and its stage, if it was already in flight.
     private func begin() -> (pass: Task<Report, any Error>, joined: Stage?) {
         state.withLock { state in
             if let pass = state.pass { return (pass, state.stage) }
@@ -182,7 +183,7 @@ public final class SyncPass: Sendable {
             hasMore = page.hasMore && page.cursor != cursor
             cursor = page.cursor
             if isWhole, settings == settingsBefore { try await store(cursor) }
-            // Also if it was set by hand while it was stored.
+            // Even if it was set by hand while it was stored.
             if settings != settingsBefore {
                 report.end = .pulled(cursor: try await storeWanted())
                 return
@@ -194,21 +195,21 @@ public final class SyncPass: Sendable {
     /// Returns the stored cursor.
     ///
     /// - Returns: The cursor; 0 if there was no bootstrap yet, or none since ``reset()``.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func cursor() async throws -> Int64 {
         try await queue.store.setting(Self.prefix + cursorName).flatMap(Int64.init) ?? 0
     }
 
-    /// Makes the next pass fetch everything, for example after a sign-out. A pass in flight doesn't undo it.
+    /// Makes the next pass fetch everything, for example after a sign-out. A pass in flight doesn't undo this.
     ///
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func reset() async throws { try await setCursor(0) }
 
-    /// Sets the cursor that the next pass continues from, for example to that of a program from which this one takes over.
-    /// A pass in flight doesn't undo it: it ends after the page that it is at.
+    /// Sets the cursor that the next pass continues from, for example when this program takes over from another. A pass
+    /// in flight doesn't undo this: it ends after its present page.
     ///
     /// - Parameter cursor: The cursor; 0 makes the next pass fetch everything.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func setCursor(_ cursor: Int64) async throws {
         // Counted twice, because a pass may begin, and read the old cursor, while the new one is stored.
         state.withLock { state in

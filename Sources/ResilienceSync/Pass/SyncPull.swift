@@ -1,7 +1,7 @@
 import Resilience
 
 /// Tells which entities of a fetched page must not be applied, because the model may hold edits that the other side has
-/// not seen yet.
+/// not seen.
 public struct SyncPull: Sendable {
     /// Whether the page was fetched by a bootstrap: it and the pages that follow replace everything that the model
     /// holds, except what is unsent.
@@ -10,7 +10,7 @@ public struct SyncPull: Sendable {
     private let watch: Watch
     private let hadPending: Bool
 
-    /// Records what happens to the queue while the page is fetched and applied.
+    /// Records the queue's changes while the page is fetched and applied.
     private final class Watch: Sendable {
         let queue: SyncQueue
         /// The entities asked about, nil if none were, and whether any was found unsent.
@@ -36,20 +36,20 @@ public struct SyncPull: Sendable {
 
     /// Returns the entities that have pending mutations, or had some since the page was requested.
     ///
-    /// Don't apply what the page says about them, and don't remove them if the page lacks them: the page does not know
+    /// Don't apply the page's values for them, and don't remove them if the page lacks them: the page does not contain
     /// the user's edits. The next pass fetches it again.
     ///
-    /// For a page of a bootstrap, ask about the entities that the model holds, too.
+    /// For a page of a bootstrap, also ask about the entities that the model holds.
     ///
     /// - Parameter entities: The ids of the entities to ask about.
     /// - Returns: Those that have, or had, pending mutations.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func unsent(among entities: [String]) async throws -> Set<String> {
         note(entities, pending: try await watch.queue.store.pendingEntities(among: entities))
     }
 
     private func note(_ entities: [String], pending: [String]) -> Set<String> {
-        // Read after the store: a mutation that is no longer pending by then was recorded before.
+        // Read after the store: a mutation that is by then no longer pending was recorded before.
         let touched = watch.touched
         let found = Set(pending).union(entities.filter(touched.contains))
         watch.answers.withLock { answers in
@@ -59,7 +59,7 @@ public struct SyncPull: Sendable {
     }
 
     /// Called after the page was applied.
-    /// - Returns: Whether all of the page is in the model now, and no edit can have been overwritten.
+    /// - Returns: Whether all of the page is now in the model, and no edit can have been overwritten.
     func isWhole() async throws -> Bool {
         let (asked, foundSome) = watch.answers.withLock { $0 }
         guard !foundSome else { return false }

@@ -1,12 +1,12 @@
-/// Decides whose fault a failure is, the mutation's or the other side's, by how other mutations fare.
+/// Decides whose fault a failure is, the mutation's or the other side's, from the results of other mutations.
 ///
-/// One failure alone does not tell: a mutation that breaks its server looks like any mutation and a broken server. But
-/// if the other side fails a share of its calls at random, then n failures in a row of one mutation have a likelihood
-/// of the nth power of that share. So each failure makes it less likely that the other side is to blame, by the share
-/// of others that failed since the mutation's previous failure. Each power of ten is one failure that counts against
-/// the mutation.
+/// One failure alone is inconclusive: a mutation that breaks its server looks like any mutation and a broken server.
+/// But if the other side fails a share of its calls at random, then n failures in a row of one mutation have a
+/// likelihood of the nth power of that share. So each failure makes it less likely that the other side is to blame, by
+/// the share of others that failed since the mutation's previous failure. Each power of ten is one failure that counts
+/// against the mutation.
 struct FailureWitnesses: Sendable, Hashable {
-    /// How the mutations of a kind have fared so far.
+    /// The results of a kind's mutations so far.
     struct Tally: Sendable, Hashable {
         var delivered = 0
         var failed = 0
@@ -15,7 +15,7 @@ struct FailureWitnesses: Sendable, Hashable {
     private struct Failing: Sendable, Hashable {
         /// The number of failures in a row.
         var failures: Int
-        /// How likely the other side alone explains the failures that are not counted yet.
+        /// The likelihood that the other side alone explains the failures not yet counted.
         var likelihood: Double
         /// The tally at the last failure.
         var tally: Tally
@@ -23,7 +23,7 @@ struct FailureWitnesses: Sendable, Hashable {
         var number: Int
     }
 
-    /// The most failing mutations to remember; beyond that, those whose last failure is long ago are removed.
+    /// The most failing mutations to remember; beyond that, those with the oldest last failure are removed.
     static let most = 20_000
     /// The likelihood that one counted failure stands for. No single failure stands for more than one.
     private static let counted = 0.1
@@ -48,7 +48,7 @@ struct FailureWitnesses: Sendable, Hashable {
         var record = failing[mutation.position] ?? Failing(failures: 0, likelihood: 1, tally: sent, number: 0)
         let now = tally(of: mutation.kind)
         let (delivered, failed) = (now.delivered - record.tally.delivered, now.failed - record.tally.failed)
-        // This failure included, so that a single other mutation that got through proves little.
+        // Including this failure, so that a single other mutation that got through proves little.
         let share = Double(failed + 1) / Double(delivered + failed + 1)
         record.likelihood *= max(Self.counted, share)
         // With some room for rounding.

@@ -1,26 +1,26 @@
 public import Resilience
 
-/// What a flush did, and how it ended.
+/// The results of a flush.
 public struct FlushReport: Sendable {
     /// How a flush ended.
     public enum End: Sendable, Hashable {
         /// Nothing is pending.
         case drained
-        /// What is pending waits behind dead mutations that block their lanes.
+        /// All pending mutations wait behind dead mutations that block their lanes.
         case blocked
-        /// Nothing may be sent before this instant; the queue continues by itself then.
+        /// Nothing may be sent before this instant; then the queue continues by itself.
         /// `MonotonicInstant.distantFuture` if it was paused by hand, without an end.
         case paused(until: MonotonicInstant)
-        /// What is pending waits for a date (``Mutation/notBefore``), or behind what does, or behind dead mutations. The queue
-        /// continues by itself at the earliest date; `MonotonicInstant.distantFuture` if that is too far away to be
-        /// reckoned.
+        /// All pending mutations wait for a date (``Mutation/notBefore``), or behind mutations that do, or behind dead
+        /// mutations. The queue continues by itself at the earliest date; `MonotonicInstant.distantFuture` if that is
+        /// too far away to compute.
         case waiting(until: MonotonicInstant)
-        /// What is pending has failed and waits to be tried again, or so many entities have failed that others were not
-        /// tried. The queue tries again by itself at this instant.
+        /// Pending mutations have failed and wait to be tried again, or enough entities have failed that others were
+        /// not tried. The queue tries again by itself at this instant.
         case stalled(retryAt: MonotonicInstant)
         /// The other side could not be reached. The queue tries again by itself at this instant, or when triggered.
         case offline(retryAt: MonotonicInstant)
-        /// Another queue sends what is in this store. This one tries again by itself at this instant.
+        /// Another queue has this store's sending lock. This one tries again by itself at this instant.
         case lockedOut(retryAt: MonotonicInstant)
         /// The caller was cancelled before the flush ended.
         case cancelled
@@ -41,7 +41,7 @@ public struct FlushReport: Sendable {
             if case .paused(let until) = self { until <= now } else { false }
         }
 
-        /// Whether the queue continues by itself, so that waiting gets the rest sent.
+        /// Whether the queue continues by itself, so that waiting delivers the rest.
         var goesOn: Bool {
             if case .offline = self { false } else { goesOnAt != nil }
         }
@@ -77,7 +77,7 @@ public struct FlushReport: Sendable {
     public var delivered: Int { counts.delivered }
     /// The number of attempts that failed, whether they count against their mutation or not.
     public var failed: Int { counts.failed }
-    /// The number of mutations that became dead for a reason of their own, without those that died with them under
+    /// The number of mutations that became dead for a reason of their own, excluding those that died with them under
     /// ``LaneRule/killRest``.
     public var died: Int { counts.died }
 

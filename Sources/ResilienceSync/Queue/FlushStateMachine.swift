@@ -6,7 +6,7 @@ struct FlushStateMachine: Sendable, Hashable {
     enum Phase: Sendable, Hashable {
         /// → flushing
         case idle
-        /// → idle, or once more if triggered meanwhile. Joined: another caller awaits this flush, since this round or
+        /// → idle, or once more if triggered meanwhile. `joined`: another caller awaits this flush, since this round or
         /// an earlier one.
         case flushing(triggeredMeanwhile: Bool, joined: Bool)
     }
@@ -56,8 +56,8 @@ struct FlushStateMachine: Sendable, Hashable {
     }
 
     /// Called when a round ended.
-    /// - Parameter isPaused: Whether the other side, or a breaker of the pipeline, wants silence: then no trigger
-    ///   counts.
+    /// - Parameter isPaused: Whether the other side, or a breaker of the pipeline, wants silence: then triggers do
+    ///   not count.
     mutating func roundEnded(isPaused: Bool) -> After {
         if !isPaused, takeTrigger() { return .again }
         phase = .idle

@@ -3,8 +3,8 @@
 /// A 429 pauses all lanes, so each attempt of such a lane costs the others a pause. A lane that was throttled several
 /// times in a row, while others got through in between, is held back, longer each time.
 struct LaneThrottles: Sendable, Hashable {
-    /// The number of times in a row that is no accident: a limit that all lanes share seldom meets the same lane this
-    /// often.
+    /// The number of times in a row that is not an accident: a limit shared by all lanes seldom meets the same lane
+    /// this often.
     static let enough = 3
     /// The most lanes to remember.
     private static let most = 1_000
@@ -22,7 +22,7 @@ struct LaneThrottles: Sendable, Hashable {
         waiting.removeAll()
     }
 
-    /// - Returns: How often the lane was held back before; nil if it is not to be held back.
+    /// - Returns: How often the lane was held back before; nil if it must not be held back.
     mutating func throttled(_ lane: String) -> Int? {
         if waiting.insert(lane).inserted, times[lane] != nil || times.count < Self.most {
             times[lane, default: 0] += 1

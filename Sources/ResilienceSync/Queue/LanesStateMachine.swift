@@ -6,20 +6,20 @@ import Resilience
     import Foundation
 #endif
 
-/// Decides which mutations go next: the heads of the lanes in order, one of each lane at a time, and a lane that failed
-/// not before its time.
+/// Decides which mutations go next: the heads of the lanes in order, one per lane at a time, and no failed lane before
+/// its time.
 ///
 /// It walks through the store's heads a page at a time. Meanwhile heads may appear behind it: the next of a lane, one
-/// whose time has come, one that was rejected. So after a page a second walk follows, over what lies behind, and the
-/// two take turns. So neither mutations that fail again and again nor ones that arrive faster than they can be sent
-/// keep others away. And of four requests at most one goes to a lane that failed before, as long as others wait: it
-/// looks a few pages ahead for them.
+/// whose time has come, one that was rejected. So after a page a second walk follows, over the part behind, and the two
+/// take turns. So neither mutations that repeatedly fail nor ones that arrive faster than they can be sent block
+/// others. And of four requests at most one goes to a lane that failed before, while others wait: it looks a few pages
+/// ahead for them.
 ///
-/// The heads of urgent lanes go before these, but of ten requests one goes in order: whatever is urgent, nothing waits for
-/// more than ten times as many requests as it would otherwise, or as there are mutations before it.
+/// The heads of urgent lanes go before these, but of ten requests one goes in order: so with any number of urgent ones,
+/// a mutation waits for at most ten times as many requests as without them, or as there are mutations before it.
 ///
-/// A mutation that processes have ended with, perhaps because of it, goes alone: once the others have had their turn, and
-/// with nothing else in flight.
+/// A mutation that may have ended processes goes alone: after the others have had their turn, and with nothing else in
+/// flight.
 struct LanesStateMachine: Sendable, Hashable {
     /// The number of heads found at a time. Also, while no mutation gets through, the most lanes held back: trying more
     /// would be useless then.
@@ -43,19 +43,19 @@ struct LanesStateMachine: Sendable, Hashable {
 
     /// One walk to the end, and at times another over what lies behind it.
     private var walks = [Walk()]
-    /// The urgent heads, as far as it has asked for them. None of these is in a walk, too.
+    /// The urgent heads requested so far. None of these is also in a walk.
     private var urgent = Walk(isAtEnd: true)
-    /// The lanes that were urgent when they were last asked for.
+    /// The lanes that were urgent when last requested.
     private var urgentLanes: Set<String> = []
     /// Whether the store holds urgent mutations at times: only then it is asked for them between pages.
     var knowsUrgent = false
     private var mustLookForUrgent = false
-    /// How many requests went to urgent lanes since the last in order.
+    /// The number of requests to urgent lanes since the last in order.
     private var hurried = 0
     private var turn = 0
     /// The walk whose page was requested; ``urgentIndex`` if only urgent heads were.
     private var asked = 0
-    /// How many requests the first walk may still send before it looks behind, though it has found more.
+    /// How many requests the first walk may still send before it looks behind, even if it has found more.
     private var left = 0
     /// How many requests go to other lanes before the next to one that failed before.
     private var spared = 0
@@ -71,7 +71,7 @@ struct LanesStateMachine: Sendable, Hashable {
     private(set) var busy: Set<String> = []
     /// The lanes that are held back, and until when.
     private(set) var held: [String: MonotonicInstant] = [:]
-    /// When a mutation that waits for its date may be sent, as the store said last.
+    /// When a mutation that waits for its date may be sent, by the store's latest answer.
     private(set) var nextDue: MonotonicInstant?
     /// For lanes that are busy or held: the first position where a head was seen that could not be sent. An older one
     /// may have been revived before the one in flight.
@@ -81,11 +81,11 @@ struct LanesStateMachine: Sendable, Hashable {
     /// Heads that go alone, by lane, and the lane of the one that is in flight.
     private var suspects: [String: LaneHead] = [:]
     private var alone: String?
-    /// How many requests may still go before a suspect.
+    /// The number of requests that may still go before a suspect.
     private var patience = Self.mostBeforeSuspects
 
     private static let mostBeforeSuspects = 1_000
-    /// More than one: a lane that failed before is held back for longer, and while nothing gets through few may be.
+    /// More than one: a lane that failed before is held back longer, and few may be while nothing gets through.
     private static let othersFirst = 3
     /// How many pages it looks ahead for a lane that did not fail before.
     private static let mostPagesAhead = 10
@@ -96,7 +96,7 @@ struct LanesStateMachine: Sendable, Hashable {
         set { if index == Self.urgentIndex { urgent = newValue } else { walks[index] = newValue } }
     }
 
-    /// Whether a mutation may be sent, as far as it has looked.
+    /// Whether a mutation may be sent, in the pages so far.
     var hasHeads: Bool {
         !suspects.isEmpty || !urgent.heads.isEmpty || walks.contains { !$0.heads.isEmpty }
     }
@@ -106,7 +106,7 @@ struct LanesStateMachine: Sendable, Hashable {
         (self.mostHeld, self.mostHurried) = (mostHeld, mostHurried)
     }
 
-    /// What may be sent, and what together.
+    /// The mutations that may be sent, and their batches.
     struct Rules: Sendable, Hashable {
         /// How much is sent in one request, by kind.
         var batchLimits: [String: BatchLimit]
@@ -114,7 +114,7 @@ struct LanesStateMachine: Sendable, Hashable {
         var otherKinds: BatchLimit?
         /// Mutations queued before this are too old to be sent.
         var oldest: Date?
-        /// The claims without an answer at which a mutation is not sent any more.
+        /// The claims without an answer at which a mutation is no longer sent.
         var maxClaims = Int.max
 
         func batchLimit(for kind: String) -> BatchLimit? { batchLimits[kind] ?? otherKinds }
@@ -174,7 +174,7 @@ struct LanesStateMachine: Sendable, Hashable {
         }
     }
 
-    /// - Parameter isSparing: Whether lanes that failed before are left out.
+    /// - Parameter isSparing: Whether to leave out lanes that failed before.
     /// - Returns: nil once the walk is over, or has found no other lanes ahead.
     private mutating func next(
         of index: Int, _ isSparing: Bool, _ pace: SendPace.Answer, _ rules: Rules, due: MonotonicInstant
@@ -241,7 +241,7 @@ struct LanesStateMachine: Sendable, Hashable {
             walks = [Walk(cursor: mustLookAgain ? .min : appeared.map(Walk.before) ?? .min)]
             (mustLookAgain, appeared) = (false, nil)
         } else if let first = appeared, ahead == nil || left <= 0 {
-            // What may have appeared among those that it has found is looked for once they are sent.
+            // Heads that may have appeared among the found ones are searched for once those are sent.
             let end = ahead.map(Walk.before) ?? walks[0].cursor
             appeared = ahead.map { max(first, $0) }
             guard end > .min, first <= end else { return }
@@ -254,7 +254,7 @@ struct LanesStateMachine: Sendable, Hashable {
 
     private mutating func see(_ head: LaneHead) { seen[head.entity] = min(seen[head.entity] ?? .max, head.position) }
 
-    /// - Parameter lane: The one lane in which something may have appeared; nil if that is not known.
+    /// - Parameter lane: The only lane in which a head may have appeared; nil if unknown.
     private mutating func appear(at position: Int64, in lane: String? = nil) {
         appeared = min(appeared ?? .max, position)
         if lane.map(urgentLanes.contains) ?? knowsUrgent { mustLookForUrgent = true }
@@ -280,12 +280,12 @@ struct LanesStateMachine: Sendable, Hashable {
 
     private mutating func park(_ index: Int, _ place: Int, _ reason: ParkReason) -> Step {
         let head = self[index].heads.remove(at: place)
-        // The next mutation of its lane may be a head then.
+        // Then the next mutation of its lane may be a head.
         appear(at: head.position, in: head.entity)
         return .park(head, reason)
     }
 
-    /// Whether further heads would not change what is taken.
+    /// Whether further heads would not change the selection.
     private func isFull(_ limit: BatchLimit, _ first: LaneHead, _ index: Int, _ rules: Rules) -> Bool {
         let heads = self[index].heads
         guard heads.count < limit.count else { return true }
@@ -294,7 +294,7 @@ struct LanesStateMachine: Sendable, Hashable {
         return !heads.allSatisfy { !goes($0, with: first, rules) || limit.takes($0, &filled) }
     }
 
-    /// Takes this head, and those that go with it, up to the first that exceeds the limit.
+    /// Takes this head, and compatible ones, up to the first that exceeds the limit.
     private mutating func take(
         _ first: LaneHead, upTo limit: BatchLimit, of index: Int, _ rules: Rules
     ) -> [LaneHead] {
@@ -320,7 +320,7 @@ struct LanesStateMachine: Sendable, Hashable {
 
     private func goes(_ head: LaneHead, with first: LaneHead, _ rules: Rules) -> Bool {
         if head.position == first.position { return true }
-        // A mutation that has failed goes alone, or it could make all that go with it fail, for ever.
+        // A mutation that has failed goes alone, or it could make all others in its request fail, for ever.
         return first.failures == 0 && head.failures == 0 && !head.isSuspect && head.kind == first.kind
             && !isTaken(head.entity)
             && !rules.isExpired(head)
@@ -343,7 +343,7 @@ struct LanesStateMachine: Sendable, Hashable {
         } else {
             walks[index].isAtEnd = true
         }
-        // Heads of taken lanes are found again when the lanes are free, and as they are then.
+        // Heads of taken lanes are found again when the lanes are free, in their state then.
         let own = page.filter { $0.position <= end ?? .max }
         let hurried = Set(self.urgent.heads.map(\.position))
         let heads = own.filter { !isTaken($0.entity) && !hurried.contains($0.position) }
@@ -355,7 +355,7 @@ struct LanesStateMachine: Sendable, Hashable {
     private mutating func hurry(_ heads: [LaneHead]) {
         knowsUrgent = knowsUrgent || !heads.isEmpty
         guard isOver(Self.urgentIndex) else {
-            // Those that are not among them are asked for after them.
+            // The others are requested after these.
             mustLookForUrgent = true
             return
         }
@@ -367,13 +367,13 @@ struct LanesStateMachine: Sendable, Hashable {
         for index in walks.indices { walks[index].heads.removeAll { positions.contains($0.position) } }
     }
 
-    /// Called when heads were not sent, because the store has others as heads now, or none.
+    /// Called when heads were not sent, because they are no longer the store's heads.
     mutating func cameToNothing(_ heads: some Sequence<LaneHead>) {
         ended(heads)
         appear(at: .min)
     }
 
-    /// Called when a request has ended. What became of its mutations will be in the store before the next look.
+    /// Called when a request has ended. The results of its mutations will be in the store before the next look.
     mutating func ended(_ heads: some Sequence<LaneHead>) {
         for head in heads {
             busy.remove(head.entity)
@@ -393,7 +393,7 @@ struct LanesStateMachine: Sendable, Hashable {
         fruitless = min(fruitless + 1, pageSize)
     }
 
-    /// Called when a pending mutation was removed: what was held back because of it is not any more.
+    /// Called when a pending mutation was removed: its lane is no longer held back because of it.
     ///
     /// - Parameter isLimited: Whether the lane is held back for a limit of its own.
     mutating func removed(_ head: LaneHead, isLimited: Bool) {
@@ -411,16 +411,16 @@ struct LanesStateMachine: Sendable, Hashable {
     mutating func lookAgain() {
         mustLookAgain = true
         if knowsUrgent { mustLookForUrgent = true }
-        // What has just been enqueued does not wait for all that failed.
+        // A newly enqueued mutation does not wait for all that failed.
         if walks.lazy.flatMap(\.heads).contains(where: { $0.failures > 0 }) { walks[0].isAtEnd = false }
     }
 
     /// Called when heads have appeared that may be as old as any.
     mutating func revived() { appear(at: .min) }
 
-    /// Called when a flush begins: what was found may have changed since. It continues where the flush before it was;
-    /// otherwise mutations that fail at the start of each flush would keep all others away. It begins with what was
-    /// rejected, but not with the same head twice in a row, since that may be rejected each time.
+    /// Called when a flush begins: the found heads may have changed since. It continues where the previous flush was;
+    /// otherwise mutations that fail at the start of each flush would block all others. It begins with the rejected
+    /// head, but not with the same one twice in a row, since that may be rejected each time.
     mutating func begin() {
         for index in walks.indices {
             guard let first = walks[index].heads.first else { continue }

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// An event that a ``SyncQueue`` tells its observers.
+/// An event of a ``SyncQueue``.
 public enum SyncEvent: PolicyEventDetail, Equatable {
     /// This many mutations got a place in the queue.
     case enqueued(Int)
@@ -8,28 +8,28 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     case coalesced(id: String, into: String, cancelsOut: Bool)
     /// A mutation was removed to make room for newer ones, or because it was dead for too long.
     case dropped(id: String)
-    /// A mutation was not stored, since one with its id is in the queue already.
+    /// A mutation was not stored, because its id is already in the queue.
     case duplicate(id: String)
     /// A mutation is being sent.
     case attempted(id: String)
-    /// A mutation is being sent alone: so often it was claimed and the process ended before an answer.
+    /// A mutation is being sent alone, because it was claimed this often and the process ended before an answer.
     case suspected(id: String, claims: Int)
     /// The other side acknowledged a mutation.
     case delivered(id: String)
-    /// An attempt failed; `failures` is how many count against the mutation so far. `error` is what a log may keep, a
-    /// `FailureDetail`, as in the next ones; the error's text is in ``StoredMutation/lastError``.
+    /// An attempt failed; `failures` is how many count against the mutation so far. `error` is a `FailureDetail`, safe
+    /// to log, as in the next cases; the error's text is in ``StoredMutation/lastError``.
     case failed(id: String, failures: Int, error: String)
     /// A mutation became dead.
     case died(id: String, error: String)
     /// Nothing is sent for this long.
     case paused(for: Duration)
-    /// Nothing is sent for this long, or until ``resumed``, since ``SyncQueue/pause(for:)`` said so.
+    /// Nothing is sent for this long, or until ``resumed``, because of ``SyncQueue/pause(for:)``.
     case pausedByHand(for: Duration?)
     /// ``SyncQueue/resume(keepingGrowth:)`` has ended all pauses.
     case resumed
     /// The other side could not be reached, or the health check failed.
     case offline(error: String)
-    /// Another queue sends what is in this store, so this one waits.
+    /// Another queue has this store's sending lock, so this one waits.
     case lockedOut
     /// A flush ended with nothing pending.
     case drained

@@ -36,8 +36,8 @@ public struct SyncHandler: Sendable {
         single(kind, send)
     }
 
-    /// Creates a handler that sends mutations one at a time, each with its payload decoded from JSON. A mutation whose
-    /// payload can't be decoded becomes dead.
+    /// Creates a handler that sends mutations one at a time, each decoded from JSON. A mutation whose payload can't be
+    /// decoded becomes dead.
     ///
     /// - Parameters:
     ///   - kind: The kind of the mutations.
@@ -53,17 +53,18 @@ public struct SyncHandler: Sendable {
 
     /// Creates a handler that sends several mutations in one request, each of a different entity.
     ///
-    /// If `send` throws, the request failed as a whole. That is a failure of each mutation in it, and they are sent
-    /// alone from then on, so one bad mutation can't hold up the others for ever.
+    /// If `send` throws, the whole request failed. That is a failure of each mutation in it, and they are sent alone
+    /// from then on, so one bad mutation can't hold up the others for ever.
     ///
-    /// To the pipeline's policies a batch is one call. It is throttled if a mutation was throttled and none after it got
-    /// through. If all failed in ways that may pass, it has the first one's verdict. Otherwise it is a success.
+    /// To the pipeline's policies a batch is one call. It is throttled if a mutation was throttled and none after it
+    /// got through. If all failed in ways that may pass, the batch has the first one's verdict. Otherwise it is a
+    /// success.
     ///
     /// - Parameters:
     ///   - kind: The kind of the mutations.
     ///   - limit: The most mutations in a request; 1 or more.
-    ///   - bytes: The most bytes of their payloads together, 1 or more; a mutation that has more is sent alone. nil,
-    ///     the default, for no limit.
+    ///   - bytes: The most bytes of their payloads together, 1 or more; a larger mutation is sent alone. nil, the
+    ///     default, for no limit.
     ///   - send: Sends the mutations, and returns the result of each, in the order given.
     /// - Returns: The handler.
     public static func batch(
@@ -77,7 +78,7 @@ public struct SyncHandler: Sendable {
         return SyncHandler(kind: kind, batchLimit: limit, send: send)
     }
 
-    /// Creates a handler that sends mutations of all kinds that have no handler of their own, one at a time.
+    /// Creates a handler that sends mutations of all kinds without a handler of their own, one at a time.
     ///
     /// - Parameter send: Sends one mutation. It returns when the other side has acknowledged it, and throws otherwise.
     /// - Returns: The handler.
@@ -95,20 +96,20 @@ public struct SyncHandler: Sendable {
     }
 }
 
-/// How much is sent in one request.
+/// The limits of one request.
 struct BatchLimit: Sendable, Hashable {
     static let single = BatchLimit(count: 1)
 
     var count: Int
     var bytes: Int?
 
-    /// Returns those of the heads that are sent in one request, in this order: at least the first.
+    /// Returns the heads to send in one request, in this order: at least the first.
     func filled(with heads: some Sequence<LaneHead>) -> [LaneHead] {
         var taken = (count: 0, bytes: 0)
         return heads.filter { takes($0, &taken) }
     }
 
-    /// Whether one more is sent with those that were taken.
+    /// Whether one more fits with the taken ones.
     func takes(_ head: LaneHead, _ taken: inout (count: Int, bytes: Int)) -> Bool {
         let total = taken.bytes.saturatingAdding(head.bytes)
         guard taken.count == 0 || taken.count < count && total <= bytes ?? .max else { return false }
@@ -124,13 +125,13 @@ extension Mutation {
     ///   - id: An id that is unique in its queue; a new UUID of version 7 by default.
     ///   - entity: The entity that it changes.
     ///   - kind: The sort of change, which chooses the handler that sends it.
-    ///   - operation: What it does to its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
+    ///   - operation: Its effect on its entity, for ``Coalescing``; nil, the default, keeps it apart from all others.
     ///   - value: The value to send.
     ///   - idempotencyKey: 1 to 255 characters, checked when the mutation is enqueued; a new UUID by default.
     ///   - createdAt: When it was made, by the wall clock; now by default.
     ///   - notBefore: The date before which it is not sent; nil, the default, for none.
-    ///   - isUrgent: Whether it goes before what is not urgent; false by default.
-    /// - Throws: What the encoder throws.
+    ///   - isUrgent: Whether it precedes mutations that are not urgent; false by default.
+    /// - Throws: The encoder's error.
     public init(
         id: String = Mutation.newID(), entity: String, kind: String, operation: Operation? = nil,
         encoding value: some Encodable, idempotencyKey: String = UUID().uuidString, createdAt: Date = Date(),

@@ -1,12 +1,12 @@
 public import Resilience
 
-/// An error that says that a mutation's payload is not what its handler expects.
+/// A mutation's payload is not what its handler expects.
 public struct UndecodablePayload: Error, Hashable, VerdictConvertible, CustomStringConvertible {
     /// The id of the mutation.
     public let id: String
     /// The kind of the mutation.
     public let kind: String
-    /// What the decoder said.
+    /// The decoder's message.
     public let reason: String
 
     /// Creates the error.
@@ -14,7 +14,7 @@ public struct UndecodablePayload: Error, Hashable, VerdictConvertible, CustomStr
     /// - Parameters:
     ///   - id: The id of the mutation.
     ///   - kind: The kind of the mutation.
-    ///   - reason: What the decoder said.
+    ///   - reason: The decoder's message.
     public init(id: String, kind: String, reason: String) {
         self.id = id
         self.kind = kind
@@ -26,8 +26,7 @@ public struct UndecodablePayload: Error, Hashable, VerdictConvertible, CustomStr
     public var description: String { "The payload of mutation \"\(id)\" is no \"\(kind)\": \(reason)" }
 }
 
-/// An error that says that a batch handler returned too few results, or too many. So it is unknown which mutations the
-/// other side has.
+/// A batch handler returned too few results, or too many. So it is unknown which mutations the other side has.
 public struct BatchResultsMismatch: Error, Hashable, VerdictConvertible, CustomStringConvertible {
     /// The kind of the mutations.
     public let kind: String
@@ -55,7 +54,7 @@ public struct BatchResultsMismatch: Error, Hashable, VerdictConvertible, CustomS
     }
 }
 
-/// An error that says that a mutation's kind has no handler.
+/// A mutation's kind has no handler.
 struct NoHandler: Error, VerdictConvertible, CustomStringConvertible {
     let kind: String
 

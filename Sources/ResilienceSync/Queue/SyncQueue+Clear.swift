@@ -2,31 +2,30 @@ import Resilience
 
 /// Clearing and stopping.
 extension SyncQueue {
-    /// Removes everything that is pending now.
+    /// Removes all pending mutations.
     ///
-    /// It cancels what is in flight and waits for its end, removes all pending mutations, ends a pause and resets the
-    /// pipeline's circuit breakers. Nothing of what was pending is sent again, whatever answer arrives late. Dead mutations before what may have
-    /// been sent are ``StoredMutation/isOvertaken``. No flush
-    /// begins meanwhile. One begins afterwards, for the mutations that were enqueued since the call; none of these is
-    /// removed.
+    /// It cancels requests in flight and waits for their end, removes all pending mutations, ends a pause and resets
+    /// the pipeline's circuit breakers. None of these mutations is sent again, even if an answer arrives late. Dead
+    /// mutations before possibly sent ones become ``StoredMutation/isOvertaken``. No flush begins meanwhile. One begins
+    /// afterwards, for the mutations that were enqueued since the call; none of these is removed.
     ///
-    /// Of many, it removes 1 000 in one transaction of the store, and tells each as ``SyncEvent/cleared(_:)``. Cancelling
-    /// the caller does not end it. If the store fails, call it again: until then the queue sends nothing by itself, but a ``flush()`` that waits
-    /// for the clear continues. If `markFailed` throws, nothing was removed, and the queue continues.
+    /// It removes up to 1 000 mutations per transaction of the store, and sends a ``SyncEvent/cleared(_:)`` for each
+    /// transaction. Cancelling the caller does not end it. If the store fails, call it again: until then the queue
+    /// sends nothing by itself, but a ``flush()`` that waits for the clear continues. If `markFailed` throws, nothing
+    /// was removed, and the queue continues.
     ///
     /// - Parameters:
-    ///   - discardsDead: Whether dead mutations are removed too, as they should be when a user signs out; false by
-    ///     default.
-    ///   - markFailed: Receives the pending mutations, a page at a time, before they are removed; for an app that shows
-    ///     their entities as failed. It must not wait for a flush. nil by default.
+    ///   - discardsDead: Whether to remove dead mutations as well, as after a sign-out; false by default.
+    ///   - markFailed: Receives the pending mutations, a page at a time, before they are removed; for an app that
+    ///     shows their entities as failed. It must not wait for a flush. nil by default.
     /// - Returns: The number of pending mutations removed.
-    /// - Throws: What the store or `markFailed` throws.
+    /// - Throws: The error of the store or of `markFailed`.
     @discardableResult
     public func clear(
         discardsDead: Bool = false, markFailed: ((_ page: [Mutation]) async throws -> Void)? = nil
     ) async throws -> Int {
         change { state, _ in state.machine.clearingBegan() }
-        // After a failure nothing that was pending is sent by itself.
+        // After a failure the pending mutations are not sent automatically.
         var goesOn = false
         defer {
             change { state, _ in
@@ -36,7 +35,7 @@ extension SyncQueue {
             if goesOn { trigger() }
             tellWatchers()
         }
-        // Before all else: what is enqueued from now on is not cleared.
+        // First of all: later enqueued mutations are not cleared.
         let sealed = await Result { try await store.seal() }
         await cancelFlight()
         let last = try sealed.get()
@@ -81,11 +80,11 @@ extension SyncQueue {
 
     /// Stops the queue for good: it sends nothing more.
     ///
-    /// What is in flight may end within the grace period, and is cancelled then. What is pending stays for the next
+    /// Requests in flight may end within the grace period, and are then cancelled. Pending mutations stay for the next
     /// start.
     ///
-    /// - Parameter grace: How long what is in flight may take; zero by default. Cancelling the caller ends the period
-    ///   early.
+    /// - Parameter grace: How long requests in flight may take; zero by default. Cancelling the caller ends the
+    ///   period early.
     public func stop(within grace: Duration = .zero) async {
         let waker = change { state, _ in
             state.machine.stop()

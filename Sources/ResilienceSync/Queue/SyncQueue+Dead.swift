@@ -7,7 +7,7 @@ extension SyncQueue {
     ///   - limit: The most mutations to return; 100 by default. Large payloads may make a page shorter, but it has at
     ///     least one mutation if there is one.
     /// - Returns: The mutations.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func dead(after position: Int64 = .min, limit: Int = 100) async throws -> [StoredMutation] {
         try await store.dead(after: position, limit: limit)
     }
@@ -15,17 +15,18 @@ extension SyncQueue {
     /// Makes dead mutations pending again, at their old place, as if they had never failed, and triggers the queue.
     /// Their idempotency keys stay.
     ///
-    /// Of many, it changes 1 000 in one transaction of the store, and tells each as ``SyncEvent/revived(_:)``. Others go on in
-    /// between, so what they overtake then is passed over, too; what dies meanwhile stays dead. After an error, or if the task is
-    /// cancelled between two transactions, what was changed stays so: call it again for the rest.
+    /// It changes up to 1 000 mutations per transaction of the store, and sends a ``SyncEvent/revived(_:)`` for each
+    /// transaction. Other work goes on in between: mutations that it overtakes are skipped, and mutations that die
+    /// meanwhile stay dead. After an error, or if the task is cancelled between two transactions, earlier changes stay:
+    /// call it again for the rest.
     ///
     /// - Parameters:
     ///   - positions: The ``StoredMutation/position`` of each; nil, the default, for all.
-    ///   - evenOvertaken: Whether to revive also those that are ``StoredMutation/isOvertaken``: a later mutation of the
-    ///     entity was delivered, or may have been, because it is in flight or its answer was lost. By default they are
-    ///     passed over.
+    ///   - evenOvertaken: Whether to revive even mutations that are ``StoredMutation/isOvertaken``: a later mutation
+    ///     of the entity was delivered, or may have been, because it is in flight or its answer was lost. By default
+    ///     they are skipped.
     /// - Returns: The number revived.
-    /// - Throws: What the store throws; `CancellationError`.
+    /// - Throws: The store's error; `CancellationError`.
     @discardableResult
     public func retryDead(_ positions: [Int64]? = nil, evenOvertaken: Bool = false) async throws -> Int {
         try await changeDead(positions, telling: SyncEvent.revived) { page in
@@ -35,11 +36,11 @@ extension SyncQueue {
 
     /// Removes dead mutations. A lane that they blocked continues.
     ///
-    /// Of many, it removes 1 000 in one transaction of the store, as ``retryDead(_:evenOvertaken:)`` does.
+    /// It removes up to 1 000 mutations per transaction of the store, as ``retryDead(_:evenOvertaken:)`` does.
     ///
     /// - Parameter positions: The ``StoredMutation/position`` of each; nil, the default, for all.
     /// - Returns: The number removed.
-    /// - Throws: What the store throws; `CancellationError`.
+    /// - Throws: The store's error; `CancellationError`.
     @discardableResult
     public func discardDead(_ positions: [Int64]? = nil) async throws -> Int {
         try await changeDead(positions, telling: SyncEvent.discarded) { try await store.discard($0) }
@@ -48,20 +49,20 @@ extension SyncQueue {
     private func changeDead(
         _ positions: [Int64]?, telling event: (Int) -> SyncEvent, _ body: ([Int64]) async throws -> Int
     ) async throws -> Int {
-        // Also after an error: some may be pending again.
+        // Even after an error: some may be pending again.
         defer { trigger() }
         // In order, so that no mutation is overtaken by one of its lane that is revived with it.
         let positions = if let positions { Set(positions).sorted() } else { try await store.deadPositions() }
         return try await Self.inPages(positions) { page in
             let count = try await body(page)
             if count > 0 { tell(event(count)) }
-            // Before the trigger, which alone would have them wait for the end of the walk.
+            // Before the trigger, since with the trigger alone they would wait for the end of the walk.
             change { state, _ in state.machine.revived() }
             return count
         }
     }
 
-    /// - Parameter change: Changes mutations in one transaction, which is short, because others of the store wait
+    /// - Parameter change: Changes mutations in one short transaction, because other users of the store wait
     ///   meanwhile; returns their number.
     /// - Returns: The number changed.
     static func inPages(_ positions: [Int64], _ change: ([Int64]) async throws -> Int) async throws -> Int {

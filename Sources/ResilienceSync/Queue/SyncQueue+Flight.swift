@@ -6,8 +6,8 @@ import Resilience
     import Foundation
 #endif
 
-/// A flight is a task that does what the machine says until one flush is over. Here is also when the next one starts by
-/// itself.
+/// A flight is a task that follows the machine until one flush is over. This file also decides when the next one starts
+/// by itself.
 extension SyncQueue {
     enum Beginning {
         case flight(Task<FlushReport, any Error>, isJoined: Bool)
@@ -26,7 +26,8 @@ extension SyncQueue {
         switch state.machine.triggered(at: now) {
         case .start:
             disarm(&state)
-            // Detached: whoever triggers it may be a request with a deadline of its own, or the handler of another queue.
+            // Detached: the trigger may come from a request with a deadline of its own, or from the handler of another
+            // queue.
             let flight = Task.detached(
                 executorPreference: pipeline.timeBase.taskExecutor, priority: Task.currentPriority
             ) { try await self.fly() }
@@ -110,14 +111,14 @@ extension SyncQueue {
                     return failure.map { .failure($0) } ?? .success(total)
                 }
             } catch {
-                // The first error is the one that ends the flight.
+                // The first error ends the flight.
                 failure = failure ?? error
                 change { $0.machine.storeFailed("\(error)", at: $1) }
             }
         }
     }
 
-    /// - Returns: Also how long the next mutation that waits for its date still waits; nil if there is none.
+    /// - Returns: Also the remaining wait of the next mutation that waits for its date; nil if there is none.
     private func heads(after position: Int64, limit: Int) async throws -> (LaneHeads, dueIn: Duration?) {
         let date = dueDate
         let found = try await uncancelled { try await self.store.heads(after: position, limit: limit, at: date) }
@@ -131,13 +132,13 @@ extension SyncQueue {
             // Dead mutations may block lanes whatever this queue's rule is.
             let (found, dueIn) = try await self.heads(after: .min, limit: 1)
             (rest.heads, rest.dueIn) = (max(found.heads.count, found.urgent.count), dueIn)
-            // What this look found is this queue's. A head that it did not find is another's, or locked.
+            // The heads found by this look are this queue's. Others are another queue's, or locked.
             if rest.heads == 0 { rest.othersHaveHeads = try await self.store.othersHaveHeads() }
             return rest
         }
     }
 
-    /// - Returns: The action, and what to wait with if it is a wait.
+    /// - Returns: The action, and the waiter for a wait.
     private func nextAction() -> (SyncStateMachine.Action, PolicyWaiter) {
         let (date, jump) = dateAndJump
         let oldest = configuration.maxAge.map { date.earlier(by: jump).earlier(by: $0) }
@@ -161,7 +162,7 @@ extension SyncQueue {
             _ = await waker.wait(until: instant, on: pipeline.timeBase)
             return
         }
-        // What is in flight may still end.
+        // Requests in flight may still end.
         let timeBase = pipeline.timeBase
         _ = await Task(executorPreference: timeBase.taskExecutor) { await waker.wait(until: instant, on: timeBase) }
             .value
@@ -188,7 +189,7 @@ extension SyncQueue {
 
     /// Starts a flush at the end of a pause, without a trigger from outside.
     private func arm(at instant: MonotonicInstant) {
-        // Not under the lock, because a time base may fire at once what is due already.
+        // Not under the lock, because a time base may at once fire a due alarm.
         let alarm = pipeline.timeBase.schedule(at: instant) { [weak self] in self?.trigger() }
         let stale = state.withLock { state -> TimeBaseAlarm? in
             // If a flight has begun since, it sets its own alarm.

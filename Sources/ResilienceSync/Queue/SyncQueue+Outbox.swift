@@ -3,11 +3,10 @@
     import Resilience
 
     extension SyncQueue {
-        /// Stores mutations in a transaction of the caller's: together with the change that they describe, or not at
-        /// all.
+        /// Stores mutations in the caller's transaction: together with the change that they describe, or not at all.
         ///
-        /// The commit triggers the queue. What a savepoint rolls back is neither told nor sent. Outside of a
-        /// transaction the call commits by itself.
+        /// The commit triggers the queue. Mutations that a savepoint rolls back are neither reported nor sent. Outside
+        /// of a transaction the call commits by itself.
         ///
         /// ```swift
         /// try await database.write { db in
@@ -21,8 +20,8 @@
         /// - Parameters:
         ///   - mutations: The mutations to store.
         ///   - db: A connection of the database of the queue's ``SQLiteStore``.
-        /// - Returns: What became of the mutations.
-        /// - Throws: What ``enqueue(_:)-([Mutation])`` throws; ``SyncQueueError/unreadable(path:reason:)`` if the queue is in
+        /// - Returns: The result of each mutation.
+        /// - Throws: As ``enqueue(_:)-([Mutation])``; ``SyncQueueError/unreadable(path:reason:)`` if the queue is in
         ///   another database, or its store is not an ``SQLiteStore``.
         @discardableResult
         public func enqueue(_ mutations: [Mutation], in db: Database) throws -> AppendResult {
@@ -38,8 +37,8 @@
         }
     }
 
-    /// Tells the queue what was appended, once it is committed. GRDB reports a change when only the transaction can
-    /// still roll it back.
+    /// Reports appended mutations to the queue, once they are committed. GRDB reports a change while the transaction
+    /// can still roll it back.
     private final class Commit: TransactionObserver {
         /// The queue may be released before the commit.
         private weak var queue: SyncQueue?
@@ -50,7 +49,7 @@
 
         init(queue: SyncQueue) { self.queue = queue }
 
-        /// Later appends have observers of their own.
+        /// Later appends have their own observers.
         func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
             isAppending
         }

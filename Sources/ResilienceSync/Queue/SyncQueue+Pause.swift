@@ -6,26 +6,27 @@ public import Resilience
     import Foundation
 #endif
 
-/// The pauses that a 429, or a policy of the pipeline, asks for.
+/// The pauses for 429s, for policies of the pipeline, and by hand.
 extension SyncQueue {
     /// The end of the pause, before which nothing is sent; nil if there is no pause. A pause from before a restart is
-    /// known once a flush has begun. A pause for a quota of which nothing is left counts, too (``note(_:)``).
+    /// known once a flush has begun. A pause for an exhausted quota (``note(_:)``) also counts.
     public var pausedUntil: MonotonicInstant? {
         let now = now
         return state.withLock { $0.machine.pausedUntil(at: now) }
     }
 
-    /// Pauses the queue by hand. Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end of
-    /// this time, over restarts, too. What is in flight ends, and what is being claimed just now is sent.
+    /// Pauses the queue by hand. Every queue on the store begins no request until ``resume(keepingGrowth:)`` or the end
+    /// of this time, even after a restart. Requests in flight end, and mutations being claimed at this moment are sent.
     ///
-    /// A queue that sends in another process, or from the same `SQLiteStore`, learns of it at its next claim, and any other
+    /// A queue that sends in another process, or from the same `SQLiteStore`, learns of it at its next claim, any other
     /// queue at its next flush.
     ///
     /// - Parameter length: How long; nil, the default, until ``resume(keepingGrowth:)``. Nothing is paused for zero or
     ///   less.
-    /// - Throws: What the store throws.
+    /// - Throws: The store's error.
     public func pause(for length: Duration? = nil) async throws {
-        // With its beginning, which a clock that is set back can't prolong it beyond; and no two are alike.
+        // Including its beginning, so that a clock that is set back can't prolong it beyond that; and to make it
+        // unique.
         let text = "\(length.map(end) ?? "\(Double.infinity)") \(end(after: .zero))"
         try await keep(Self.handPauseName, text)
         change { state, now in
@@ -37,14 +38,14 @@ extension SyncQueue {
         trigger()
     }
 
-    /// Ends a pause before its time, and the waits of what failed: resets the pipeline's circuit breakers, and triggers
-    /// the queue.
+    /// Ends a pause before its time, and the waits of failed mutations: resets the pipeline's circuit breakers, and
+    /// triggers the queue.
     ///
-    /// One request is sent at once, however slow the rate that was found, and the rate and all quotas are forgotten.
+    /// One request is sent at once, however slow the present rate, and the rate and all quotas are reset.
     ///
-    /// - Parameter keepingGrowth: Whether rate and quotas are kept, and the next pause, and the breakers' next break, are as
-    ///   long as without this call. False by default.
-    /// - Throws: What the store throws.
+    /// - Parameter keepingGrowth: Whether rate and quotas are kept, and the next pause, and the breakers' next break,
+    ///   are as long as without this call. False by default.
+    /// - Throws: The store's error.
     public func resume(keepingGrowth: Bool = false) async throws {
         try await endPause(keepingGrowth: keepingGrowth)
         try await keep(Self.handPauseName, nil)
@@ -54,14 +55,14 @@ extension SyncQueue {
     }
 
     func endPause(keepingGrowth: Bool) async throws {
-        // A store that is shared removes only the pause that it was last asked for.
+        // A shared store removes only the pause of its last reading.
         if store.isShared { try await readPause() }
         try await keepPause(nil)
         for breaker in pipeline.circuitBreakers { breaker.reset(keepingGrowth: keepingGrowth) }
         change { $0.machine.resumed(keepingGrowth: keepingGrowth, at: $1) }
     }
 
-    /// The end of the pause, even if it is known only from before a restart, or another queue was told of it.
+    /// The end of the pause, even of one known only from before a restart, or to another queue.
     package func currentPause() async throws -> MonotonicInstant? {
         try await readPause()
         let pausedUntil = pausedUntil
@@ -93,15 +94,15 @@ extension SyncQueue {
         let left = text.map(timeLeft)
         state.withLock { state in
             guard text != state.knownHandPause else { return }
-            // Whether it is the one that is stored by now, a flight finds out.
+            // A flight finds out whether it is the stored one by now.
             guard state.pauseWrites == writes else { return state.machine.otherPause() }
             state.machine.pauses.byHand = left.map { now + $0 }
             state.knownHandPause = text
         }
     }
 
-    /// - Parameter text: The end of a pause in seconds since 1970, infinite if it never comes; then the beginning, if it is by
-    ///   hand.
+    /// - Parameter text: The end of a pause in seconds since 1970, infinite if it never comes; then the beginning, if
+    ///   it is by hand.
     private func timeLeft(until text: String) -> Duration {
         let dates = text.split(separator: " ").map { Date(timeIntervalSince1970: Double($0) ?? -.infinity) }
         guard let end = dates.first else { return .zero }
@@ -121,15 +122,15 @@ extension SyncQueue {
     }
 
     private func keep(_ name: String, _ text: String?) async throws {
-        // Before and after: what is read meanwhile may be the old one.
+        // Before and after: a value read in between may be the old one.
         state.withLock { $0.pauseWrites += 1 }
         defer { state.withLock { $0.pauseWrites += 1 } }
         try await uncancelled { try await self.store.set(name, to: text) }
     }
 
-    /// Follows what others do with the store: flushes whenever another may have added mutations, and obeys pauses that
-    /// another queue stores, and ends, at once. Returns when its task is cancelled or the queue is stopped; at once if
-    /// the store can't tell.
+    /// Follows other users of the store: flushes whenever another may have added mutations, and at once obeys pauses
+    /// that another queue stores or ends. Returns when its task is cancelled or the queue is stopped; at once if the
+    /// store can't report changes.
     ///
     /// `SyncService` does this while it runs.
     public func followStore() async {
@@ -142,7 +143,7 @@ extension SyncQueue {
                 (state.machine.flush.isStopped, state.flight == nil && state.machine.pausedUntil(at: now) == nil)
             }
             if isStopped || Task.isCancelled { return }
-            // A flight that begins reads it by itself. If this fails, the flight that is triggered tells.
+            // A new flight reads it by itself. If this fails, the triggered flight reports it.
             if !begins { try? await readPause() }
             trigger()
         }

@@ -10,7 +10,7 @@ extension SyncQueue {
             let origin = Origin(queue: self, request: request.id)
             let result = await Origin.$current.withValue(origin) { await self.result(of: mutations) }
             let (outcome, error) = self.judge(result)
-            // The error before it is released outside of the lock.
+            // The previous error is released outside of the lock.
             let (waker, _) = self.change { state, now in
                 // Before the store is told: afterwards it no longer shows that they were pending.
                 state.touch(request.lanes)
@@ -31,7 +31,7 @@ extension SyncQueue {
 
     /// Makes a request through the pipeline. A 429 or a rejection pauses the queue, as if the request had carried a
     /// mutation.
-    /// - Throws: ``Paused``, or what the body throws.
+    /// - Throws: ``Paused``, or the error of the body.
     func ask<R: Sendable>(_ body: @Sendable () async throws -> R) async throws -> R {
         if state.withLock({ $0.machine.flush.isStopped }) { throw SyncQueueError.stopped }
         if let pausedUntil { throw Paused(until: pausedUntil) }
@@ -44,7 +44,7 @@ extension SyncQueue {
             let failure = failure(error)
             guard failure.isRefusal else { throw error }
             change { $0.machine.rejected(failure, sentAt: sentAt, at: $1) }
-            // A flight makes a pause of it. The pause may be over when the flight ends.
+            // A flight turns it into a pause, which may be over when the flight ends.
             _ = try await flush()
             try Task.checkCancellation()
             throw Paused(until: pausedUntil ?? now)
@@ -66,7 +66,7 @@ extension SyncQueue {
         }
     }
 
-    /// Another queue may have been given the lanes of what was claimed, so it is not sent.
+    /// Another queue may have the lanes of the claimed mutations, so they are not sent.
     struct LanesLost: Error, VerdictConvertible, CustomStringConvertible {
         var verdict: Verdict { .cancelled }
         var description: String { "Another queue may have the mutation by now." }
@@ -92,12 +92,12 @@ extension SyncQueue {
     }
 
     /// A batch is throttled if a mutation was throttled and none after it got through. It has failed if every mutation
-    /// failed in a way that may pass; if any was answered otherwise, the other side works.
+    /// failed in a way that may pass; if any got another answer, the other side works.
     private func verdict(for results: [SyncHandler.ItemResult]) -> Verdict {
         let verdicts = results.map { result in
             if case .failure(let error) = result { pipeline.verdict(for: error) } else { Verdict.success }
         }
-        // As if they were sent one by one: a success after a 429 ends the row of 429s.
+        // As if they were sent in order: a success after a 429 ends the row of 429s.
         let afterSuccesses = verdicts[(verdicts.lastIndex { $0.kind == .success }.map { $0 + 1 } ?? 0)...]
         if let throttled = afterSuccesses.first(where: { $0.kind == .throttled }) { return throttled }
         let isLost = verdicts.allSatisfy { $0.kind == .transient || $0.kind == .uncertain }
@@ -120,7 +120,7 @@ extension SyncQueue {
         }
     }
 
-    /// - Returns: The failure, and its error unless it is what a cancelled flight's requests end with.
+    /// - Returns: The failure, and its error, except that of a cancelled flight's request.
     private func told(_ error: any Error) -> (SyncStateMachine.Failure, (any Error)?) {
         let failure = failure(error)
         return (failure, Task.isCancelled && failure.verdict.kind == .cancelled ? nil : error)

@@ -3,7 +3,7 @@ public import Resilience
 extension Pipeline {
     /// A pipeline for the requests of a ``SyncQueue``, which paces and retries by itself. Outermost first:
     ///
-    /// | policy | default | why there, and why so |
+    /// | policy | default | why there, and with this default |
     /// |---|---|---|
     /// | `CircuitBreaker`, by the pipeline's name | opens at 5 failures in a row, for 5 s, doubling up to 300 s | while it is open the queue pauses, so an outage costs one request now and then instead of every mutation in turn |
     /// | `Timeout` "request" | 30 s | a request that hangs would hold up its entity, and `clear()` and `stop()`. Inside of the breaker, which counts it |
@@ -16,15 +16,15 @@ extension Pipeline {
     /// }
     /// ```
     ///
-    /// It has no retry: the queue sends a mutation again under its own backoff, over restarts too. It has no throttle:
-    /// the queue pauses on a 429, and finds the rate that the server allows (`SyncQueueConfiguration.maxRate` limits
-    /// it). And it has no bulkhead: see `SyncQueueConfiguration.maxInFlight`.
+    /// It has no retry: the queue sends a mutation again under its own backoff, even after a restart. It has no
+    /// throttle: the queue pauses on a 429, and finds the rate that the server allows (`SyncQueueConfiguration.maxRate`
+    /// limits it). And it has no bulkhead: see `SyncQueueConfiguration.maxInFlight`.
     ///
     /// - Parameters:
     ///   - name: The name of the pipeline, and of its circuit breaker. "sync" by default.
     ///   - limit: How long a request may take; above 0. 30 seconds by default.
     ///   - classifier: Decides what an error means.
-    ///   - observers: The observers that are told what the policies do; nil for none at first.
+    ///   - observers: The observers of the policies' events; nil for none at first.
     ///   - timeBase: The clock of the pipeline, of its policies and of the queue.
     /// - Returns: The pipeline, with policies of its own.
     public static func sync(

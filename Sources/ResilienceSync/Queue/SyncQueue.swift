@@ -6,7 +6,7 @@ public import Resilience
     public import Foundation
 #endif
 
-/// A durable queue of mutations, sent through a pipeline: in order within each entity, several entities at once.
+/// A durable queue of mutations, sent through a pipeline: in order within each entity, different entities concurrently.
 ///
 /// ```swift
 /// let store = try SQLiteStore(path: path)
@@ -23,28 +23,27 @@ public import Resilience
 ///
 /// - A mutation leaves the store once it is acknowledged, which is when its handler has returned. After a crash before
 ///   that it is sent again, with the same idempotency key.
-/// - Mutations of one entity are sent in order. If one fails, only the later ones of its entity wait, and it is tried
+/// - Mutations of one entity are sent in order. If one fails, only later ones of its entity wait, and it is tried
 ///   again after ``SyncQueueConfiguration/failedBackoff``.
-/// - 429s, open circuits, being offline and cancellations never count against a mutation. Other failures count as far
-///   as other mutations get through meanwhile (``FailureCounting``). The fifth that counts, or a permanent failure,
-///   makes the mutation dead.
+/// - 429s, open circuits, being offline and cancellations never count against a mutation. Other failures count only
+///   while other mutations get through (``FailureCounting``). The fifth counted failure, or a permanent failure, makes
+///   the mutation dead.
 /// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart, and its end starts a flush by
 ///   itself, which begins with one request. From then on the queue sends at the rate that it finds the server to allow.
-/// - If the server says what is left of its limit, pass that to ``note(_:)``, and there need be no 429 at all.
-/// - However many triggers come at once, one flush runs, and it looks again before it ends.
+/// - If the server reports the rest of its limit, pass that to ``note(_:)``: this can avoid 429s altogether.
+/// - Concurrent triggers share one flush, which looks again before it ends.
 public final class SyncQueue: Sendable {
     struct State {
         var machine: SyncStateMachine
         var flight: Task<FlushReport, any Error>?
         var alarm: TimeBaseAlarm?
-        /// The stored pause, as this queue has stored or read it last.
+        /// The stored pause, as last stored or read by this queue.
         var knownPause: String?
-        /// The same of the pause by hand.
+        /// The same for the pause by hand.
         var knownHandPause: String?
-        /// How often this queue has begun to store a pause, or has finished: a pause that is read meanwhile may be
-        /// older.
+        /// How often this queue has begun or finished storing a pause: a pause that is read meanwhile may be older.
         var pauseWrites = 0
-        /// What the flight waits with.
+        /// The flight's present waiter.
         var waker: PolicyWaiter?
         /// The last error of this round.
         var lastError: (any Error)?
@@ -52,13 +51,13 @@ public final class SyncQueue: Sendable {
         var failure: (any Error)?
         /// The entities for which mutations were enqueued or acknowledged since each pull of a page began.
         var pulls: [ObjectIdentifier: Set<String>] = [:]
-        /// Whether it hears of what others do with the store.
+        /// Whether it follows other users of the store.
         var isFollowing = false
-        /// What each drain in progress has seen.
+        /// The reports that each drain in progress has seen.
         var drains: [ObjectIdentifier: FlushReport] = [:]
         /// Tasks that wait for a flight, or a clearing, to end.
         var watchers: [PolicyWaiter] = []
-        /// The readers to tell of each change, by number.
+        /// The readers to notify of each change, by number.
         var statusReaders: [Int: AsyncStream<Void>.Continuation] = [:]
         private var lastStatusReader = 0
 
@@ -77,7 +76,7 @@ public final class SyncQueue: Sendable {
         struct RoundEnd: Sendable {
             let report: FlushReport
             let after: SyncStateMachine.After
-            /// Whether it hears of what others leave, so that it need not ask for that each second.
+            /// Whether the store reports the lanes that others leave, so that it need not be asked each second.
             let hearsOfOthers: Bool
         }
 
@@ -97,7 +96,7 @@ public final class SyncQueue: Sendable {
             return machine.flightFailed()
         }
 
-        /// - Returns: The error before it, to be released outside of the lock.
+        /// - Returns: The previous error, to be released outside of the lock.
         mutating func noteLast(_ error: (any Error)?) -> (any Error)? {
             let before = lastError
             if let error { lastError = error }
@@ -121,7 +120,7 @@ public final class SyncQueue: Sendable {
     public let name: String
     /// The pipeline that guards every request.
     public let pipeline: Pipeline
-    /// The observers that are told what the queue does, with ``SyncEvent``.
+    /// The observers of the queue's ``SyncEvent``.
     public let observers: PolicyObservers
     /// The settings of the queue.
     public let configuration: SyncQueueConfiguration
@@ -129,9 +128,9 @@ public final class SyncQueue: Sendable {
     /// Identifies the queue among all queues on the store.
     let id = UUID()
     private let wallClock: @Sendable () -> Date
-    /// What the wall clock showed when the queue was made, or when it was last found to be behind that: set back.
+    /// The wall clock's reading when the queue was made, or when the clock was last found to be set back.
     private let reading: Locked<(date: Date, instant: MonotonicInstant)>
-    /// How far it had jumped ahead when a mutation with a date was enqueued last: the date was named by that clock.
+    /// How far it had jumped ahead when a mutation with a date was last enqueued: that date is by that clock.
     private let believedJump = Locked(Duration.zero)
     let handlers: [String?: SyncHandler]
     let state: Locked<State>
@@ -143,8 +142,8 @@ public final class SyncQueue: Sendable {
     ///   - store: Keeps the mutations.
     ///   - pipeline: Guards every request. Its time base is the queue's.
     ///   - configuration: The settings of the queue.
-    ///   - observers: Told what the queue does; nil for none at first.
-    ///   - wallClock: Returns the date, for what is stored over restarts, and for ages; by default the system's.
+    ///   - observers: The observers of the queue; nil for none at first.
+    ///   - wallClock: Returns the date, for stored values and ages; by default the system's.
     ///   - handlers: Send the mutations, by kind.
     public init(
         _ name: String = "sync", store: some MutationStore, pipeline: Pipeline,
@@ -195,8 +194,8 @@ public final class SyncQueue: Sendable {
     ///   - store: Keeps the mutations.
     ///   - pipeline: Guards every request. Its time base is the queue's.
     ///   - configuration: The settings of the queue.
-    ///   - observers: Told what the queue does; nil for none at first.
-    ///   - wallClock: Returns the date, for what is stored over restarts, and for ages; by default the system's.
+    ///   - observers: The observers of the queue; nil for none at first.
+    ///   - wallClock: Returns the date, for stored values and ages; by default the system's.
     ///   - send: Sends one mutation, of any kind. It returns when the other side has acknowledged it, and throws
     ///     otherwise.
     public convenience init(
@@ -211,7 +210,7 @@ public final class SyncQueue: Sendable {
             wallClock: wallClock, handlers: [.others(send)])
     }
 
-    /// For what only one sort of store can do.
+    /// For operations of only one sort of store.
     /// - Throws: If the queue's store is another.
     func store<Wanted: MutationStore>(as _: Wanted.Type) throws(SyncQueueError) -> Wanted {
         guard let wanted = store as? Wanted else {
@@ -225,8 +224,8 @@ public final class SyncQueue: Sendable {
     /// Now, by the clock that all queues on the store share, or else by the wall clock.
     var date: Date { dateAndJump.date }
 
-    /// Now, and how far the wall clock has jumped ahead while the queue ran: by that, nothing has become older. If it was
-    /// set back, it jumps ahead when it is right again, and what was queued meanwhile is no older, either.
+    /// Now, and how far the wall clock has jumped ahead while the queue ran: nothing has aged by that. If it was set
+    /// back, it jumps ahead when corrected, and mutations queued meanwhile have not aged by that either.
     var dateAndJump: (date: Date, jump: Duration) {
         if let date = store.now { return (date, .zero) }
         let (now, date) = (now, wallClock())
@@ -238,8 +237,8 @@ public final class SyncQueue: Sendable {
         return (date, date.time(since: steady))
     }
 
-    /// What is not to be sent before this date may be sent. As ages, it does not count a jump ahead, except one after which
-    /// somebody has named a date.
+    /// Mutations with an earlier date may be sent. Like ages, it ignores a jump ahead, except one before a date was
+    /// named.
     var dueDate: Date {
         let (date, jump) = dateAndJump
         return date.earlier(by: max(.zero, jump - believedJump.withLock { $0 }))
@@ -247,10 +246,10 @@ public final class SyncQueue: Sendable {
 
     // MARK: Filling
 
-    /// Stores a mutation, which is durable when this returns. It does not send it: ``trigger()`` or ``flush()`` does.
+    /// Stores a mutation, which is durable when this returns. ``trigger()`` or ``flush()`` sends it.
     ///
     /// - Parameter mutation: The mutation to store.
-    /// - Returns: What became of it.
+    /// - Returns: Its result.
     /// - Throws: ``SyncQueueError/duplicate(id:)``, ``SyncQueueError/invalid(id:reason:)``,
     ///   ``SyncQueueError/full(count:bytes:)``, or the store's error.
     @discardableResult
@@ -263,11 +262,11 @@ public final class SyncQueue: Sendable {
     /// Stores mutations, which are durable when this returns. They may be coalesced with mutations that are pending: see
     /// ``Coalescing``.
     ///
-    /// One whose id is in the queue already does not stop the others: it is passed over, listed in
-    /// ``AppendResult/duplicates``, and told as ``SyncEvent/duplicate(id:)``. If this throws, none is stored.
+    /// A duplicate id does not stop the others: it is skipped, listed in ``AppendResult/duplicates``, and sent as
+    /// ``SyncEvent/duplicate(id:)``. If this throws, none is stored.
     ///
     /// - Parameter mutations: The mutations to store.
-    /// - Returns: What became of each.
+    /// - Returns: The result of each.
     /// - Throws: ``SyncQueueError/invalid(id:reason:)``, ``SyncQueueError/full(count:bytes:)``, or the store's error.
     @discardableResult
     public func enqueue(_ mutations: [Mutation]) async throws -> AppendResult {
@@ -318,13 +317,13 @@ public final class SyncQueue: Sendable {
     /// Call it whenever there may be something to send: after a write, when the network is back, when the app opens.
     public func trigger() { _ = begin() }
 
-    /// Sends what is pending, once through the queue.
+    /// Sends the pending mutations, once through the queue.
     ///
-    /// If a flush is in progress, this joins it, and it looks again for what is new. Mutations that failed a short
-    /// while ago are not sent before their time; use ``resume(keepingGrowth:)`` for that. Cancelling the caller cancels
+    /// If a flush is in progress, this joins it, and that flush looks again for new mutations. Mutations that failed
+    /// recently are not sent before their time; use ``resume(keepingGrowth:)`` for that. Cancelling the caller cancels
     /// the flush that it began. If it joined one, only its own wait ends. Nothing is lost.
     ///
-    /// - Returns: What the flush did, and how it ended.
+    /// - Returns: The results of the flush.
     /// - Throws: The store's error; ``SyncQueueError/stopped``.
     @discardableResult
     public func flush() async throws -> FlushReport {
@@ -341,8 +340,8 @@ public final class SyncQueue: Sendable {
             case .flight(let flight, isJoined: true):
                 guard await waitForChange(while: { $0.flight == flight }) else { return FlushReport(end: .cancelled) }
                 let report = try await flight.value
-                // If another caller was cancelled, this caller's trigger must not be lost. Neither must it be if the
-                // report is of a pause that is over by now.
+                // If another caller was cancelled, this caller's trigger must not be lost. Nor may it be if the report
+                // is of a pause that is over by now.
                 if report.end != .cancelled, !report.end.isOver(at: now) { return report }
             case .flight(let flight, isJoined: false):
                 let report = try await withTaskCancellationHandler {
@@ -355,16 +354,15 @@ public final class SyncQueue: Sendable {
         }
     }
 
-    /// Flushes until nothing is pending. It waits while the queue waits for the end of pauses and for dates, and tries again
-    /// what failed.
+    /// Flushes until nothing is pending. It waits for the ends of pauses and for dates, and retries failures.
     ///
     /// It may never return, if one mutation always fails: see ``FailureCounting``. It returns early, with
     /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached, and with
-    /// ``FlushReport/End/paused(until:)`` if the queue is paused by hand without an end. Cancelling the caller cancels the
-    /// flush that it begins with, as with ``flush()``; later it ends only the wait, and what the queue does by itself
+    /// ``FlushReport/End/paused(until:)`` if the queue is paused by hand without an end. Cancelling the caller cancels
+    /// the flush that it begins with, as with ``flush()``; later it ends only the wait, and the queue's own work
     /// continues.
     ///
-    /// - Returns: What the queue did meanwhile, in all flushes, whichever caller began them.
+    /// - Returns: The queue's results meanwhile, in all flushes of all callers.
     /// - Throws: The store's error; ``SyncQueueError/stopped``.
     @discardableResult
     public func drain() async throws -> FlushReport {
@@ -413,14 +411,14 @@ public final class SyncQueue: Sendable {
         try await Task(executorPreference: pipeline.timeBase.taskExecutor) { try await operation() }.value
     }
 
-    /// What follows from a change of the state, and is done outside of the lock.
+    /// The effects of a change of the state, outside of the lock.
     private struct Effects<R: Sendable>: Sendable {
         let result: R
         let events: [SyncEvent]
         let statusReaders: [Int: AsyncStream<Void>.Continuation]
     }
 
-    /// Tells the machine what happened, and the observers what follows.
+    /// Gives the machine an input, and the observers its events.
     @discardableResult
     func change<R: Sendable>(_ body: (inout State, MonotonicInstant) -> R) -> R {
         let now = now
@@ -433,7 +431,7 @@ public final class SyncQueue: Sendable {
         return effects.result
     }
 
-    /// Tells of a change of the store.
+    /// Reports a change of the store.
     func tell(_ event: @autoclosure () -> SyncEvent) {
         for reader in state.withLock({ $0.statusReaders }).values { reader.yield() }
         tellObservers(event())

@@ -1,24 +1,24 @@
 public import Resilience
 
-/// Which failures count against a mutation, and make it dead in the end.
+/// The failures that count against a mutation, and finally make it dead.
 ///
 /// A 429, a rejection by a policy of the pipeline, a cancellation, and errors for which
 /// ``SyncQueueConfiguration/isOffline`` returns true never count. A permanent failure needs no counting: its mutation
 /// becomes dead at once.
 public enum FailureCounting: Sendable, Hashable {
-    /// A mutation's failures count as far as other mutations get through meanwhile, so an outage of any length makes
-    /// nothing dead.
+    /// A mutation's failures count only while other mutations get through, so an outage of any length makes nothing
+    /// dead.
     ///
     /// For a server that fails in a fixed rhythm, the pipeline needs a circuit breaker, or
     /// ``SyncQueueConfiguration/failedBackoff`` needs jitter.
     ///
-    /// A failure counts in full if, since the mutation's previous failure, nine other mutations of its kind got through
-    /// for each that failed, this one included. It counts less if fewer got through. If the other side fails its calls
-    /// at random, the chance of five counted failures is 1 in 100 000. A mutation without others to compare it with is
-    /// tried for ever, or up to ``SyncQueueConfiguration/maxAge``.
+    /// A failure counts in full if, since the mutation's previous failure, at least nine other mutations of its kind
+    /// got through for each that failed, this one included. It counts less if fewer got through. If the other side
+    /// fails its calls at random, the chance of five counted failures is 1 in 100 000. A mutation without others to
+    /// compare it with is tried for ever, or up to ``SyncQueueConfiguration/maxAge``.
     case whileOthersSucceed
     /// Every failure counts. With the default backoff five failures take 15 seconds. So for a longer outage the
-    /// pipeline needs a circuit breaker, and the failures of its probes count too.
+    /// pipeline needs a circuit breaker, whose failed probes also count.
     case always
 }
 
@@ -39,37 +39,37 @@ public struct SyncQueueConfiguration: Sendable {
     public var maxFailures: Int
     /// The number of claims without an answer at which a mutation becomes dead; 3 or more.
     ///
-    /// A handler that ends the process, or that always outlasts it, never fails. So each claim is counted until there is an
-    /// answer of any sort, a cancellation too. After two claims without one the mutation is sent alone: after the others,
-    /// and with nothing else in flight. So what was only in flight beside such a mutation is answered, and its count begins
+    /// A handler that ends the process, or always outlasts it, never fails. So each claim is counted until there is any
+    /// answer, even a cancellation. After two claims without one the mutation is sent alone: after the others, and with
+    /// nothing else in flight. So mutations that were only in flight beside it are answered, and their counts begin
     /// anew.
     public var maxClaims: Int
-    /// Which failures count.
+    /// The failures that count.
     public var failureCounting: FailureCounting
-    /// What happens to an entity's other mutations when one becomes dead.
+    /// The rule for an entity's other mutations when one becomes dead.
     public var laneRule: LaneRule
     /// How long a mutation may be in the queue and still be sent, 0 or more. Older ones become dead. nil for no limit.
     public var maxAge: Duration?
-    /// How much may be pending, and what is coalesced.
+    /// The limits of pending mutations, and the coalescing.
     public var appending: AppendRules
-    /// How many dead mutations are kept. Those beyond the limits are dropped whenever the queue sends; by default there
-    /// are no limits.
+    /// How many dead mutations are kept. Excess ones are dropped whenever the queue sends; by default there are no
+    /// limits.
     public var dead: DeadLimits
     /// The number of heads of lanes to read from the store at a time; 1 or more. Also, while no mutation gets through,
     /// the number of failed entities at which the queue stops trying others.
     public var pageSize: Int
-    /// How long to pause for the nth 429 in a row that names no wait; less for the first one, once the server's rate is
-    /// known. If a 429 names a wait, and the pause before it did not help, this is the least.
+    /// How long to pause for the nth 429 in a row without a named wait; less for the first one, once the server's rate
+    /// is known. If a 429 names a wait, and the pause before it did not help, this is the minimum.
     public var throttledBackoff: Backoff
     /// How long an entity waits after the nth failure of its mutation; and how long until the queue tries again by
     /// itself after the nth failure in a row to reach the other side, or the store.
     public var failedBackoff: Backoff
-    /// The longest pause, 0 or more; whatever a server asks for, and whatever a stored pause says after the clock was
+    /// The longest pause, 0 or more, even if a server asks for more, or a stored pause ends later because the clock was
     /// set.
     public var maxPause: Duration
     /// The largest share, 0 to 1, by which a pause that a server names is prolonged. Each queue draws its own share
-    /// when it is made, so that many queues that were told the same wait don't come back at the same instant. 0, the
-    /// default, keeps to the named wait; 0.1 suits a fleet.
+    /// when it is made, so that many queues with the same wait don't come back at the same instant. 0, the default,
+    /// keeps to the named wait; 0.1 suits a fleet.
     public var pauseJitter: Double
     /// The highest rate of requests, whatever the server allows; nil for no limit.
     public var maxRate: ThrottleRate?
@@ -87,8 +87,8 @@ public struct SyncQueueConfiguration: Sendable {
     ///   - maxInFlight: The most requests in flight at once, 1 or more; 4 by default.
     ///   - maxFailures: The number of counted failures at which a mutation becomes dead, 1 or more; 5 by default.
     ///   - maxClaims: The number of claims without an answer at which a mutation becomes dead, 3 or more; 6 by default.
-    ///   - failureCounting: Which failures count; `.whileOthersSucceed` by default.
-    ///   - laneRule: What happens to an entity's other mutations when one becomes dead; `.skip` by default.
+    ///   - failureCounting: The failures that count; `.whileOthersSucceed` by default.
+    ///   - laneRule: The rule for an entity's other mutations when one becomes dead; `.skip` by default.
     ///   - maxAge: How long a mutation may be in the queue and still be sent, 0 or more; nil, the default, for no
     ///     limit.
     ///   - appending: How much may be pending, and what is coalesced; no limits and `.lastWriteWins` by default.
@@ -138,7 +138,7 @@ public struct SyncQueueConfiguration: Sendable {
         check()
     }
 
-    /// Checks the settings. The queue calls it too, since they may have been changed after `init`.
+    /// Checks the settings. The queue also calls it, since they may have been changed after `init`.
     mutating func check() {
         let checks = SettingChecks("SyncQueue")
         maxInFlight = checks.atLeast(1, maxInFlight, "maxInFlight")

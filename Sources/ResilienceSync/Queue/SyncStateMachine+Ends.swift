@@ -1,16 +1,16 @@
 import Resilience
 
-/// What the end of a request means for its mutations, and for all others.
+/// The consequences of a request's end, for its mutations and for all others.
 extension SyncStateMachine {
-    /// What is known of an error.
+    /// The facts about an error.
     struct Failure: Sendable, Hashable {
         var verdict: Verdict
         var error: String
         /// Whether the other side could not be reached at all.
         var isOffline = false
-        /// How long a policy of the pipeline that rejected the request wants silence; nil if it doesn't say.
+        /// How long a silence the rejecting policy of the pipeline wants; nil if it doesn't say.
         var rejectedFor: Duration?
-        /// What observers are told, who may not keep the error's text; nil for the text, if it is our own.
+        /// The text for observers, which may not keep the error's; nil for the error's text, if it is our own.
         var description: String?
 
         var told: String { description ?? error }
@@ -19,7 +19,7 @@ extension SyncStateMachine {
     enum Outcome: Sendable, Hashable {
         /// The request failed as a whole.
         case failed(Failure)
-        /// The failure of each mutation; nil for those that the other side has.
+        /// The failure of each mutation; nil for delivered ones.
         case answered([Failure?])
     }
 
@@ -37,13 +37,13 @@ extension SyncStateMachine {
         let endedAt: MonotonicInstant
         /// The tally of its kind when it was sent.
         let witnesses: FailureWitnesses.Tally
-        /// Whether it is all that the pace is told of its request: a batch has an end for each of its mutations.
+        /// Whether this is the request's only report to the pace: a batch has an end for each of its mutations.
         var endsRequest = true
         /// Whether a later mutation of the same batch got through: a 429 before it is not the first of a row.
         var isMadeUpFor = false
     }
 
-    /// What a delay is for.
+    /// The purpose of a delay.
     enum Draw: Sendable, Hashable {
         /// - Parameter atLeast: The wait that the other side named.
         case hold(LaneHead, failures: Int, atLeast: Duration)
@@ -51,7 +51,7 @@ extension SyncStateMachine {
         case holdLonger(LaneHead, times: Int)
         /// - Parameters:
         ///   - named: A wait that did not help before.
-        ///   - counts: Whether it is one more of a row.
+        ///   - counts: Whether it counts in the row.
         case pause(sentAt: MonotonicInstant, isOurOwn: Bool, named: Duration?, counts: Bool)
         case outage
         /// A failure of the store.
@@ -66,8 +66,8 @@ extension SyncStateMachine {
         flight?.ended.append(EndedRequest(id: id, outcome: outcome, endedAt: now))
     }
 
-    /// Called when a request that carried no mutation was throttled or rejected, or a health check failed. A flight
-    /// processes it.
+    /// Called when a request without a mutation was throttled or rejected, or a health check failed. A flight processes
+    /// it.
     mutating func rejected(_ failure: Failure, sentAt: MonotonicInstant, at now: MonotonicInstant) {
         notes.append(
             Note(
@@ -83,7 +83,7 @@ extension SyncStateMachine {
         if let failure { rejected(failure, sentAt: sentAt, at: now) } else { answered() }
     }
 
-    /// Processes ends in order, each with all that follows from it.
+    /// Processes ends in order, each with all its consequences.
     /// - Returns: The action that this takes; nil if nothing is left to process.
     mutating func lookAtEnds(at now: MonotonicInstant) -> Action? {
         while flight != nil {
@@ -132,7 +132,7 @@ extension SyncStateMachine {
             }
             for index in notes.indices where index > 0 || !delivered.isEmpty { notes[index].endsRequest = false }
         }
-        // It was one request, no matter how many of its mutations were throttled.
+        // It was one request, however many of its mutations were throttled.
         if notes.contains(where: \.failure.isThrottled) { progress?.round.throttled += 1 }
     }
 
@@ -168,7 +168,7 @@ extension SyncStateMachine {
             pace.endedOtherwise(sentAt: note.sentAt, endsRequest: note.endsRequest, at: note.endedAt)
         }
         if flight?.isCancelled == true { return }
-        // A check that fails in any other way says that the other side can't be used.
+        // A check that fails in any other way means that the other side can't be used.
         if failure.isOffline || note.mutations.isEmpty && failure.verdict.kind != .rejected {
             events.append(.offline(error: failure.told))
             if flight?.halt == nil { flight?.draws.append(.outage) }
@@ -204,7 +204,7 @@ extension SyncStateMachine {
 
     private mutating func countFailure(of mutation: LaneHead, _ failure: Failure, holdingFor named: Duration?) {
         let failed = MutationChange.failed(mutation.position, error: failure.error)
-        // A store may hold any number.
+        // A store may contain any number.
         let failures = mutation.failures.saturatingAdding(1)
         if failures >= settings.maxFailures {
             return park(mutation, failure.error, told: failure.told, after: [failed])
@@ -233,12 +233,12 @@ extension SyncStateMachine {
     // MARK: Pauses
 
     /// - Parameters:
-    ///   - isOurOwn: Whether a policy of the pipeline rejected the request, so that the other side was not asked.
-    ///   - counts: Whether it is one more of a row.
+    ///   - isOurOwn: Whether a policy of the pipeline rejected the request, so that it was not sent.
+    ///   - counts: Whether it counts in the row.
     private mutating func pause(
         for named: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, counts: Bool = true, at now: MonotonicInstant
     ) {
-        // A server's wait of zero is no wait. A policy's is meant: its break is over.
+        // A server's wait of zero does not count. A policy's does: its break is over.
         let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
         if flight?.halt == .pause {
             // Requests that were in flight with the first one get the same answer.
@@ -318,7 +318,7 @@ extension SyncStateMachine.Failure {
 
     fileprivate var isThrottled: Bool { verdict.kind == .throttled }
 
-    /// Whether the mutation would fail again: the other side's own word wins.
+    /// Whether the mutation would fail again: the other side's own word takes precedence.
     fileprivate var isFinal: Bool { verdict.shouldRetry.map { !$0 } ?? (verdict.kind == .permanent) }
 }
 

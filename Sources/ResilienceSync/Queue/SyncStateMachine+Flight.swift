@@ -1,9 +1,9 @@
 import Resilience
 
-/// What lives for one flight, and what outlasts it.
+/// The state of one flight, and the state that outlasts it.
 extension SyncStateMachine {
     /// A flight: one or more rounds, until nothing is left or nothing more may be sent. It ends once no request is in
-    /// flight, the lock is given back, and all that it was told is processed.
+    /// flight, the lock is given back, and all its inputs are processed.
     struct Flight: Sendable, Hashable {
         /// The store may fail in each of them → failing
         enum Phase: Sendable, Hashable {
@@ -11,9 +11,9 @@ extension SyncStateMachine {
             case opening
             /// → ending
             case sending
-            /// How the round ends is decided. → opening, or the flight is over
+            /// The end of the round is decided. → opening, or the flight is over
             case ending(FlushReport.End)
-            /// What is in flight may end. → failed
+            /// Requests in flight may end. → failed
             case failing(error: String)
             /// The flight is over once the lock is given back.
             case failed
@@ -32,21 +32,21 @@ extension SyncStateMachine {
         var isWell: Bool
         var hasLock = false
         var halt: Halt?
-        /// The mutations that were removed by hand since the round began: if one is in flight, its failure means nothing
-        /// to it.
+        /// The mutations that were removed by hand since the round began: if one is in flight, its failure does not
+        /// matter.
         var removed: Set<Int64> = []
         /// The requests whose mutations are being claimed.
         var claiming: [Request] = []
         /// The requests in flight, by id.
         var requests: [Int: Request] = [:]
-        /// The ends of requests that are still to be processed, in order: see SyncStateMachine+Ends.swift.
+        /// The unprocessed ends of requests, in order: see SyncStateMachine+Ends.swift.
         var ended: [EndedRequest] = []
-        /// The delays that are still to be asked for, in order.
+        /// The delays still to be requested, in order.
         var draws: [Draw] = []
 
         init(isWell: Bool) { self.isWell = isWell }
 
-        /// The number of requests in flight, and of those that are to be.
+        /// The number of requests in flight or being claimed.
         var width: Int { requests.count + claiming.count }
 
         mutating func beginRound() { (phase, halt, removed) = (.opening, nil, []) }
@@ -55,7 +55,7 @@ extension SyncStateMachine {
 
         mutating func end(with end: FlushReport.End) { phase = .ending(end) }
 
-        /// Of several failures of the store the first counts.
+        /// The first failure of the store counts.
         mutating func storeFailed(_ error: String) {
             if case .failing = phase { return }
             phase = .failing(error: error)
@@ -78,11 +78,11 @@ extension SyncStateMachine {
         mutating func takeDraw() -> Draw? { draws.isEmpty ? nil : draws.removeFirst() }
     }
 
-    /// What a flight has done.
+    /// The results of a flight.
     struct Progress: Sendable, Hashable {
         /// When it began.
         let since: MonotonicInstant
-        /// What this round has done, and what the earlier ones have.
+        /// The results of this round, and of earlier ones.
         var round = FlushReport.Counts()
         private var before = FlushReport.Counts()
 
@@ -97,7 +97,7 @@ extension SyncStateMachine {
         mutating func beginRound() { (before, round) = (total, FlushReport.Counts()) }
     }
 
-    /// What went wrong how often in a row, so that each wait is longer than the one before it.
+    /// The failures in a row by kind, so that each wait is longer than the one before it.
     struct Streaks: Sendable, Hashable {
         /// The number of pauses for 429s, or for rejections by the pipeline's policies that named no wait.
         var throttles = 0
@@ -112,16 +112,17 @@ extension SyncStateMachine {
         mutating func answeredWithout() { if isThrottledWithout { throttles = 0 } }
     }
 
-    /// What is known of the pauses in the store: of the one that a 429 or a policy asked for, and of the one by hand.
+    /// The knowledge of the stored pauses: for a 429 or a policy, and by hand.
     struct StoredPauses: Sendable, Hashable {
         enum Stored: Sendable, Hashable {
             case unknown, none, isThere
             /// The store has another pause than the one in force.
-            /// - Parameter untold: How long the one in force is, if it is to be stored at once and then told the observers.
+            /// - Parameter untold: The length of the one in force, if it must be stored at once and then reported to
+            ///   the observers.
             case isStale(untold: Duration?)
         }
 
-        /// What a look at the store has shown.
+        /// The result of reading the store.
         enum News: Sendable, Hashable {
             /// Another queue has ended the pause by hand.
             case ended
@@ -131,39 +132,38 @@ extension SyncStateMachine {
         private(set) var stored = Stored.unknown
         /// Whether another queue has stored or ended a pause since.
         private(set) var haveChanged = false
-        /// Until when nothing is sent since somebody said so; ``MonotonicInstant/distantFuture`` if until somebody says
-        /// otherwise.
+        /// The end of the pause by hand; ``MonotonicInstant/distantFuture`` if it has no end.
         var byHand: MonotonicInstant?
 
-        /// A pause to store, and then to tell the observers.
+        /// A pause to store, and then to report to the observers.
         var untold: Duration? { if case .isStale(let untold) = stored { untold } else { nil } }
 
         func byHand(at now: MonotonicInstant) -> MonotonicInstant? { byHand.flatMap { now < $0 ? $0 : nil } }
 
         mutating func paused(for length: Duration) { stored = .isStale(untold: length) }
 
-        /// The pause in force is not stored and told now, since it is over, or since the store has failed.
+        /// The pause in force is not stored and reported now, because it is over, or because the store has failed.
         mutating func leaveUntold() { if untold != nil { stored = .isStale(untold: nil) } }
 
         /// - Parameter isThere: False if the stored pause was removed.
-        /// - Returns: The length of a pause that the observers are to be told.
+        /// - Returns: The length of a pause to report to the observers.
         mutating func kept(_ isThere: Bool) -> Duration? {
             defer { stored = isThere ? .isThere : .none }
             return isThere ? untold : nil
         }
 
-        /// Another queue may have been told to pause, even one that has made a request without the lock.
+        /// Another queue may have stored a pause, even one that has made a request without the lock.
         mutating func locked() { stored = .unknown }
 
         mutating func changedElsewhere() { haveChanged = true }
 
         /// - Parameters:
         ///   - left: How long the stored pause lasts, zero if it is over; nil if there is none.
-        ///   - isKnown: Whether it is the pause that was stored or read last, whose end is known more exactly.
-        ///   - longest: The longest that a pause may be.
+        ///   - isKnown: Whether it is the pause last stored or read, whose end is known more exactly.
+        ///   - longest: The longest allowed pause.
         mutating func read(left: Duration?, isKnown: Bool, longest: Duration) -> News? {
             haveChanged = false
-            // The stored pause is to be replaced.
+            // The stored pause will be replaced.
             if case .isStale = stored { return nil }
             guard let left else {
                 defer { stored = .none }

@@ -5,10 +5,10 @@
 #endif
 import Resilience
 
-/// The rounds of a flight. A round looks for a pause, sends what may be sent, and tells the store what is known, until
-/// nothing is left or nothing more may be sent.
+/// The rounds of a flight. A round looks for a pause, sends mutations, and updates the store, until nothing is left or
+/// nothing more may be sent.
 extension SyncStateMachine {
-    /// Returns what the flight is to do now.
+    /// Returns the flight's next action.
     /// - Parameter oldest: Mutations queued before this are too old to be sent.
     mutating func next(at now: MonotonicInstant, oldest: Date? = nil) -> Action {
         if let action = lookAtEnds(at: now) { return action }
@@ -62,7 +62,7 @@ extension SyncStateMachine {
         let end = end(at: now)
         if end == nil, flight?.isWell == false, lanes.hasHeads, pace.silentUntil(at: now) == nil { return .check }
         let step = end == nil ? plan(at: now, oldest) : nil
-        // In one transaction: what has ended, and what is to be sent.
+        // In one transaction: the ended and the new requests.
         if !unsettled.isEmpty || flight?.claiming.isEmpty == false { return apply() }
         if let end {
             if inFlight == 0 { return self.end(with: end, at: now) }
@@ -73,7 +73,7 @@ extension SyncStateMachine {
         case .look(let position): return .look(after: position)
         case .wait(let instant):
             guard inFlight == 0, let silence = pace.silentUntil(at: now) else { return .wait(until: instant) }
-            // It is not stored: after a restart the first answers say so again.
+            // It is not stored: after a restart the first answers contain it again.
             events.append(.paused(for: now.duration(to: silence)))
             return self.end(with: .paused(until: silence), at: now)
         case .stalled(let instant): return self.end(with: .stalled(retryAt: instant), at: now)
@@ -125,7 +125,7 @@ extension SyncStateMachine {
     }
 
     /// Takes the mutations to send and those that become dead.
-    /// - Returns: What else there is to do.
+    /// - Returns: The remaining step.
     private mutating func plan(at now: MonotonicInstant, _ oldest: Date?) -> LanesStateMachine.Step {
         var rules = settings.rules
         rules.oldest = oldest
@@ -159,8 +159,8 @@ extension SyncStateMachine {
         isLockedOut = false
         pauses.locked()
         guard lock == .taken else { return }
-        // Another queue may have sent them since, and then its results count. Acknowledged mutations stay acknowledged, and
-        // this process has not ended with the others.
+        // Another queue may have sent them since, and then its results count. Acknowledged mutations stay acknowledged,
+        // and this process has not ended with the others.
         unsettled = unsettled.map { settlement in
             let isDone = settlement.changes.allSatisfy { if case .acknowledged = $0 { true } else { false } }
             return isDone ? settlement : Settlement(changes: settlement.changes.map { .answered($0.position) })
@@ -174,12 +174,12 @@ extension SyncStateMachine {
 
     /// - Parameters:
     ///   - left: How long the stored pause lasts, zero if it is over; nil if there is none.
-    ///   - isKnown: Whether it is the pause that was stored or read last, whose end is known more exactly.
+    ///   - isKnown: Whether it is the pause last stored or read, whose end is known more exactly.
     mutating func pauseRead(left: Duration?, isKnown: Bool = false, at now: MonotonicInstant) {
         switch pauses.read(left: left, isKnown: isKnown, longest: settings.maxPause) {
         case .ended: if pace.pausedUntil(at: now) != nil { pace.resumed(keepingRate: true, at: now) }
-        // A pause that is over counts, too: how the other side is now is unknown, so what follows begins with one
-        // request.
+        // A pause that is over also counts: the other side's present state is unknown, so the next requests begin with
+        // one.
         case .paused(let length): pace.paused(until: now + length)
         case nil: break
         }
@@ -193,7 +193,7 @@ extension SyncStateMachine {
 
     /// - Parameters:
     ///   - urgent: The first heads of urgent lanes.
-    ///   - dueIn: How long the next mutation that waits for its date still waits; nil if there is none.
+    ///   - dueIn: The remaining wait of the next mutation that waits for its date; nil if there is none.
     mutating func found(
         _ page: [LaneHead], urgent: [LaneHead] = [], dueIn: Duration? = nil, at now: MonotonicInstant = .distantPast
     ) {
@@ -208,13 +208,13 @@ extension SyncStateMachine {
         lanes.found(known(page), urgent: known(urgent), nextDue: dueIn.map { Self.due(in: $0, at: now) })
     }
 
-    /// One that is due and no head has been left for the next look by the store, because others are, or it is locked.
+    /// A due mutation that is not a head was left for the next look, because others are due, or it is locked.
     private static func due(in wait: Duration, at now: MonotonicInstant) -> MonotonicInstant {
         now + (wait > .zero ? max(wait, shortestWait) : lockRetry)
     }
 
     /// Called when the store has applied all that was unsettled.
-    /// - Parameter claimed: The claimed mutations, as they are now, without those that are gone.
+    /// - Parameter claimed: The claimed mutations, as they are now, without those that no longer exist.
     /// - Returns: The requests to send.
     mutating func applied(_ claimed: [LaneHead], at now: MonotonicInstant) -> [Request] {
         for settlement in unsettled {
@@ -233,8 +233,8 @@ extension SyncStateMachine {
     private mutating func send(_ request: Request, of found: [Int64: LaneHead], at now: MonotonicInstant) -> Request? {
         let asked = request.mutations
         var request = request
-        // A mutation of a batch that was coalesced into another kind meanwhile is left out, because its handler is
-        // another. So is what exceeds the limit, if coalescing has made mutations larger.
+        // A mutation of a batch that was meanwhile coalesced into another kind is left out, because its handler is
+        // another. So are mutations beyond the limit, if coalescing has made them larger.
         let limit = settings.rules.batchLimit(for: asked[0].kind) ?? .single
         request.mutations = limit.filled(
             with: asked.compactMap { found[$0.position] }
@@ -251,7 +251,7 @@ extension SyncStateMachine {
         request.witnesses = witnesses.tally(of: request.mutations[0].kind)
         flight?.requests[request.id] = request
         progress?.round.requests += 1
-        // This claim is counted already.
+        // This claim has already been counted.
         events += request.mutations.map {
             $0.claims > LaneHead.suspectClaims ? .suspected(id: $0.id, claims: $0.claims - 1) : .attempted(id: $0.id)
         }
@@ -263,22 +263,22 @@ extension SyncStateMachine {
         lanes.cameToNothing(request.mutations)
     }
 
-    /// What is left in the store when a round finds nothing to send.
+    /// The rest in the store when a round finds nothing to send.
     struct Rest: Sendable {
         var pending = 0
         var heads = 0
-        /// Whether there are heads that other queues have.
+        /// Whether there are heads of other queues.
         var othersHaveHeads = false
         /// As for ``found(_:urgent:dueIn:at:)``.
         var dueIn: Duration?
     }
 
-    /// If mutations are pending and there is no head, they wait for their date, or behind what blocks their lanes.
+    /// If mutations are pending without a head, they wait for their date, or their lanes are blocked.
     mutating func counted(_ rest: Rest, at now: MonotonicInstant) {
         if rest.othersHaveHeads {
             flight?.end(with: .lockedOut(retryAt: now + Self.lockRetry))
         } else if rest.heads > 0, settings.isShared || lanes.nextDue != nil {
-            // It has become one since the last look; in a shared store it is this queue's now.
+            // It has become one since the last look; in a shared store it is now this queue's.
             lanes.revived()
         } else if rest.pending == 0 || rest.heads > 0 {
             flight?.end(with: .drained)
@@ -291,7 +291,7 @@ extension SyncStateMachine {
     mutating func storeFailed(_ error: String, at now: MonotonicInstant) {
         for request in flight?.takeClaims() ?? [] {
             cameToNothing(request, at: now)
-            // It may be claimed all the same.
+            // It may nevertheless be claimed.
             unsettled.append(Settlement(changes: request.mutations.map { .answered($0.position) }))
         }
         pauses.leaveUntold()
@@ -299,9 +299,9 @@ extension SyncStateMachine {
     }
 
     struct RoundEnd: Sendable {
-        /// What the round has done.
+        /// The results of the round.
         let counts: FlushReport.Counts
-        /// How it has ended by now.
+        /// Its end by now.
         let end: FlushReport.End
         let after: After
     }
@@ -314,7 +314,7 @@ extension SyncStateMachine {
     private mutating func after(_ end: FlushReport.End, at now: MonotonicInstant) -> After {
         if end == .cancelled { return flightEnded() }
         var isPaused = false
-        // One by hand may have been ended since it was read.
+        // A pause by hand may have been ended since it was read.
         if case .paused = end { isPaused = pauses.byHand(at: now) == nil }
         guard flush.roundEnded(isPaused: isPaused) == .rest else {
             flight?.beginRound()
@@ -328,8 +328,8 @@ extension SyncStateMachine {
 
     mutating func flightFailed() -> After { flightEnded() }
 
-    /// The flight was cancelled or failed. What other callers expect of it, and what the queue would have done by
-    /// itself, is still to be done.
+    /// The flight was cancelled or failed. Other callers' requests, and the queue's own next steps, are still to be
+    /// done.
     private mutating func flightEnded() -> After {
         flight = nil
         return flush.flushCancelled() ? .triggerAgain : .rest(until: lastEnd.goesOnAt)

@@ -6,7 +6,7 @@ import Resilience
     import Foundation
 #endif
 
-/// Makes all decisions of a queue: when it sends, what, how fast, and what becomes of a mutation then.
+/// Makes all decisions of a queue: when, what and how fast it sends, and what happens to a mutation then.
 ///
 /// A flight asks it for the ``next(at:oldest:)`` action, does that, reports the result, and asks again, until the
 /// flight ends. All other inputs may come at any time.
@@ -43,7 +43,7 @@ struct SyncStateMachine: Sendable, Equatable {
         case apply([MutationChange], claiming: [Int64])
         /// Check the other side's health → ``checked(_:sentAt:at:)``
         case check
-        /// Count what is pending, and the heads of lanes → ``counted(_:at:)``
+        /// Count the pending mutations, and the heads of lanes → ``counted(_:at:)``
         case countPending
         /// Wait until this instant, or another input, then ask again.
         case wait(until: MonotonicInstant)
@@ -58,7 +58,7 @@ struct SyncStateMachine: Sendable, Equatable {
         case failed, throttled
     }
 
-    /// What comes after a round.
+    /// The step after a round.
     enum After: Sendable, Hashable {
         /// Another round of the same flight.
         case again
@@ -68,10 +68,10 @@ struct SyncStateMachine: Sendable, Equatable {
         case rest(until: MonotonicInstant?)
     }
 
-    /// What the store and the observers are to be told about a mutation.
+    /// The news about a mutation for the store and the observers.
     struct Settlement: Sendable, Equatable {
         let changes: [MutationChange]
-        /// nil if there is nothing to tell.
+        /// nil if there is no event.
         var event: SyncEvent?
     }
 
@@ -82,7 +82,7 @@ struct SyncStateMachine: Sendable, Equatable {
         var sentAt: MonotonicInstant
         /// The tally of its kind when it was sent.
         var witnesses = FailureWitnesses.Tally()
-        /// Whether its answer said what is left of a quota.
+        /// Whether its answer contained a quota.
         var hasTold = false
 
         var lanes: [String] { mutations.map(\.entity) }
@@ -101,17 +101,17 @@ struct SyncStateMachine: Sendable, Equatable {
 
     /// nil while none runs.
     var flight: Flight?
-    /// What the flight has done so far, or the last one if none runs; nil before the first.
+    /// The results of the flight so far, or of the last one if none runs; nil before the first.
     var progress: Progress?
     /// How the last flight that was not cancelled ended; a failure of the store counts as an outage.
     var lastEnd = FlushReport.End.drained
-    /// Whether the lock was denied the last time, and the observers were told.
+    /// Whether the lock was last denied, and the observers were told.
     var isLockedOut = false
     /// The id of the last request.
     var lastRequest = 0
-    /// What is known of mutations and not yet in the store. It outlasts a failure of the store.
+    /// Results of mutations that are not yet in the store. They outlast a failure of the store.
     var unsettled: [Settlement] = []
-    /// The failures that a flight is still to process, in order: see SyncStateMachine+Ends.swift.
+    /// The failures that a flight must still process, in order: see SyncStateMachine+Ends.swift.
     var notes: [Note] = []
     var events: [SyncEvent] = []
 
@@ -132,7 +132,7 @@ struct SyncStateMachine: Sendable, Equatable {
     /// The number of mutations in flight.
     var inFlight: Int { flight?.requests.values.reduce(0) { $0 + $1.mutations.count } ?? 0 }
 
-    /// The events to tell, in order, since this was last called.
+    /// The events to send, in order, since this was last called.
     mutating func takeEvents() -> [SyncEvent] {
         defer { events = [] }
         return events
@@ -144,8 +144,8 @@ struct SyncStateMachine: Sendable, Equatable {
     mutating func triggered(at now: MonotonicInstant) -> FlushStateMachine.Trigger {
         // If no flight has ended with the pause yet, there is no alarm for its end: this flight sets it.
         var pausedUntil: MonotonicInstant?
-        // Nor is there an alarm for a 429 or a rejection that is still to be processed, or for a pause whose end has moved
-        // since. And another process may have ended a pause by hand, which only a flight finds out.
+        // Nor is there an alarm for an unprocessed 429 or rejection, or for a pause whose end has moved since. And
+        // another process may have ended a pause by hand, which only a flight finds out.
         if case .paused(let alarm) = lastEnd, notes.isEmpty, pauses.byHand(at: now) == nil,
             let until = self.pausedUntil(at: now), until == alarm
         {
@@ -158,14 +158,14 @@ struct SyncStateMachine: Sendable, Equatable {
         return trigger
     }
 
-    /// Called when the flight's task was cancelled: what is in flight may end, and nothing more is sent.
+    /// Called when the flight's task was cancelled: requests in flight may end, and nothing more is sent.
     mutating func cancelled() { flight?.isCancelled = true }
 
     /// Stops sending for good.
     mutating func stop() { flush.stop() }
 
-    /// Called when the other side said what is left of a quota.
-    /// - Parameter request: The request that it answered; nil if that is not known.
+    /// Called when the other side reported a quota.
+    /// - Parameter request: The request that it answered; nil if unknown.
     /// - Returns: Whether the flight must look again.
     mutating func noted(_ quota: ServerQuota, from request: Int?, at now: MonotonicInstant) -> Bool {
         guard let quota = quota.ofRequests else { return false }
@@ -176,10 +176,10 @@ struct SyncStateMachine: Sendable, Equatable {
         return (pace.silentUntil(at: now), answer()) != before
     }
 
-    /// Ends the pause, and the waits of what failed, by hand. The store holds no pause any more.
+    /// Ends the pause, and the waits of failed mutations, by hand. The store no longer has a pause.
     mutating func resumed(keepingGrowth: Bool = false, at now: MonotonicInstant) {
         pace.resumed(keepingRate: keepingGrowth, after: lastRequest, at: now)
-        // It would be stored now, and taken for the pause of another queue that is stored meanwhile.
+        // It would be stored now, and mistaken for the pause of another queue that is stored meanwhile.
         pauses.leaveUntold()
         lanes.releaseAll()
         laneThrottles = LaneThrottles()

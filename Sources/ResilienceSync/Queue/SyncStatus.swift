@@ -23,19 +23,19 @@ public struct SyncStatus: PolicyStatusDetail {
     /// Whether a flush is in progress.
     public let isFlushing: Bool
     /// The end of the pause, before which nothing is sent; nil if there is no pause, or it is by hand and has no end. A
-    /// pause for a quota that was noted counts, too.
+    /// pause for a noted quota also counts.
     public let pausedUntil: MonotonicInstant?
     /// Whether the queue is paused by hand.
     public let isPausedByHand: Bool
-    /// The rate that the other side is believed to allow, in requests per second; nil until its 429s have shown it,
-    /// which takes at least two, or a quota with a limit and a window was noted.
+    /// The estimated rate that the other side allows, in requests per second; nil until its 429s have shown it, which
+    /// takes at least two, or a quota with a limit and a window was noted.
     public let rate: Double?
     /// How long the first pending mutation has been in the queue; nil if none is pending.
     public let oldestAge: Duration?
     /// The earliest date for which a pending mutation waits (``Mutation/notBefore``); nil if none does.
     public let nextDue: Date?
-    /// The estimated time until nothing is pending, as if none waited for a date, by the rate, or else by what this flush has delivered so far; nil
-    /// if neither is known. What is left of a quota counts as sent as fast as before.
+    /// The estimated time until nothing is pending, ignoring dates, from the rate, or else from this flush's deliveries
+    /// so far; nil if neither is known. The rest of a quota counts as sent as fast as before.
     public let estimatedTimeLeft: Duration?
 
     /// Creates a status, for tests and previews.
@@ -124,8 +124,8 @@ extension SyncQueue: StoredStatusReporting {
     public var clock: any TimeBase { pipeline.timeBase }
     public func readStatus() async throws -> any PolicyStatusDetail { try await status }
 
-    /// The rate that the other side is believed to allow, in requests per second; nil until its 429s have shown it,
-    /// which takes at least two, or a quota with a limit and a window was noted.
+    /// The estimated rate that the other side allows, in requests per second; nil until its 429s have shown it, which
+    /// takes at least two, or a quota with a limit and a window was noted.
     public var rate: Double? { state.withLock { $0.machine.pace.rate } }
 
     /// The queue's state now. Throws the store's error.
@@ -193,7 +193,7 @@ extension SyncQueue: StoredStatusReporting {
         }
     }
 
-    /// Returns a stream of what the queue does from now on, in order.
+    /// Returns a stream of the queue's events from now on, in order.
     ///
     /// - Parameter limit: The most events kept for a reader that lags behind, at least 1; the oldest are dropped first.
     ///   1 000 by default.

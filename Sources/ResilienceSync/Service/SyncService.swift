@@ -2,8 +2,8 @@
     import Resilience
     public import ServiceLifecycle
 
-    /// Runs a ``SyncQueue`` as a service: begins with a flush, follows what others do with the store, and on a graceful
-    /// shutdown lets requests in flight end.
+    /// Runs a ``SyncQueue`` as a service: begins with a flush, follows other users of the store, and lets requests in
+    /// flight end on a graceful shutdown.
     ///
     /// ```swift
     /// let group = ServiceGroup(

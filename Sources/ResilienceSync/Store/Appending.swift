@@ -4,17 +4,17 @@
     import Foundation
 #endif
 
-/// What appending needs from a store, within its lock or its transaction. If it throws, everything is undone.
+/// A store's operations for appending, within its lock or its transaction. If one throws, everything is undone.
 protocol AppendingTable {
     func contains(id: String) throws -> Bool
-    /// The last pending mutation of a lane; as attempted also if it is sealed.
+    /// The last pending mutation of a lane; a sealed one is returned as attempted.
     mutating func last(of entity: String) throws -> StoredMutation?
     /// The next pending mutation that was never attempted.
     func fresh(after position: Int64) throws -> (position: Int64, id: String)?
     func pendingCountAndBytes() throws -> (count: Int, bytes: Int)
-    /// - Returns: The mutation's position; nil if its id is there.
+    /// - Returns: The mutation's position; nil if its id is already stored.
     mutating func insert(_ mutation: Mutation, at date: Date) throws -> Int64?
-    /// - Parameter date: Since when the mutation is in the queue as it is now.
+    /// - Parameter date: When the mutation entered the queue in its present form.
     mutating func replace(_ position: Int64, with mutation: Mutation, at date: Date) throws
     mutating func removePending(_ position: Int64) throws
 }
@@ -22,7 +22,7 @@ protocol AppendingTable {
 extension AppendingTable {
     mutating func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) throws -> AppendResult {
         var appended = AppendResult()
-        // What is coalesced away keeps its id until the end.
+        // A coalesced mutation keeps its id until the end.
         var ids: Set<ExactText> = []
         let before = try rules.hasLimits ? pendingCountAndBytes() : nil
         var ours: Set<Int64> = []

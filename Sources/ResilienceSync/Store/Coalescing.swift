@@ -4,7 +4,7 @@
     public import Foundation
 #endif
 
-/// What two mutations of one entity and one kind become if the earlier one was never attempted.
+/// The result of two mutations of one entity and one kind if the earlier one was never attempted.
 ///
 /// | earlier | later | together |
 /// |---|---|---|
@@ -14,17 +14,16 @@
 /// | delete | delete | one delete |
 /// | create | delete | nothing |
 ///
-/// Any other pair stays apart, and so does a mutation without an ``Mutation/operation``, or one with a later
-/// ``Mutation/notBefore`` than the mutation before it. Mutations of different kinds
-/// stay apart, too: the later one may not say everything that the earlier one did. A merged mutation keeps the earlier
-/// one's place and id, and is urgent if one of them is. It carries the later one's idempotency key, unless the merge changed nothing about the earlier
-/// one.
+/// Any other pair stays apart, and so does a mutation without an ``Mutation/operation``, or with a later
+/// ``Mutation/notBefore`` than the mutation before it. Mutations of different kinds also stay apart: the later one may
+/// not contain everything of the earlier one. A merged mutation keeps the earlier one's place and id, and is urgent if
+/// either is. It has the later one's idempotency key, unless the merge changed nothing about the earlier one.
 public struct Coalescing: Sendable {
     /// The result of combining two mutations.
     public enum Outcome: Sendable, Hashable {
         /// Both are sent.
         case apart
-        /// This one stands for both.
+        /// This one replaces both.
         case merged(Mutation)
         /// Neither is sent.
         case nothing
@@ -38,13 +37,13 @@ public struct Coalescing: Sendable {
     /// For updates that carry the whole entity: the later payload replaces the earlier one.
     public static let lastWriteWins = Coalescing { $1.payload }
 
-    /// Returns a rule for updates that carry only what changed.
+    /// Returns a rule for updates that carry only the changes.
     ///
     /// - Parameters:
-    ///   - acrossKinds: Whether mutations of different kinds are combined, too, except two updates. Use it if kinds are
-    ///     only names of operations, so that a delete replaces an update before it. False by default.
-    ///   - payload: Returns the payload that replaces those of a create or an update and the update after it. It is
-    ///     called while the store is locked, so it must not use the store or its queue.
+    ///   - acrossKinds: Whether to combine mutations of different kinds, except two updates. Use it if kinds are only
+    ///     names of operations, so that a delete replaces an update before it. False by default.
+    ///   - payload: Merges the payloads of a create or an update and the update after it into one. It is called while
+    ///     the store is locked, so it must not use the store or its queue.
     /// - Returns: The rule.
     public static func merging(
         acrossKinds: Bool = false, _ payload: @escaping @Sendable (_ earlier: Mutation, _ later: Mutation) -> Data
@@ -59,7 +58,7 @@ public struct Coalescing: Sendable {
         self.acrossKinds = acrossKinds
     }
 
-    /// Whether a mutation can be combined with any other, so that it is worth looking for one.
+    /// Whether a mutation could be combined with another, so that it is worth searching for one.
     func mayMerge(_ later: Mutation) -> Bool { payload != nil && later.operation != nil && later.earlierFailures == 0 }
 
     /// Combines two mutations.
@@ -67,7 +66,7 @@ public struct Coalescing: Sendable {
     /// - Parameters:
     ///   - earlier: The last pending mutation of its lane, never attempted.
     ///   - later: The mutation that is appended.
-    /// - Returns: What the two become.
+    /// - Returns: The result of the two.
     public func combine(_ earlier: Mutation, _ later: Mutation) -> Outcome {
         guard let payload, earlier.entity == later.entity, let first = earlier.operation, let second = later.operation
         else { return .apart }
@@ -90,7 +89,7 @@ public struct Coalescing: Sendable {
 
 extension Mutation {
     /// This mutation with other content. A server that has seen the old key would take other content under it for a
-    /// repetition, so the content comes with the later mutation's key.
+    /// repetition, so the content has the later mutation's key.
     fileprivate func taking(kind: String, _ operation: Operation, _ payload: Data, from later: Mutation) -> Mutation {
         var merged = self
         merged.isUrgent = isUrgent || later.isUrgent

@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// The content of a ``MemoryStore``, with everything that is read in order kept in order.
+/// The content of a ``MemoryStore``, in which everything read in order is kept in order.
 struct MemoryTable: Equatable {
     enum Status { case pending, dead, blocking }
 
@@ -44,9 +44,9 @@ struct MemoryTable: Equatable {
     private(set) var heads = SortedPositions()
     private(set) var urgentHeads = SortedPositions()
     private(set) var dead = SortedPositions()
-    /// The pending mutations that are not to be sent before a date.
+    /// The pending mutations with a date before which they must not be sent.
     private var waiting: [Int64: Date] = [:]
-    /// The numbers of deaths: of the mutations that block no lane, and of those that block theirs.
+    /// The numbers of deaths: of mutations that block no lane, and of those that block theirs.
     private var deaths = SortedPositions()
     private var blockersDeaths = SortedPositions()
     private var died: [Int64: Int64] = [:]
@@ -62,7 +62,7 @@ struct MemoryTable: Equatable {
     /// The entries before ``atomically(_:)`` began; nil outside of it.
     private var before: [Int64: Entry?]?
 
-    /// The same entries in an empty table. Whatever differs was left behind by entries that are gone.
+    /// The same entries in an empty table. Any difference was left behind by removed entries.
     var rebuilt: MemoryTable {
         var table = MemoryTable()
         for (position, entry) in entries { table.put(entry, at: position) }
@@ -127,7 +127,7 @@ struct MemoryTable: Equatable {
         }
     }
 
-    /// The other side has a mutation of this lane: dead mutations before it are older than what it knows.
+    /// The other side has a mutation of this lane: earlier dead mutations are older than its state.
     mutating func overtake(_ entity: String, before later: Int64) {
         while let position = lanes[ExactText(entity)]?.notOvertaken.first, position < later,
             var entry = entries[position]
@@ -201,7 +201,7 @@ struct MemoryTable: Equatable {
         }
 
         let name = ExactText(stored.mutation.entity)
-        // Taken out of the dictionary, so that its positions are changed in place.
+        // Removed from the dictionary, so that its positions are changed in place.
         var lane = lanes.removeValue(forKey: name) ?? Lane()
         lane.pending.update(position, from: wasPending, to: isPending)
         lane.attempted.update(position, from: wasAttempted, to: isAttempted)

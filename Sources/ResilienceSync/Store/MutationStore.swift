@@ -5,40 +5,40 @@
 #endif
 import Resilience
 
-/// The place where a ``SyncQueue`` keeps mutations that are not acknowledged. What a method changed is durable when it
-/// returns.
+/// The place where a ``SyncQueue`` keeps unacknowledged mutations. The changes of a method are durable when it returns.
 ///
 /// Mutations of one entity form its *lane*. A mutation is either pending or dead; a dead one is not sent again until it
 /// is retried. A lane is blocked while it holds a dead mutation that died with ``LaneRule/block``. The *head* of a lane
 /// that is not blocked is its first pending mutation, if that has no ``Mutation/notBefore``, or none any more.
 ///
 /// Several queues may share a store, in one process or in several; the one that has the sending lock sends. Every
-/// method may be called on any task, several at once, and takes effect completely or not at all. Texts are compared by
-/// their code units: two ids or entities that look alike and are encoded differently are different. `StoreContract` in
+/// method may be called on any task, concurrently, and takes effect completely or not at all. Texts are compared by
+/// their code units: ids or entities that look alike but are encoded differently are different. `StoreContract` in
 /// ResilienceSyncTesting checks a store for all of this.
 public protocol MutationStore: Sendable {
-    /// Adds mutations at the end, in order: all of them that are new, or none.
+    /// Adds new mutations at the end, in order: all of them, or none.
     ///
-    /// A mutation is passed over if its id is taken by a pending or dead mutation, or by an earlier one of these. Each of the
-    /// others is first coalesced, by the rules, with the last pending mutation of its lane, unless that one is attempted
-    /// or sealed, or the new one has ``Mutation/earlierFailures``. These become its ``StoredMutation/failures``, and such a mutation is
-    /// attempted from the start. An append that makes the queue hold no more than before is never rejected for the limits.
+    /// A mutation is skipped if its id is taken by a pending or dead mutation, or by an earlier one of these. Each of
+    /// the others is first coalesced, by the rules, with the last pending mutation of its lane, unless that one is
+    /// attempted or sealed, or the new one has ``Mutation/earlierFailures``. These become its
+    /// ``StoredMutation/failures``, and such a mutation is attempted from the start. An append that makes the queue
+    /// hold no more than before is never rejected for the limits.
     ///
     /// - Parameters:
     ///   - mutations: The mutations to add.
     ///   - rules: The limits and the coalescing.
     ///   - date: Now, by the wall clock.
-    /// - Returns: What became of them.
+    /// - Returns: The result of each.
     /// - Throws: ``SyncQueueError/full(count:bytes:)`` if the limits don't allow them.
     func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> AppendResult
 
     /// Returns the next heads of lanes after a position, in order, the first of urgent lanes, and when the next mutation is due.
     ///
-    /// A lane is urgent while a pending mutation of it is, at least; it may stay so until what is pending then is gone.
+    /// A lane is urgent at least while it has an urgent pending mutation; it may stay so until its presently pending
+    /// mutations are gone.
     ///
-    /// Before that, mutations whose ``Mutation/notBefore`` has come have none any more, and their
-    /// ``StoredMutation/queuedAt`` is that date, if it is later. If very many are due at once, some may be left for the next
-    /// call.
+    /// Before that, mutations whose ``Mutation/notBefore`` has come lose it, and their ``StoredMutation/queuedAt``
+    /// becomes that date, if it is later. If very many are due at once, some may be left for the next call.
     ///
     /// - Parameters:
     ///   - position: Only heads at higher positions are returned; `Int64.min` for the first page.
@@ -51,24 +51,23 @@ public protocol MutationStore: Sendable {
     /// Returns the entities that have pending mutations.
     ///
     /// - Parameter entities: The entities to ask about.
-    /// - Returns: Those of them that have pending mutations, in the order asked for.
+    /// - Returns: The entities that have pending mutations, in the order asked for.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func pendingEntities(among entities: [String]) async throws -> [String]
 
     /// Makes changes, in order, drops dead mutations beyond the limits, and then claims mutations, to be sent: all of
     /// it or nothing.
     ///
-    /// A change to a mutation that is no longer pending does nothing. If very many are beyond the limits, some may be
-    /// left for the next call to drop.
+    /// A change to a mutation that is no longer pending does nothing. If very many dead mutations are beyond the
+    /// limits, some may be left for the next call.
     ///
     /// - Parameters:
-    ///   - changes: What became of pending mutations.
-    ///   - positions: The mutations to claim. One that is not a head is not claimed, such as one behind which an older
-    ///     one was revived.
+    ///   - changes: The changes of pending mutations.
+    ///   - positions: The mutations to claim. A mutation that is not a head is not claimed, for example because an
+    ///     older one was revived before it.
     ///   - limits: How many dead mutations to keep.
-    ///   - date: Now, by the wall clock. A ``StoredMutation/diedAt`` that is later becomes this: the clock was set
-    ///     back.
-    /// - Returns: The claimed mutations, as they are now, in the order asked for, and what was dropped. A claimed
+    ///   - date: Now, by the wall clock. A later ``StoredMutation/diedAt`` becomes this: the clock was set back.
+    /// - Returns: The claimed mutations, as they are now, in the order asked for, and the dropped ones. A claimed
     ///   mutation is attempted from now on, and has one more of ``StoredMutation/claims``.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func apply(
@@ -89,7 +88,7 @@ public protocol MutationStore: Sendable {
     ///
     /// - Parameters:
     ///   - position: Only mutations at higher positions are returned; `Int64.min` for the first page.
-    ///   - limit: The most mutations to return. Pages may be shorter, as those of ``pending(after:limit:)``.
+    ///   - limit: The most mutations to return. Pages may be shorter, as in ``pending(after:limit:)``.
     /// - Returns: The mutations.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func dead(after position: Int64, limit: Int) async throws -> [StoredMutation]
@@ -97,8 +96,8 @@ public protocol MutationStore: Sendable {
     /// Returns the positions of all mutations that are pending at one moment. By default it reads pages of
     /// ``pending(after:limit:)``.
     ///
-    /// Those of one entity are in order. A queue changes 1 000 of them at a time, as they come here: those of one entity at
-    /// once, if they stand together.
+    /// The positions of one entity are in order. A queue changes 1 000 mutations at a time, in this order: an entity's
+    /// all at once, if they are adjacent.
     ///
     /// - Returns: The positions.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
@@ -111,9 +110,10 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func deadPositions() async throws -> [Int64]
 
-    /// Returns a mutation by its id, and removes it if that is asked for.
+    /// Returns a mutation by its id, and removes it if requested.
     ///
-    /// If one that is removed was attempted, the other side may have it: earlier dead mutations of its lane are overtaken.
+    /// If a removed mutation was attempted, the other side may have it: earlier dead mutations of its lane are
+    /// overtaken.
     ///
     /// - Parameters:
     ///   - id: The mutation's id.
@@ -126,10 +126,9 @@ public protocol MutationStore: Sendable {
     /// ``StoredMutation/queuedAt``. They stay attempted if they were.
     ///
     /// - Parameters:
-    ///   - positions: The mutations to revive, of which a queue passes at most 1 000. Positions that are not dead are passed
-    ///     over.
-    ///   - evenOvertaken: Whether to revive also those that are ``StoredMutation/isOvertaken`` before this call revives
-    ///     any.
+    ///   - positions: The mutations to revive; a queue passes at most 1 000. Positions that are not dead are skipped.
+    ///   - evenOvertaken: Whether to revive even mutations that are ``StoredMutation/isOvertaken`` before this call
+    ///     revives any.
     ///   - date: Now, by the wall clock.
     /// - Returns: The number revived.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
@@ -137,15 +136,15 @@ public protocol MutationStore: Sendable {
 
     /// Removes dead mutations.
     ///
-    /// - Parameter positions: The mutations to remove, of which a queue passes at most 1 000. Positions that are not dead
-    ///   are passed over.
+    /// - Parameter positions: The mutations to remove; a queue passes at most 1 000. Positions that are not dead are
+    ///   skipped.
     /// - Returns: The number removed.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func discard(_ positions: [Int64]) async throws -> Int
 
-    /// Seals what is pending: nothing is coalesced into it from now on.
+    /// Seals the pending mutations: nothing is coalesced into them from now on.
     ///
-    /// - Returns: The highest position that is sealed. No mutation of the store is beyond it, and mutations added later are.
+    /// - Returns: The highest sealed position. No mutation of the store is beyond it; mutations added later are.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func seal() async throws -> Int64
 
@@ -153,13 +152,13 @@ public protocol MutationStore: Sendable {
     ///
     /// If one was attempted, the other side may have it: earlier dead mutations of its lane are overtaken.
     ///
-    /// - Parameter positions: The mutations to remove, of which a queue passes at most 1 000. Positions that are not pending
-    ///   are passed over.
+    /// - Parameter positions: The mutations to remove; a queue passes at most 1 000. Positions that are not pending
+    ///   are skipped.
     /// - Returns: The number removed.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func removePending(_ positions: [Int64]) async throws -> Int
 
-    /// Returns how much the store holds.
+    /// Returns the number and the size of the stored mutations.
     ///
     /// - Returns: Counts and sizes.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
@@ -167,13 +166,13 @@ public protocol MutationStore: Sendable {
 
     /// Takes the sending lock.
     ///
-    /// One queue has it at a time, among all queues on what is stored here, in any process. It is free again after
+    /// Among all queues on this storage, in any process, one queue has it at a time. It is free again after
     /// ``unlock(for:)``, or when the process ends in any way, and not before. A store on a server can't see a process
-    /// end: it may give the lock to another queue once it has not heard of the first for a while, and then rejects what
-    /// the first claims, and its failures. With ``isShared``, any number of queues have it.
+    /// end: it may give the lock to another queue once it has not heard from the first for a while, and then rejects
+    /// the first one's claims and failures. With ``isShared``, any number of queues have it.
     ///
     /// - Parameter queue: The id of the queue; every queue has its own.
-    /// - Returns: Whether the queue has the lock, and whether another may have had it since.
+    /// - Returns: Whether the queue has the lock, and whether another queue may have had it in between.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func lock(for queue: UUID) async throws -> SendingLock
 
@@ -182,14 +181,14 @@ public protocol MutationStore: Sendable {
     /// - Parameter queue: The id that was passed to ``lock(for:)``.
     func unlock(for queue: UUID) async
 
-    /// Returns a value that is kept beside the mutations.
+    /// Returns a value that is stored with the mutations.
     ///
     /// - Parameter name: The name of the value.
     /// - Returns: The value; nil if there is none.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func setting(_ name: String) async throws -> String?
 
-    /// Keeps a value beside the mutations.
+    /// Stores a value with the mutations.
     ///
     /// - Parameters:
     ///   - name: The name of the value.
@@ -197,29 +196,29 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func set(_ name: String, to value: String?) async throws
 
-    /// Whether several queues may send what is in the store at the same time, each other lanes; false by default.
+    /// Whether several queues may send from the store concurrently, each from other lanes; false by default.
     ///
     /// Then ``heads(after:limit:at:)`` returns only lanes that no other queue has, and reserves them;
     /// ``apply(_:claiming:keeping:at:)`` claims nothing while a pause is stored that this queue does not know of, and
-    /// says so, as other stores may; and ``lock(for:)`` denies only a second queue on the same value of the store.
+    /// reports that, as other stores may; and ``lock(for:)`` denies only a second queue on the same value of the store.
     var isShared: Bool { get }
 
-    /// Returns whether lanes have heads, once nothing is left for this queue in a store that is shared. Other queues have
-    /// those lanes. False by default.
+    /// Returns whether other queues have lanes with heads, once a shared store has nothing left for this queue. False
+    /// by default.
     ///
     /// - Returns: Whether there are any.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func othersHaveHeads() async throws -> Bool
 
-    /// Returns whether a queue may still send what it has claimed: false once another may have been given its lanes. It
-    /// is asked right before each request. True by default.
+    /// Returns whether a queue may still send its claimed mutations: false once another may have been given its lanes.
+    /// Called right before each request. True by default.
     ///
     /// - Parameter queue: The id that was passed to ``lock(for:)``.
     /// - Returns: Whether the request may be sent.
     func maySend(for queue: UUID) -> Bool
 
     /// Now, by a clock that all queues on the store share, such as a server's; nil, the default, if there is none. Then
-    /// each queue's own wall clock decides about ages and about the ends of pauses.
+    /// each queue's own wall clock decides about ages and the ends of pauses.
     var now: Date? { get }
 
     /// Returns a stream with an element whenever another may have added mutations, or stored or ended a pause; nil, the
@@ -277,7 +276,7 @@ extension MutationStore {
         try await heads(after: position, limit: limit, at: .distantPast).heads
     }
 
-    /// Revives overtaken ones, too.
+    /// Also revives overtaken ones.
     package func revive(_ positions: [Int64], at date: Date) async throws -> Int {
         try await revive(positions, evenOvertaken: true, at: date)
     }
@@ -295,8 +294,8 @@ extension MutationStore {
 public struct LaneHeads: Sendable, Hashable {
     /// The heads, in order.
     public var heads: [LaneHead]
-    /// The first heads of urgent lanes, in order, at whatever positions; they may be among ``heads``, too. A store that
-    /// returns none knows no urgency.
+    /// The first heads of urgent lanes, in order, at any positions; they may also be among ``heads``. A store that does
+    /// not support urgency returns none.
     public var urgent: [LaneHead]
     /// The earliest ``Mutation/notBefore`` of all pending mutations; nil if none has one.
     public var nextDue: Date?
@@ -317,7 +316,7 @@ public struct LaneHeads: Sendable, Hashable {
     static let dueAtOnce = 1_000
 }
 
-/// The first pending mutation of a lane, without its payload, which may change until the mutation is claimed.
+/// The first pending mutation of a lane, without its payload, which may change until the claim.
 public struct LaneHead: Sendable, Hashable {
     /// The mutation's place in the queue.
     public package(set) var position: Int64
@@ -327,13 +326,13 @@ public struct LaneHead: Sendable, Hashable {
     public let entity: String
     /// The sort of change, which chooses the handler.
     public let kind: String
-    /// Since when it is in the queue, by the wall clock.
+    /// When it entered the queue, by the wall clock.
     public let queuedAt: Date
     /// The number of attempts that failed by the mutation's own fault.
     public package(set) var failures: Int
     /// The size of its payload in bytes.
     public let bytes: Int
-    /// How often it was claimed since the last answer to it.
+    /// The number of claims since its last answer.
     public let claims: Int
 
     /// Creates a head.
@@ -343,10 +342,10 @@ public struct LaneHead: Sendable, Hashable {
     ///   - id: The mutation's id.
     ///   - entity: The entity whose lane it heads.
     ///   - kind: The sort of change, which chooses the handler.
-    ///   - queuedAt: Since when it is in the queue, by the wall clock.
+    ///   - queuedAt: When it entered the queue, by the wall clock.
     ///   - failures: The number of attempts that failed by the mutation's own fault.
     ///   - bytes: The size of its payload in bytes.
-    ///   - claims: How often it was claimed since the last answer to it; 0 by default.
+    ///   - claims: How often it was claimed since its last answer; 0 by default.
     public init(
         position: Int64, id: String, entity: String, kind: String, queuedAt: Date, failures: Int, bytes: Int,
         claims: Int = 0
@@ -370,8 +369,8 @@ public struct LaneHead: Sendable, Hashable {
 }
 
 extension LaneHead {
-    /// The claims without an answer from which on a mutation is sent alone. One says little: any end of a process while
-    /// something is in flight leaves it.
+    /// The claims without an answer from which on a mutation is sent alone. One says little: any end of a process with
+    /// requests in flight leaves it.
     static let suspectClaims = 2
 
     var isSuspect: Bool { claims >= Self.suspectClaims }
@@ -381,21 +380,21 @@ extension LaneHead {
 public enum SendingLock: Sendable, Hashable {
     /// Another queue has it.
     case denied
-    /// The queue has it, and another may have had it since: a pause that this queue does not know of may be stored.
+    /// The queue has it, and another may have had it in between: an unknown pause may be stored.
     case taken
-    /// The queue has it, and no other has had it since.
+    /// The queue has it, and no other had it in between.
     case takenAgain
 }
 
-/// What became of a pending mutation.
+/// A change of a pending mutation.
 public enum MutationChange: Sendable, Hashable {
     /// The other side has it: it is removed. Earlier dead mutations of its lane are overtaken.
     case acknowledged(Int64)
-    /// The attempt has ended in a way that doesn't count. Its ``StoredMutation/claims`` are 0 again, as after a failure.
+    /// The attempt ended without counting. Its ``StoredMutation/claims`` are 0 again, as after a failure.
     case answered(Int64)
     /// An attempt failed by the mutation's own fault, and counts.
     case failed(Int64, error: String)
-    /// It becomes dead. By itself that does not count as a failure.
+    /// It becomes dead. This does not itself count as a failure.
     case died(Int64, error: String, rest: LaneRule)
 
     /// The position of the mutation.
@@ -418,19 +417,19 @@ public enum MutationChange: Sendable, Hashable {
     }
 }
 
-/// What happens to a lane when its head becomes dead.
+/// The rule for a lane whose head becomes dead.
 public enum LaneRule: String, Sendable, Hashable, CaseIterable {
     /// The next one is sent.
     case skip
     /// The lane waits until the dead mutation is retried, discarded or dropped.
     case block
-    /// The mutations behind it that are pending now become dead with it.
+    /// The pending mutations behind it become dead with it.
     case killRest
 }
 
 /// The limits and the coalescing that ``MutationStore/append(_:under:at:)`` applies.
 public struct AppendRules: Sendable {
-    /// What to do when a limit is reached.
+    /// The action when a limit is reached.
     public enum Overflow: Sendable, Hashable {
         /// Nothing is added; the append throws ``SyncQueueError/full(count:bytes:)``.
         case reject
@@ -443,9 +442,9 @@ public struct AppendRules: Sendable {
     public var maxCount: Int?
     /// The most bytes of pending payloads, 1 or more; nil for no limit.
     public var maxBytes: Int?
-    /// What to do when a limit is reached.
+    /// The action when a limit is reached.
     public var overflow: Overflow
-    /// What two mutations of one entity become.
+    /// The result of two mutations of one entity.
     public var coalescing: Coalescing
 
     /// Creates rules. Traps if a limit is out of range.
@@ -453,8 +452,8 @@ public struct AppendRules: Sendable {
     /// - Parameters:
     ///   - maxCount: The most pending mutations, 1 or more; nil, the default, for no limit.
     ///   - maxBytes: The most bytes of pending payloads, 1 or more; nil, the default, for no limit.
-    ///   - overflow: What to do when a limit is reached; `.reject` by default.
-    ///   - coalescing: What two mutations of one entity become; `.lastWriteWins` by default.
+    ///   - overflow: The action when a limit is reached; `.reject` by default.
+    ///   - coalescing: The result of two mutations of one entity; `.lastWriteWins` by default.
     public init(
         maxCount: Int? = nil, maxBytes: Int? = nil, overflow: Overflow = .reject,
         coalescing: Coalescing = .lastWriteWins
@@ -477,10 +476,10 @@ public struct AppendRules: Sendable {
 
 /// Limits on the dead mutations that are kept; those beyond them are dropped.
 ///
-/// The mutation that died first is dropped first, whatever the wall clock said. Mutations that block their lanes are
-/// dropped only when no other is left; a lane continues when nothing blocks it any more. The age limit never drops a
-/// mutation that blocks its lane. If a mutation died in the future, by a clock that was set back since, its age counts
-/// from when that is noticed.
+/// The mutation that died first is dropped first, regardless of the wall clock. Mutations that block their lanes are
+/// dropped only when no other is left; then an unblocked lane continues. The age limit never drops a mutation that
+/// blocks its lane. If a mutation died in the future, by a clock that was since set back, its age counts from when that
+/// is noticed.
 public struct DeadLimits: Sendable, Hashable {
     /// The most dead mutations, 0 or more; nil for no limit.
     public var maxCount: Int?
@@ -511,7 +510,7 @@ public struct DeadLimits: Sendable, Hashable {
     /// - Parameters:
     ///   - count: The number of dead mutations.
     ///   - bytes: The bytes of their payloads.
-    /// - Returns: Whether both are within the limits; the age is not looked at.
+    /// - Returns: Whether both are within the limits; the age is ignored.
     public func allows(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
 
     /// Returns the date before which a death is too long ago.
@@ -520,7 +519,7 @@ public struct DeadLimits: Sendable, Hashable {
     /// - Returns: The date; nil if there is no age limit.
     public func oldest(at date: Date) -> Date? { maxAge.map { date.earlier(by: $0) } }
 
-    /// Whether the dead mutation to drop first has to go. No age ends one that blocks its lane.
+    /// Whether the dead mutation to drop first must be dropped. Age never drops one that blocks its lane.
     func drop(diedAt: Date?, blocks: Bool, of totals: QueueTotals, at date: Date) -> Bool {
         if !blocks, let oldest = oldest(at: date), diedAt ?? .distantPast < oldest { return true }
         return !allows(count: totals.dead, bytes: totals.deadBytes)
@@ -549,8 +548,8 @@ public struct ApplyResult: Sendable, Hashable {
     }
 }
 
-/// The result of ``MutationStore/append(_:under:at:)``: what became of each mutation. One that is in neither
-/// ``duplicates`` nor ``merges`` got a place of its own.
+/// The result of ``MutationStore/append(_:under:at:)``. A mutation that is in neither ``duplicates`` nor ``merges`` got
+/// a place of its own.
 public struct AppendResult: Sendable, Hashable {
     /// One appended mutation that was coalesced with a pending one.
     public struct Merge: Sendable, Hashable {
@@ -580,17 +579,17 @@ public struct AppendResult: Sendable, Hashable {
     public var merges: [Merge] = []
     /// The ids of pending mutations that were dropped to make room.
     public var dropped: [String] = []
-    /// The ids of the mutations that were passed over, in order: a mutation with this id is in the queue already, pending or
-    /// dead, or was given earlier in the same append.
+    /// The ids of skipped mutations, in order: a mutation with this id is already in the queue, pending or dead, or was
+    /// given earlier in the same append.
     public var duplicates: [String] = []
 
     /// Creates a result without any mutation.
     public init() {}
 }
 
-/// How much a store holds.
+/// The contents of a store, in numbers.
 public struct QueueTotals: Sendable, Hashable {
-    /// The number of pending mutations, including those of blocked lanes.
+    /// The number of pending mutations, including blocked lanes.
     public var pending: Int
     /// The bytes of pending payloads.
     public var bytes: Int
@@ -598,7 +597,7 @@ public struct QueueTotals: Sendable, Hashable {
     public var dead: Int
     /// The bytes of dead payloads.
     public var deadBytes: Int
-    /// Since when the first pending mutation is in the queue; nil if none is pending.
+    /// When the first pending mutation entered the queue; nil if none is pending.
     public var oldest: Date?
     /// The earliest ``Mutation/notBefore`` of all pending mutations; nil if none has one.
     public var nextDue: Date?
@@ -610,7 +609,7 @@ public struct QueueTotals: Sendable, Hashable {
     ///   - bytes: The bytes of pending payloads.
     ///   - dead: The number of dead mutations.
     ///   - deadBytes: The bytes of dead payloads.
-    ///   - oldest: Since when the first pending mutation is in the queue.
+    ///   - oldest: When the first pending mutation entered the queue.
     ///   - nextDue: The earliest date of a pending mutation.
     public init(
         pending: Int = 0, bytes: Int = 0, dead: Int = 0, deadBytes: Int = 0, oldest: Date? = nil, nextDue: Date? = nil
@@ -629,8 +628,8 @@ extension Date {
 
     func later(by time: Duration) -> Date { addingTimeInterval(time / .seconds(1)) }
 
-    /// The time from another date; zero if that is later, or no number. A store may hold any date, but a duration can't
-    /// hold any number of seconds.
+    /// The time from another date; zero if that is later, or not a number. A store may hold any date, but a duration
+    /// can't hold any number of seconds.
     func time(since other: Date) -> Duration {
         let seconds = timeIntervalSince(other)
         return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero

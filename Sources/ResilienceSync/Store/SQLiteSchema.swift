@@ -50,7 +50,7 @@
             }
         }
 
-        /// Checks the tables, indexes and triggers: one that is missing or different would lose mutations later.
+        /// Checks the tables, indexes and triggers: a missing or different one would lose mutations later.
         static func check(_ db: Database, version: Int, path: String) throws {
             if version > Self.version {
                 for statement in SQLiteTable.SQL.allCases { _ = try db.makeStatement(sql: statement.text) }
@@ -62,7 +62,7 @@
             }
         }
 
-        /// The first pending mutation of every lane that nothing blocks, if it does not wait for its date.
+        /// The first pending mutation of every unblocked lane, if it does not wait for its date.
         private static let heads = """
             SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane
             WHERE state = 0 AND entity NOT IN (SELECT entity FROM resilience_mutation WHERE state = 2) GROUP BY entity

@@ -31,8 +31,8 @@
             do { return try body() } catch let error as DatabaseError { throw failure(to: access, path, error) }
         }
 
-        /// Checks for what GRDB and SQLite do not notice: GRDB traps if the database is closed, and SQLite continues to
-        /// write to a file that nobody finds again.
+        /// Checks for conditions that GRDB and SQLite do not detect: GRDB traps if the database is closed, and SQLite
+        /// continues to write to a file that has lost its name.
         static func checkUsable(_ db: Database, path: String) throws {
             guard let connection = db.sqliteConnection else {
                 throw SyncQueueError.storeFailed(path: path, reason: "The database is closed.")
@@ -57,7 +57,7 @@
             }
         }
 
-        /// Writes in one transaction. Cancelling its task does not undo it, because what was sent must be noted.
+        /// Writes in one transaction. Cancelling its task does not undo it, because sent mutations must be noted.
         func write<R: Sendable>(_ body: @escaping @Sendable (SQLiteTable) throws -> R) async throws -> R {
             try await access { db in try db.isolated { try body(SQLiteTable(db: db)) } }
         }
@@ -66,7 +66,8 @@
             let asked = ContinuousClock.now
             do {
                 return try await withCheckedThrowingContinuation { continuation in
-                    // Not the store: its database would be closed where it is busy, if the closure were the last to have it.
+                    // Not the store: its database would be closed where it is busy, if the closure had the last
+                    // reference.
                     database.asyncWriteWithoutTransaction { [path, lockWait] db in
                         continuation.resume(
                             with: Result {
@@ -83,7 +84,7 @@
             }
         }
 
-        /// As ``write(_:)``, but overwrites what it removes, in the file and in the log.
+        /// As ``write(_:)``, but overwrites removed data, in the file and in the log.
         func erase<R: Sendable>(_ body: @escaping @Sendable (SQLiteTable) throws -> R) async throws -> R {
             try await access { [isOwn] db in
                 let setting = try Int.fetchOne(db, sql: "PRAGMA secure_delete") ?? 0
@@ -99,7 +100,7 @@
             }
         }
 
-        /// Does not wait for readers, because the program's own writes would wait, too.
+        /// Does not wait for readers, because the program's own writes would also wait.
         /// - Parameter body: Receives whether waiting could be turned off. It can't if the program has a callback,
         ///   which could not be restored.
         private static func withoutWaiting(_ db: Database, _ body: (Bool) -> Void) {
@@ -121,18 +122,18 @@
             return free * 2 >= pages
         }
 
-        /// Gives free space back. If the queue is empty, the traces of earlier removals go, too.
+        /// Gives free space back. If the queue is empty, this also removes the traces of earlier removals.
         private static func shrink(_ db: Database) throws {
             let isEmpty = try Int.fetchOne(db, sql: "SELECT 1 FROM resilience_mutation LIMIT 1") == nil
             if try isEmpty || isMostlyFree(db) { try db.execute(sql: "VACUUM") }
         }
     }
 
-    /// Calls wait for each other, and the first of them for another process's lock: what it waited for in vain, those behind
-    /// it have waited, too.
+    /// Calls wait for each other, and the first of them for another process's lock: when its wait fails, those behind
+    /// it have waited as well.
     final class SharedLockWait: Sendable {
         private let length: Duration
-        /// When a call has waited for that long the last time.
+        /// When a call last waited that long.
         private let waitedInVain = Locked<ContinuousClock.Instant?>(nil)
 
         init(length: Duration) { self.length = length }

@@ -7,10 +7,10 @@
         /// "SwRQ"
         static let applicationID = 0x5377_5251
 
-        /// Opens the queue in a file that is there, the store's own or a program's database, and makes nothing.
-        /// Such a store does not shrink the file.
+        /// Opens the queue in an existing file, the store's own or a program's database, and creates nothing. Such a
+        /// store does not shrink the file.
         package convenience init(existing path: String) throws {
-            // Without this, SQLite would make the file.
+            // Without this, SQLite would create the file.
             var isFolder = ObjCBool(false)
             guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), !isFolder.boolValue else {
                 throw SyncQueueError.unreadable(path: path, reason: "There is no such file.")
@@ -26,7 +26,7 @@
                 }
                 return database
             }
-            // There is nothing to make now.
+            // There is nothing to create now.
             try self.init(in: database)
         }
 
@@ -58,7 +58,7 @@
                 try inspect(db, path: path, check)
                 return .commit
             }
-            // With FULL, a commit is on the disk before it returns, in WAL mode too; on Apple's systems this needs the
+            // With FULL, a commit is on the disk before it returns, even in WAL mode; on Apple's systems this needs the
             // other two settings.
             try db.execute(
                 sql: """
@@ -86,7 +86,7 @@
             let pragma: String? =
                 switch check {
                 case .full: "integrity_check"
-                // It would not notice an index that hides a mutation.
+                // It would miss an index that hides a mutation.
                 case .quick: "quick_check"
                 case .none: nil
                 }

@@ -4,31 +4,31 @@
     import Resilience
 
     extension SQLiteStore {
-        /// What ``SQLiteStore/salvage(_:into:)`` could read of a damaged file.
+        /// The result of ``SQLiteStore/salvage(_:into:)``.
         public struct Salvaged: Sendable, Hashable {
             /// The pending mutations that are in the new file.
             public var pending: Int
             /// The dead mutations that are in the new file.
             public var dead: Int
-            /// The mutations that the damaged file counted and that could not be read; nil if its counts can't be read
-            /// either.
+            /// The mutations that the damaged file counted but could not be read; nil if its counts are unreadable as
+            /// well.
             public var missing: Int?
         }
 
-        /// Copies what can be read of a damaged file into a new one, and leaves the damaged one as it is.
+        /// Copies the readable contents of a damaged file into a new one, and leaves the damaged one unchanged.
         ///
-        /// Mutations keep their order, failures and states, and pauses are kept. A payload that was overwritten with other
-        /// bytes is copied as it is: nothing tells that it is wrong. Stop every queue on the damaged file before, or what
-        /// they deliver meanwhile is delivered again.
+        /// Mutations keep their order, failures and states, and pauses are kept. A payload that was overwritten with
+        /// other bytes is copied, because nothing shows that it is wrong. First stop every queue on the damaged file:
+        /// mutations that they deliver meanwhile would be delivered again.
         ///
         /// - Parameters:
         ///   - path: The damaged file, or the program's own database that holds a queue.
         ///   - newPath: The path of the new file. There must be no file yet, and no journal of one (`-wal`).
-        /// - Returns: What the new file holds, and what is missing.
+        /// - Returns: The new file's contents, and the missing parts.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if there is a file at `newPath`, or if not even the tables'
         ///   definitions can be read; ``SyncQueueError/storeFailed(path:reason:)``. There is no new file then.
         public static func salvage(_ path: String, into newPath: String) throws -> Salvaged {
-            // SQLite removes what another file of this name has left in its journal.
+            // SQLite removes the data of another file of this name from its journal.
             for file in ["", "-wal", "-journal"].map({ newPath + $0 })
             where FileManager.default.fileExists(atPath: file) {
                 throw SyncQueueError.unreadable(path: file, reason: "There is a file already.")
@@ -53,16 +53,16 @@
         }
     }
 
-    /// The queue's table in a file of which parts can't be read.
+    /// The queue's table in a partly unreadable file.
     private struct DamagedTable {
-        /// After as many positions that can't be read, the search for one that can takes longer and longer steps.
+        /// After this many unreadable positions, the search for a readable one takes longer and longer steps.
         private static let steps: Int64 = 1_000
-        /// No queue counts as far as this.
+        /// Higher than any queue counts.
         private static let end = Int64.max / 4
 
         private let db: Database
         private let name = SQLiteSchema.mutations
-        /// Which mutations are heads of their lanes is found out anew.
+        /// The heads of lanes are determined anew.
         private var columns: [String]
 
         init(_ db: Database) throws {
@@ -100,8 +100,8 @@
                 missing: counted.map { max(0, $0.saturatingSubtracting(totals.pending + totals.dead)) })
         }
 
-        /// Copies until there are no more rows, or one that can't be read.
-        /// - Returns: From where to go on.
+        /// Copies until there are no more rows, or an unreadable one.
+        /// - Returns: Where to continue.
         private func copyRows(from start: Int64, _ insert: Statement, _ move: Statement) throws -> Int64? {
             var (least, next) = (start, start)
             var rows: RowCursor?
@@ -116,7 +116,7 @@
                 }
                 guard let found else { return nil }
                 if least < found.position, found.position < next {
-                    // It was the position of the row before that was damaged: it belongs between those around it.
+                    // The previous row's position was damaged: it belongs between its neighbors.
                     try move.execute(arguments: [least, next - 1])
                 }
                 (least, next) = (min(next, found.position + 1), found.position + 1)
@@ -124,7 +124,7 @@
             }
         }
 
-        /// A disk that can't read a sector damages a file, too.
+        /// An unreadable disk sector also damages a file.
         private static func isDamage(_ error: DatabaseError) -> Bool {
             [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_IOERR].contains(error.resultCode)
         }
@@ -147,7 +147,7 @@
             return (position, Array(row.databaseValues))
         }
 
-        /// Damage makes a range of positions unreadable.
+        /// The next readable position: damage makes a range of positions unreadable.
         private func firstReadable(after unreadable: Int64) throws -> Int64? {
             var (low, step) = (unreadable, Int64(1))
             while low < Self.end {

@@ -3,7 +3,7 @@
     public import GRDB
     import Resilience
 
-    /// A store in an SQLite database: what `enqueue` has returned from survives a crash and a power cut.
+    /// A store in an SQLite database: mutations survive a crash and a power cut once `enqueue` has returned.
     ///
     /// The database is either a file of the store's own or one that the program already has. In the latter, a mutation
     /// can be enqueued in the same transaction as the change that it describes:
@@ -18,20 +18,20 @@
     /// ```
     ///
     /// A file of the store's own is marked by its `application_id` and carries its schema's version (`user_version`). A
-    /// file that is something else, damaged, or newer than this package is rejected and left as it is.
+    /// file that is something else, damaged, or newer than this package is rejected and not changed.
     ///
     /// Several queues, in one process or in several, may use a database: one sends at a time, while it flushes, and the
     /// others wait for it. Meanwhile a file of a few bytes beside the database, its name ending in `-sender`, is
     /// locked; the system releases the lock when the process ends. The file has the database's mode, and its owner if
-    /// root makes it. A process that may only read it can lock it, too.
+    /// root makes it. A process that may only read it can also lock it.
     ///
     /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was
     /// deleted, moved or replaced while it was open.
     ///
-    /// ``removePending(_:)``, ``discard(_:)`` and ``mutation(_:cancelling:)`` overwrite what they remove and empty the log. They also shrink a
-    /// file of the store's own, if that costs no more than was removed. A reader or a full disk can delay this until
-    /// the next time; the store does not wait for it. If the program has a busy callback of its own, the log is written
-    /// back to the database, but not emptied.
+    /// ``removePending(_:)``, ``discard(_:)`` and ``mutation(_:cancelling:)`` overwrite removed mutations and empty the
+    /// log. They also shrink a file of the store's own, if that costs no more than was removed. A reader or a full disk
+    /// can delay this until the next time; the store does not wait for it. If the program has a busy callback of its
+    /// own, the log is written back to the database, but not emptied.
     public final class SQLiteStore: MutationStore {
         /// How thoroughly a file is checked before it is used.
         public enum Check: Sendable, Hashable {
@@ -53,10 +53,10 @@
         /// Whether the file is the store's own.
         let isOwn: Bool
         private let removesFile: Bool
-        /// nil if the program's own configuration says how long a call waits for a lock.
+        /// nil if the program's own configuration decides how long a call waits for a lock.
         let lockWait: SharedLockWait?
         private let sender: SenderFile
-        /// The pause by hand that whoever claims was told of last.
+        /// The pause by hand that the claiming queue was last told.
         private let toldHandPause = Locked<String?>(nil)
 
         /// Opens a file, or creates it.
@@ -114,9 +114,9 @@
 
         /// Keeps the queue's tables, `resilience_…`, in a database that the program already has.
         ///
-        /// The database's configuration is left as it is, its `application_id` and `user_version` too. How durable the
-        /// queue is depends on the database's settings: GRDB opens a `DatabasePool` with
-        /// `synchronous = NORMAL`, so a power cut may undo its latest commits.
+        /// The database's configuration is not changed, nor its `application_id` and `user_version`. The queue's
+        /// durability depends on the database's settings: GRDB opens a `DatabasePool` with `synchronous = NORMAL`, so a
+        /// power cut may undo its latest commits.
         ///
         /// - Parameter database: The program's database.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
@@ -130,7 +130,7 @@
             (connection, file) = try Self.describing(.open, path) { [path] in
                 try database.writeWithoutTransaction { db in
                     try Self.checkUsable(db, path: path)
-                    // Nothing is written if all is there: that waits for nobody who writes.
+                    // If everything exists, nothing is written, so this waits for no writer.
                     try db.inTransaction(SQLiteSchema.isThere(in: db) ? .deferred : .immediate) {
                         try SQLiteSchema.open(in: db, path: path)
                         return .commit
@@ -177,17 +177,17 @@
 
         // MARK: The store
 
-        /// Appends within a transaction of the caller's: rolled back with it, and durable once it is committed.
+        /// Appends within the caller's transaction: rolled back with it, and durable once it is committed.
         ///
-        /// The queue is not told. ``SyncQueue/enqueue(_:in:)`` does that too.
+        /// The queue is not notified. ``SyncQueue/enqueue(_:in:)`` does that as well.
         ///
         /// - Parameters:
         ///   - mutations: The mutations to add.
         ///   - rules: The limits and the coalescing.
         ///   - date: Now, by the wall clock.
         ///   - db: A connection of the store's database, within a write.
-        /// - Returns: What became of the mutations.
-        /// - Throws: What ``MutationStore/append(_:under:at:)`` throws; ``SyncQueueError/unreadable(path:reason:)`` if
+        /// - Returns: The result of each mutation.
+        /// - Throws: As ``MutationStore/append(_:under:at:)``; ``SyncQueueError/unreadable(path:reason:)`` if
         ///   `db` belongs to another database.
         public func append(
             _ mutations: [Mutation], under rules: AppendRules, at date: Date, in db: Database
@@ -202,12 +202,12 @@
             }
         }
 
-        /// Returns the entities that have pending mutations, within a transaction of the caller's.
+        /// Returns the entities that have pending mutations, within the caller's transaction.
         ///
         /// - Parameters:
         ///   - entities: The entities to ask about.
         ///   - db: A connection of the store's database.
-        /// - Returns: Those of them that have pending mutations, in the order asked for.
+        /// - Returns: The entities that have pending mutations, in the order asked for.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if `db` belongs to another database,
         ///   ``SyncQueueError/storeFailed(path:reason:)``.
         public func pendingEntities(among entities: [String], in db: Database) throws -> [String] {
@@ -252,7 +252,7 @@
         public func apply(
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
         ) async throws -> ApplyResult {
-            // Not the store: its database would be closed where it is busy, if the closure were the last to have it.
+            // Not the store: its database would be closed where it is busy, if the closure had the last reference.
             let (result, handPause) = try await write { [told = toldHandPause.withLock { $0 }] table in
                 try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }
@@ -315,8 +315,8 @@
             try await step(positions) { try await self.erase { try $0.removePending(positions) } }
         }
 
-        /// After a step of an operator's, of which another may follow, leaves the database to other processes for half the
-        /// time: SQLite looks only ten times a second whether a lock is free.
+        /// After a step of an operator's, perhaps with another to follow, leaves the database to other processes for
+        /// half the time: SQLite checks only ten times a second whether a lock is free.
         private func step(_ positions: [Int64], _ body: () async throws -> Int) async throws -> Int {
             let began = SystemTimeBase.shared.now
             let count = try await body()

@@ -10,8 +10,8 @@
 
     /// The queue's tables within a transaction.
     package struct SQLiteTable {
-        /// Every statement that is run while a queue runs. Those that must not scan the table name their index. One that begins
-        /// with FROM selects what ``selection`` says.
+        /// Every statement of a running queue. Those that must not scan the table name their index. One that begins
+        /// with FROM selects the columns of ``selection``.
         package enum SQL: String, CaseIterable {
             case contains = "SELECT 1 FROM resilience_mutation WHERE id = ?"
             case last = """
@@ -39,8 +39,8 @@
                 UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ?, queued_at = ?,
                 urgent = MAX(?, urgent) WHERE position = ?
                 """
-            /// What is pending in its lane before an urgent mutation goes before others, too. Before another urgent one all
-            /// does already.
+            /// Pending mutations before an urgent one in its lane precede others as well. Before another urgent one,
+            /// all do already.
             case hurry = """
                 UPDATE resilience_mutation INDEXED BY resilience_lane SET urgent = 1
                 WHERE entity = ?1 AND state = 0 AND urgent <= 0 AND position < ?2 AND position > IFNULL(
@@ -104,7 +104,8 @@
                 UPDATE resilience_mutation SET head = 0 WHERE head = 1 AND position =
                 (SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0)
                 """
-            /// The first pending mutation of a lane is its head if and only if it waits for no date and nothing blocks the lane.
+            /// The first pending mutation of a lane is its head if and only if it waits for no date and nothing blocks
+            /// the lane.
             case settle = """
                 UPDATE resilience_mutation SET head = 1 - head WHERE position =
                 (SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?1 AND state = 0)
@@ -157,7 +158,7 @@
             case unset = "DELETE FROM resilience_setting WHERE name = ?"
 
             package var text: String {
-                // Most need no look-up.
+                // Most need no lookup.
                 rawValue.utf8.first == UInt8(ascii: "F") ? Self.selecting[self] ?? rawValue : rawValue
             }
 
@@ -222,7 +223,8 @@
         /// Seconds since 2001: with the epoch 1970 the last bit would be lost.
         static func column(_ date: Date) -> Double { date.timeIntervalSinceReferenceDate }
 
-        /// 0 if it is not urgent; 1 if it goes before others since one behind it in its lane is, or was, urgent; 2 if it is itself.
+        /// 0 if it is not urgent; 1 if it precedes others because one behind it in its lane is, or was, urgent; 2 if it
+        /// is itself.
         private static func column(isUrgent mutation: Mutation) -> Int { mutation.isUrgent ? 2 : 0 }
 
         func heads(after position: Int64, limit: Int) throws -> LaneHeads {
@@ -339,7 +341,7 @@
             _ positions: [Int64], evenOvertaken: Bool = true, _ body: (Int64, _ entity: DatabaseValue) throws -> Void
         ) throws -> Int {
             var count = 0
-            // In order, so that no mutation is overtaken by one that is revived with it.
+            // In order, so that no mutation is overtaken by one revived with it.
             for position in positions.sorted() {
                 guard let dead = try row(.deadEntity, [position]), evenOvertaken || dead.integer("overtaken") == 0
                 else { continue }
@@ -361,7 +363,7 @@
                 entities.insert(entity)
                 count += 1
             }
-            // Once for each, since a head would go with the next.
+            // Once per lane, because the head would change with each.
             for entity in entities { try execute(.settle, [entity]) }
             return count
         }
@@ -394,7 +396,7 @@
             lookup = row
             row.clear()
             try row.bind(entity, at: 1)
-            // The row is the cursor's, which resets the statement when it goes.
+            // The row is the cursor's, which resets the statement at its end.
             let rows = try Row.fetchCursor(row.statement)
             return try withExtendedLifetime(rows) { try rows.next().map(StoredMutation.init(row:)) }
         }
@@ -445,8 +447,8 @@
         }
     }
 
-    /// A statement that is run for each of many rows. GRDB looks up its text, copies the values twice and counts them for
-    /// each row, which takes as long as the insert.
+    /// A statement that is run for many rows. GRDB looks up its text, copies the values twice and counts them for each
+    /// row, which takes as long as the insert.
     private final class RowStatement {
         let statement: Statement
 
@@ -464,7 +466,7 @@
             sqlite3_clear_bindings(statement.sqliteStatement)
         }
 
-        /// As ``SQLiteTable/column(_:)`` has it.
+        /// In the form of ``SQLiteTable/column(_:)``.
         func bind(_ text: String, at index: CInt) throws {
             var text = text
             try check(
@@ -483,7 +485,7 @@
         func bind(_ bytes: Data, at index: CInt) throws {
             try check(
                 bytes.withUnsafeBytes { bytes in
-                    // Of no address SQLite would make NULL.
+                    // Without an address SQLite would make it NULL.
                     bytes.isEmpty
                         ? sqlite3_bind_zeroblob(statement.sqliteStatement, index, 0)
                         : sqlite3_bind_blob64(

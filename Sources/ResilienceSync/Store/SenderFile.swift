@@ -17,7 +17,7 @@
     ///
     /// The lock is not on the database itself, whose own locks would conflict with it on Apple's systems.
     final class SenderFile: Sendable {
-        /// Where the lock is, depending on where the database is.
+        /// The place of the lock, depending on the place of the database.
         enum Place: Hashable, Sendable {
             case file(String)
             /// In memory, and so only in this process: the database of this connection.
@@ -109,15 +109,15 @@
             }
         }
 
-        /// - Returns: The descriptor, if what it opened is a file. Whoever made the file shares it again: the process may
-        ///   have ended before it did.
+        /// - Returns: The descriptor, if it is of a file. The file's owner shares it again: the process may have
+        ///   ended before it did.
         private static func plainFile(_ descriptor: CInt, _ path: String) throws -> CInt {
             var status = stat()
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
                 _ = close(descriptor)
                 throw SyncQueueError.storeFailed(path: path, reason: "It is not a file.")
             }
-            // Root shares only what it has just made: somebody else may have put this here.
+            // Root shares only what it has just made: another user may have put this here.
             if geteuid() != 0, status.st_uid == geteuid() { share(descriptor, path) }
             return descriptor
         }
@@ -133,12 +133,12 @@
             return descriptor
         }
 
-        /// Makes the file accessible to everybody who may access the database, even if root or a process with a
-        /// restrictive umask made it. Without the permission to do this, the file stays as it is.
+        /// Makes the file accessible to all users of the database, even if root or a process with a restrictive umask
+        /// made it. Without the permission to do this, the file stays unchanged.
         private static func share(_ descriptor: CInt, _ path: String) {
             guard let database = status(ofDatabaseOf: path) else { return }
             var mode = database.st_mode & 0o666
-            // Whoever is not root can't give it away, but can share it with a group of their own.
+            // A user other than root can't give it away, but can share it with one of their groups.
             if fchown(descriptor, database.st_uid, database.st_gid) != 0,
                 fchown(descriptor, uid_t.max, database.st_gid) != 0
             {
@@ -165,21 +165,21 @@
             return ours.st_ino == found.st_ino && ours.st_dev == found.st_dev
         }
 
-        /// - Returns: Whether another queue may have had the lock since. If the disk is full, no queue is noted; nor is
-        ///   one in a file that has another name, too.
+        /// - Returns: Whether another queue may have had the lock since. If the disk is full, no queue is noted; nor
+        ///   is one in a file that has a second name.
         private static func note(_ queue: UUID, in descriptor: CInt, _ path: String) -> Bool {
             var status = stat()
             guard fstat(descriptor, &status) == 0, status.st_nlink <= 1 else { return true }
             let ours = Array(queue.uuidString.utf8)
             var found = [UInt8](repeating: 0, count: ours.count)
-            // What can't be read stays zero, and no queue is noted as that.
+            // Unreadable bytes stay zero, and no queue is noted as that.
             _ = pread(descriptor, &found, found.count, 0)
             let isNoted = found == ours
             if !isNoted { _ = pwrite(descriptor, ours, ours.count, 0) }
             return !isNoted || !allMayWrite(to: status, path)
         }
 
-        /// Whether everybody who may write to the database may write to the lock's file, too. A process that may not
+        /// Whether all users who may write to the database may also write to the lock's file. A process that may not
         /// takes the lock and notes nothing.
         private static func allMayWrite(to status: stat, _ path: String) -> Bool {
             guard let database = Self.status(ofDatabaseOf: path) else { return false }
@@ -194,8 +194,7 @@
 
     // Named differently from the methods above.
 
-    /// Follows no link, because root could be made to open what somebody else has put there, and waits for no other end
-    /// of a pipe.
+    /// Follows no link, because root could be made to open another user's file, and waits for no other end of a pipe.
     private func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt {
         unlessInterrupted { open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode) }
     }
@@ -212,7 +211,7 @@
         }
     }
 
-    /// The sender of what is in a database in memory, for all stores on that database.
+    /// The sender for a database in memory, for all stores on that database.
     private final class SharedSender: Sendable {
         private struct Weak: Sendable { weak var sender: SharedSender? }
 

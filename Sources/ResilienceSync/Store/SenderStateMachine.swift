@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// Decides which queue of this process sends what is in a store.
+/// Decides which queue of this process sends from a store.
 struct SenderStateMachine: Sendable, Hashable {
     private(set) var holder: UUID?
     private var last: UUID?

@@ -35,7 +35,7 @@ struct SortedPositions: Equatable {
     mutating func insert(_ position: Int64) {
         let chunk = chunk(for: position)
         if chunk == chunks.count {
-            // Above all others, as almost every new position is.
+            // Above all others, like almost every new position.
             if let last = chunks.indices.last, chunks[last].count < Self.chunkSize {
                 chunks[last].append(position)
             } else {
@@ -71,7 +71,7 @@ struct SortedPositions: Equatable {
         lowest(chunk.count) { chunk[$0] >= position }
     }
 
-    /// The lowest index at which a condition holds that also holds at every higher index.
+    /// The lowest index from which on a condition holds.
     private static func lowest(_ count: Int, _ holds: (Int) -> Bool) -> Int {
         var low = 0
         var high = count

@@ -20,8 +20,8 @@
         private typealias Original = @convention(thin) (UnownedJob) -> Void
         private typealias Hook = @convention(thin) (UnownedJob, Original) -> Void
 
-        /// Where the runtime looks for a hook; nil if it can't be found, as in a program that links the runtime
-        /// statically. A hook is stored here as its address, which can be compared.
+        /// The place where the runtime looks for a hook; nil if it can't be found, as in a program that links the
+        /// runtime statically. A hook is stored here as its address, which can be compared.
         ///
         /// Safe: it is the address of a variable of the runtime, which never moves. Only `install` and `uninstall`
         /// write to it.
@@ -70,7 +70,7 @@
         }
 
         // The hook is installed only during a run, because some libraries treat any hook that they find as their own.
-        // Threads that enqueue meanwhile read one word, before or after the change, and what it leads to stays valid.
+        // Threads that enqueue meanwhile read one word, from before or after the change, and both remain valid.
 
         /// Safe: a thin function is its address, and this one is only compared and stored where the runtime calls it.
         private static var address: UInt { unsafeBitCast(ours, to: UInt.self) }

@@ -19,8 +19,7 @@ extension ManualClock {
     /// The run consists of the body's task, its children, every `Task` and `Task.detached` that one of them starts,
     /// actors without an executor of their own, and the tasks that policies make. It ends their waits for this clock
     /// and for each other, and no others: a task that waits for the network, another clock, the main actor or another
-    /// thread can't be part of it. The repository's guide
-    /// "Testing code that uses policies" says what to put in its place.
+    /// thread can't be part of it. The repository's guide "Testing code that uses policies" shows substitutes.
     ///
     /// - Parameters:
     ///   - seed: Chooses the next step among those that are ready; nil, the default, takes them in order.
@@ -28,8 +27,8 @@ extension ManualClock {
     ///     default.
     ///   - body: The code to run. When it has returned, the run is over as soon as no task is ready. Tasks that still
     ///     wait continue as ordinary tasks when they are resumed.
-    /// - Returns: What `body` returned.
-    /// - Throws: What `body` threw; ``RunFailure`` if the run was given up.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error of `body`; ``RunFailure`` if the run was given up.
     public func run<R: Sendable>(
         seed: UInt64? = nil, maxSteps: Int = 10_000_000, _ body: @escaping @Sendable () async throws -> R
     ) throws -> R {

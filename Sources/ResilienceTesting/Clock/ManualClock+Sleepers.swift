@@ -4,7 +4,7 @@ extension ManualClock: CustomStringConvertible {
     /// The instants at which the pending sleeps, waits and timeouts are due, earliest first.
     public var sleepers: [MonotonicInstant] { state.withLock { $0.alarms.deadlines } }
 
-    /// The time on the clock, and in how much time each sleeper is due:
+    /// The time on the clock, and how long until each sleeper is due:
     /// `3600.0 seconds, with sleepers due in 1.0 seconds, 5.0 seconds`.
     public var description: String {
         let (now, sleepers) = state.withLock { ($0.now, $0.alarms.deadlines) }
@@ -22,7 +22,7 @@ extension ManualClock: CustomStringConvertible {
     /// Waits until at least a number of sleeps, waits or timeouts are pending, or the task is cancelled. Does not move
     /// time.
     ///
-    /// It counts everything that waits for this clock, timeouts too. To wait for one sleeper, use
+    /// It counts everything that waits for this clock, including timeouts. To wait for one sleeper, use
     /// ``waitForSleeper(dueIn:)``.
     ///
     /// - Parameter count: The number of sleepers to wait for.
@@ -55,7 +55,7 @@ extension ManualClock: CustomStringConvertible {
     /// clock.advance(to: pauseEnds)
     /// ```
     ///
-    /// - Parameter fits: Whether a sleeper that is due at the given instant is the one. Called again for each sleeper
+    /// - Parameter fits: Whether a sleeper that is due at the given instant matches. Called again for each sleeper
     ///   after every change.
     /// - Returns: The earliest instant that fits.
     /// - Throws: ``NoSuchSleeper`` if the task is cancelled first, as it is by a test's time limit.
@@ -80,12 +80,12 @@ extension ManualClock: CustomStringConvertible {
         }
     }
 
-    /// An error that says that the sleeper a test waited for did not come before the test was cancelled.
+    /// The sleeper that a test waited for did not come before the test was cancelled.
     public struct NoSuchSleeper: Error, Hashable, CustomStringConvertible {
         let wanted: String
         let clock: String
 
-        /// What was waited for, and what the clock has instead.
+        /// The sleeper that was waited for, and the present state of the clock.
         public var description: String { "No sleeper \(wanted) came. The clock is at \(clock)." }
     }
 }

@@ -21,7 +21,7 @@ public final class ManualClock: TimeBase, Clock {
         var alarms = AlarmQueue()
         /// Tasks that wait for a number of sleepers.
         var watchers = CountWaiters()
-        /// How often an alarm was set or time has moved.
+        /// The number of alarms set and of moves of time.
         var changes = 0
         /// Tasks that wait for a certain sleeper, and look again after every change.
         var changeWatchers = CountWaiters()
@@ -51,8 +51,8 @@ public final class ManualClock: TimeBase, Clock {
 
     public func schedule(at deadline: MonotonicInstant, _ action: @escaping @Sendable () -> Void) -> TimeBaseAlarm {
         let (alarm, watchers, firesNow) = state.withLock { state in
-            // An alarm that is due already fires by a move too, so waiters are woken in one place only. In a run the
-            // move comes when all tasks wait, so that a task whose wait has no length does not count as the end of the
+            // An alarm that is already due also fires by a move, so waiters are woken in one place only. In a run the
+            // move comes when all tasks wait, so that a task with a zero-length wait does not count as the end of the
             // run.
             let alarm = state.alarms.insert(at: deadline, action)
             return (alarm, state.change(), deadline <= state.now && state.executor == nil)
@@ -75,8 +75,7 @@ public final class ManualClock: TimeBase, Clock {
     /// - Parameter target: The instant to move to; an earlier one moves no time.
     public func advance(to target: MonotonicInstant) { advance { _ in target } }
 
-    /// Moves time forward in one step, then fires the alarms that have fallen due. Each fires late, as after a process
-    /// was stopped, a machine slept, or every thread was blocked.
+    /// Moves time forward in one step, then fires the alarms that are due. Each fires late, as after a process
     ///
     /// - Parameter duration: How far to move; a negative one moves no time.
     public func jump(by duration: Duration) {
@@ -116,7 +115,7 @@ public final class ManualClock: TimeBase, Clock {
 
     // MARK: For ``run(seed:maxSteps:_:)``
 
-    /// Where the tasks that policies make run; nil outside of a run.
+    /// The executor of the tasks that policies make; nil outside of a run.
     public var taskExecutor: (any TaskExecutor)? { state.withLock { $0.executor } }
 
     func begin(_ executor: SteppedExecutor) {

@@ -19,16 +19,16 @@ package final class SteppedExecutor: TaskExecutor {
 
     private enum Phase {
         case running
-        /// The run is over: the steps that are left continue like those of any other task.
+        /// The run is over: the remaining steps continue as in any other task.
         case ended
-        /// The steps that are left would never end, so they stay where they are. Guests continue like any other task,
-        /// because they may belong to another test.
+        /// The remaining steps would never end, so they stay. Guests continue like any other task, because they may
+        /// belong to another test.
         case abandoned
     }
 
     private let state: Locked<State>
 
-    /// - Parameter seed: Decides which of several ready steps is next; nil takes them in order.
+    /// - Parameter seed: Chooses the next of several ready steps; nil takes them in order.
     package init(seed: UInt64?) { state = Locked(State(random: seed.map(SeededGenerator.init))) }
 
     package func enqueue(_ job: consuming ExecutorJob) { enqueue(UnownedJob(job), home: nil) }

@@ -1,7 +1,7 @@
 import Resilience
 
 extension ContractStage {
-    /// Many calls at the same time, each of which does something at random.
+    /// Many concurrent calls with random actions.
     func crowd(calls: Int, seed: UInt64) async {
         let actor = Elsewhere()
         await withTaskGroup(of: Void.self) { group in

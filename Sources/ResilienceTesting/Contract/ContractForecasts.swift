@@ -1,7 +1,7 @@
 import Resilience
 
 extension PolicyContract {
-    /// Trials of what the policy says of a call before it comes.
+    /// Trials of the policy's forecasts.
     static var forecasts: [ContractTrial<Subject>] {
         [
             ContractTrial(name: "forecasts of calls that come one after another, and stay") { stage in
@@ -27,8 +27,8 @@ extension PolicyContract {
 }
 
 extension ContractStage {
-    /// Makes a call, of which the policy must have said right what becomes of it.
-    /// - Returns: The call, which has come as far as it can at this time.
+    /// Makes a call, whose forecast must be right.
+    /// - Returns: The call, which has gone as far as it can at this time.
     func callAsForecast(_ operation: @escaping @Sendable (CallAttempt) async throws -> Void) async -> Caller<End> {
         let forecast = pipeline.forecast()
         require(pipeline.forecast() == forecast, "of one call it forecasts two things")
@@ -46,7 +46,7 @@ extension ContractStage {
             case .waits: !call.hasBegun && (!call.hasEnded || forecast.chance < 1)
             case .isRejected: !call.hasBegun && call.hasEnded
             }
-        // What injects faults does what nobody foresees.
+        // The effects of fault injectors can't be foreseen.
         let isForeseen = !pipeline.policies(of: (any Policy).self).contains { $0.traits.injectsFaults }
         require(isRight || !isForeseen, "it forecasts that a call \(forecast.outcome.word), and the call \(became)")
         return call

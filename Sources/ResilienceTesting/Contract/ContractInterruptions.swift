@@ -1,7 +1,7 @@
 import Resilience
 
 extension PolicyContract {
-    /// Trials of what can come between a call's rounds and waits.
+    /// Trials of interruptions between a call's rounds and waits.
     static var interruptions: [ContractTrial<Subject>] {
         [
             ContractTrial(name: "cancelled between two attempts, on and on") { stage in
@@ -17,7 +17,7 @@ extension PolicyContract {
                                 }
                             }
                         }
-                        // Time for a policy that lets no call through after so many failures.
+                        // Time for a policy that rejects all calls after these failures.
                         await stage.sleep(.seconds(3_600))
                     }
                 }
@@ -36,7 +36,7 @@ extension PolicyContract {
                         var attempts = 0
                         return await stage.call { _ in
                             attempts += 1
-                            // Half of the calls wait for another attempt too, if they get one.
+                            // Half of the calls also wait for another attempt, if they get one.
                             if attempts == 1, number.isMultiple(of: 2) {
                                 throw Failure(verdict: everyFailure[number % everyFailure.count])
                             }
@@ -58,7 +58,7 @@ extension PolicyContract {
 
     /// Plays the same history several times: without an observer, with one, and with one that asks for forecasts.
     ///
-    /// - Returns: The stages of two histories, with complaints about what they did differently.
+    /// - Returns: The stages of two histories, with complaints about their differences.
     func compareObserved(
         seed: UInt64, _ permitsOut: (@Sendable (Subject) -> Int)?
     ) -> [(trial: String, stage: ContractStage<Subject>)] {
@@ -67,7 +67,7 @@ extension PolicyContract {
             let pipeline = stage.pipeline
             let observation = observe.map { observe in pipeline.observers.add { _ in observe(pipeline) } }
             defer { observation?.cancel() }
-            // A call that does not end is found by the trials.
+            // The trials find calls that do not end.
             try? stage.clock.run(seed: seed, maxSteps: 50_000) {
                 for round in 0..<UInt64(3) {
                     await stage.crowd(calls: 60, seed: seed &+ round)

@@ -107,7 +107,7 @@ struct Caller<End: Sendable>: Sendable {
     func end() async -> End { await task.value }
 }
 
-/// Cancels a task, from wherever it is used.
+/// Cancels a task, from anywhere.
 final class Canceller: Sendable {
     private struct State {
         var task: Task<Void, Never>?
@@ -128,7 +128,7 @@ final class Canceller: Sendable {
         state.withLock { $0.alarms.append(alarm) }
     }
 
-    /// Calls off the cancellations that were scheduled.
+    /// Cancels the scheduled cancellations.
     func end() {
         for alarm in state.withLock({ $0.alarms }) { clock.cancel(alarm) }
     }

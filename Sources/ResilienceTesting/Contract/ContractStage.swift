@@ -1,6 +1,6 @@
 import Resilience
 
-/// One trial's policy and clock, and what its calls did.
+/// One trial's policy and clock, and the actions of its calls.
 final class ContractStage<Subject: Sendable>: Sendable {
     struct Tally {
         var calls = 0
@@ -63,8 +63,8 @@ final class ContractStage<Subject: Sendable>: Sendable {
         var failed: Bool { self == .threw }
     }
 
-    /// Makes a call, and checks what every call must keep to: it runs the operation once at a time, and returns what
-    /// the operation returned.
+    /// Makes a call, and checks the rules for every call: it runs the operation once at a time, and returns the
+    /// operation's result.
     nonisolated(nonsending) func call(
         through pipeline: Pipeline? = nil, returning verdict: Verdict = .success,
         _ operation: nonisolated(nonsending) (CallAttempt) async throws -> Void = { _ in }
@@ -123,7 +123,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
         canceller.end()
     }
 
-    /// Reads from the policy what an observer might read.
+    /// Reads the policy as an observer might.
     func look() { _ = permitsOut?(subject) }
 
     // MARK: Afterwards
@@ -133,7 +133,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
         requireEmpty()
         do {
             let passed = try clock.run { [self] in
-                // Within the run: what an alarm wakes goes on here, and not beside it.
+                // Within the run: a task that an alarm wakes goes on here, not beside it.
                 clock.advance(by: .seconds(3_600))
                 return !(await call()).failed
             }

@@ -1,6 +1,6 @@
 import Resilience
 
-/// One thing that calls can do to a policy.
+/// One test of calls on a policy.
 struct ContractTrial<Subject: Sendable>: Sendable {
     let name: String
     var isByHand = false

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Checks that a policy keeps its contract, whatever calls do to it, and reports what it does wrong.
+/// Checks that a policy keeps its contract under all kinds of calls, and reports violations.
 ///
 /// ```swift
 /// @Test func contract() async {
@@ -12,19 +12,19 @@ public import Resilience
 /// }
 /// ```
 ///
-/// It makes a new policy for each trial, on a clock of its own, and tries: calls that succeed, that throw every sort of
-/// error, that return failure; cancellation before, during and after the operation and in every wait; deadlines; wakes
+/// It makes a new policy for each trial, on a clock of its own, and tries: calls that succeed, throw every sort of
+/// error, or return failure; cancellation before, during and after the operation and in every wait; deadlines; wakes
 /// that come an hour late; calls within calls; rounds of a retry around the policy, and rejections by an inner policy;
-/// permits by hand; actors; forecasts, each against the call that comes next; the same calls with and
-/// without an observer, and one that asks for forecasts; thousands of concurrent calls, first one step
-/// at a time in random orders and then on all threads.
+/// permits by hand; actors; forecasts, each compared with the next call; the same calls with and without an observer,
+/// and with forecasts; thousands of concurrent calls, first one step at a time in random orders and then on all
+/// threads.
 ///
 /// After each trial no call may be inside, no alarm may be left behind, and an hour later a call must get through. So
 /// make the policy with limits that let at least four calls in at once, and with waits of less than an hour.
 public struct PolicyContract<Subject: Sendable>: Sendable {
     let make: @Sendable (ManualClock) -> Subject
     let guarding: @Sendable (Subject, ManualClock) -> Pipeline
-    /// Takes a permit by hand; nil if the policy gives out none.
+    /// Takes a permit by hand; nil if the policy has no permits.
     let acquire: (@Sendable (Subject) throws -> PermitBox)?
     let home: @Sendable (Subject) -> (any TimeBase)?
 
@@ -48,15 +48,14 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
         home = { _ in nil }
     }
 
-    /// Carries out all trials.
+    /// Runs all trials.
     ///
     /// - Parameters:
-    ///   - calls: The number of calls in the last trial, which run at the same time and on all threads. 10 000 by
-    ///     default.
-    ///   - seed: Seeds everything random. On all threads a seed does not decide everything.
-    ///   - permitsOut: Returns what the policy has given out or keeps for calls in flight; it must be 0 when there are
-    ///     none. Without it, only what can be seen from outside is checked.
-    /// - Returns: What the trials found.
+    ///   - calls: The number of calls in the last trial, which run concurrently on all threads. 10 000 by default.
+    ///   - seed: Seeds all random choices. On all threads a seed does not decide everything.
+    ///   - permitsOut: Returns the number of permits and other resources for calls in flight; it must be 0 when there
+    ///     are none. Without it, only the outside behavior is checked.
+    /// - Returns: The findings of the trials.
     public func check(
         calls: Int = 10_000, seed: UInt64 = 1, permitsOut: (@Sendable (Subject) -> Int)? = nil
     ) async -> PolicyContractReport {
@@ -96,7 +95,7 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
 
 /// The result of ``PolicyContract/check(calls:seed:permitsOut:)``.
 public struct PolicyContractReport: Sendable, CustomStringConvertible {
-    /// What the policy did wrong, each violation once; empty if it keeps the contract.
+    /// The violations of the contract, each once; empty if the policy keeps it.
     public fileprivate(set) var violations: [ContractViolation] = []
     /// The number of calls made in all trials.
     public fileprivate(set) var calls = 0
@@ -104,7 +103,7 @@ public struct PolicyContractReport: Sendable, CustomStringConvertible {
     public fileprivate(set) var operations = 0
     /// The number of calls that the policy, or another policy of the trial, rejected.
     public fileprivate(set) var rejected = 0
-    /// The number of calls that were cancelled, however they ended.
+    /// The number of cancelled calls, however they ended.
     public fileprivate(set) var cancelled = 0
 
     public var description: String {
@@ -129,7 +128,7 @@ public struct PolicyContractReport: Sendable, CustomStringConvertible {
 public struct ContractViolation: Sendable, Hashable, CustomStringConvertible {
     /// The name of the trial.
     public let trial: String
-    /// What the policy did wrong.
+    /// The violation.
     public let problem: String
 
     package init(trial: String, problem: String) {

@@ -1,7 +1,7 @@
-/// A state machine prepared for the ``Explorer``: with the inputs that may come, and what must always hold.
+/// A state machine prepared for the ``Explorer``: with its possible inputs and its invariants.
 ///
-/// Usually a value that holds the machine under test, a slow and obvious model to compare its answers with, the time,
-/// and what was handed out and not yet given back.
+/// Usually a value with the machine under test, a slow and obvious model for its answers, the time, and the resources
+/// handed out and not yet returned.
 ///
 /// ```swift
 /// struct Turnstile: ExplorableMachine {
@@ -25,9 +25,9 @@
 /// }
 /// ```
 public protocol ExplorableMachine {
-    /// What can happen to the machine. An enum prints best.
+    /// The inputs of the machine. An enum prints best.
     associatedtype Input: Hashable, Sendable
-    /// What tells states apart; `Never` if the machine does not say which are the same.
+    /// The identity of a state; `Never` if the machine does not say which states are the same.
     associatedtype Identity: Hashable = Never
 
     /// The inputs that may come now.
@@ -56,7 +56,7 @@ extension ExplorableMachine {
     ///
     /// - Parameters:
     ///   - condition: What must hold.
-    ///   - complaint: What to say if it does not.
+    ///   - complaint: The message if it does not.
     /// - Throws: ``BrokenInvariant`` if the condition is false.
     public func require(_ condition: Bool, _ complaint: @autoclosure () -> String) throws(BrokenInvariant) {
         if !condition { throw BrokenInvariant(complaint()) }
@@ -67,7 +67,7 @@ extension ExplorableMachine {
     /// - Parameters:
     ///   - answer: The machine's answer.
     ///   - expected: The model's answer.
-    ///   - what: What the answer is called in the complaint; `the answer` by default.
+    ///   - what: The name of the answer in the complaint; `the answer` by default.
     /// - Throws: ``BrokenInvariant`` if the two differ.
     public func require<Answer: Equatable>(
         _ answer: Answer, is expected: Answer, _ what: @autoclosure () -> String = "the answer"
@@ -82,6 +82,6 @@ public struct BrokenInvariant: Error, Hashable, CustomStringConvertible {
 
     /// Creates the error.
     ///
-    /// - Parameter description: What does not hold.
+    /// - Parameter description: The broken invariant.
     public init(_ description: String) { self.description = description }
 }

@@ -35,10 +35,10 @@ public struct Explorer<Machine: ExplorableMachine> {
     /// power of `depth`. With one, each state is kept, and explored from once.
     ///
     /// - Parameters:
-    ///   - depth: The most inputs of one history. May be left out if the machine has an identity.
+    ///   - depth: The most inputs of one history. Optional if the machine has an identity.
     ///   - transitions: The most inputs to apply in all, no limit by default. If the limit is reached, a machine with
     ///     an identity was explored by its shortest histories; one without was explored depth first.
-    /// - Returns: What was explored.
+    /// - Returns: The extent of the exploration.
     /// - Throws: ``CounterExample`` if an input breaks an invariant.
     @discardableResult
     public func exploreAll(depth: Int = .max, transitions: Int = .max) throws -> Exploration {
@@ -59,7 +59,7 @@ public struct Explorer<Machine: ExplorableMachine> {
     ///   - walks: The number of histories.
     ///   - length: The most inputs of each.
     ///   - seed: Chooses the inputs; the same seed walks the same histories.
-    /// - Returns: What was explored.
+    /// - Returns: The extent of the exploration.
     /// - Throws: ``CounterExample`` if an input breaks an invariant.
     @discardableResult
     public func exploreRandomly(walks: Int, length: Int, seed: UInt64) throws -> Exploration {
@@ -94,8 +94,8 @@ public struct Explorer<Machine: ExplorableMachine> {
         return CounterExample(code: code, trace: trace, violation: violation)
     }
 
-    /// Leaves out inputs, first by halves and at last one by one, as long as something still breaks: the "ddmin" of
-    /// Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
+    /// Leaves out inputs, first by halves and at last one by one, while something still breaks: the "ddmin" of Zeller
+    /// and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
     private func thinned(_ trace: [Input], _ violation: any Error) -> (trace: [Input], violation: any Error) {
         var best = (trace: trace, violation: violation)
         var length = max(1, trace.count / 2)
@@ -118,7 +118,7 @@ public struct Explorer<Machine: ExplorableMachine> {
         }
     }
 
-    /// Applies the inputs that may come, up to the one that breaks something; nil if none does.
+    /// Applies the possible inputs, up to the one that breaks something; nil if none does.
     private func replay(_ inputs: ArraySlice<Input>) -> (trace: [Input], violation: any Error)? {
         var machine = initial
         var trace: [Input] = []
@@ -136,7 +136,7 @@ public struct Explorer<Machine: ExplorableMachine> {
     // MARK: Searching
 
     private struct Search {
-        /// The most inputs of one history; after the search, the most that there were.
+        /// The most inputs of one history; after the search, the longest history.
         var depth: Int
         /// Only these inputs are tried; nil tries all.
         var allowed: Set<Input>?
@@ -153,7 +153,7 @@ public struct Explorer<Machine: ExplorableMachine> {
             Exploration(transitions: transitions, states: states, depth: depth, isComplete: isComplete)
         }
 
-        /// Walks one path after the other, each to its end.
+        /// Walks paths in turn, each to its end.
         mutating func deep(_ machine: Machine, limit: Int) {
             for input in machine.inputs where allowed?.contains(input) ?? true {
                 guard trace.count < limit, transitions < budget else {
@@ -179,9 +179,9 @@ public struct Explorer<Machine: ExplorableMachine> {
             for limit in 1...depth where found == nil && transitions < budget { deep(machine, limit: limit) }
         }
 
-        /// Walks all states of one depth before those of the next, each state once.
+        /// Walks all states of one depth before the next depth, each state once.
         mutating func broad(_ machine: Machine) {
-            /// How each state was reached first: from which state, by which input.
+            /// How each state was first reached: from which state, by which input.
             var origins: [(parent: Int, input: Input?)] = [(-1, nil)]
             var seen: Set<Machine.Identity> = []
             defer { states = seen.count }
@@ -227,14 +227,14 @@ public struct Explorer<Machine: ExplorableMachine> {
     }
 }
 
-/// What an exploration has covered.
+/// The extent of an exploration.
 public struct Exploration: Sendable, Hashable, CustomStringConvertible {
     /// The number of inputs applied.
     public let transitions: Int
     /// The number of different states met; nil if the machine does not say which are the same, or the walks were
     /// random.
     public let states: Int?
-    /// The length of the longest history, or the most that it may have had.
+    /// The length of the longest history, or its limit.
     public let depth: Int
     /// Whether every reachable state was met. Then the result holds for histories of any length.
     public let isComplete: Bool
@@ -250,7 +250,7 @@ public struct CounterExample<Input: Hashable & Sendable>: Error, CustomStringCon
     package let code: String
     /// The inputs, in order; the last one breaks the invariant.
     public let trace: [Input]
-    /// What the last input threw.
+    /// The error of the last input.
     public let violation: any Error
 
     package init(code: String, trace: [Input], violation: any Error) {
@@ -259,7 +259,7 @@ public struct CounterExample<Input: Hashable & Sendable>: Error, CustomStringCon
         self.violation = violation
     }
 
-    /// The code of a test that fails in the same way. It assumes that an input that is not an enum describes itself as
+    /// The code of a test that fails in the same way. It assumes that an input other than an enum describes itself as
     /// code.
     public var test: String {
         let lines = trace.map { "    try machine.apply(\(Self.text(of: $0)))" }

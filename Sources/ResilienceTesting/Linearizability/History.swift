@@ -1,7 +1,7 @@
 import Resilience
 import Synchronization
 
-/// A record of what several threads asked of an object at the same time, and what it answered.
+/// A record of concurrent operations on an object, and its answers.
 ///
 /// ```swift
 /// let history = History<Register.Input, Int?>(threads: 2)
@@ -23,7 +23,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
         let thread: Int
         let input: Input
         let invoked: Int
-        /// nil while it has not returned. It may have had its effect even so.
+        /// nil while it has not returned. It may nevertheless have had its effect.
         var answer: Answer?
         var returned = Int.max
     }
@@ -52,7 +52,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
     /// Runs an operation, and records it.
     ///
     /// - Parameters:
-    ///   - input: What is asked.
+    ///   - input: The operation's input.
     ///   - thread: The number of the calling thread, from 0.
     ///   - operation: The operation itself.
     /// - Returns: The operation's answer.
@@ -69,7 +69,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
     /// Traps if the thread's previous operation has not ended.
     ///
     /// - Parameters:
-    ///   - input: What is asked.
+    ///   - input: The operation's input.
     ///   - thread: The number of the calling thread, from 0.
     public func begin(_ input: Input, onThread thread: Int) {
         lanes[thread].operations.withLock { operations in
@@ -81,12 +81,12 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
         whenBegun(thread)
     }
 
-    /// Records that the operation that this thread began last has returned.
+    /// Records that this thread's latest operation has returned.
     ///
     /// Traps if there is no such operation.
     ///
     /// - Parameters:
-    ///   - answer: What the operation answered.
+    ///   - answer: The operation's answer.
     ///   - thread: The number of the calling thread, from 0.
     public func end(_ answer: Answer, onThread thread: Int) {
         let now = tick()
@@ -101,8 +101,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
 
     private func tick() -> Int { ticks.add(1, ordering: .sequentiallyConsistent).oldValue }
 
-    /// How many operations were in flight when the next one began. If there are none, a check of the history shows
-    /// nothing.
+    /// The number of operations in flight when the next one began. If this is 0, a check of the history shows nothing.
     public var overlaps: Int {
         let operations = operationsByThread.joined().sorted { $0.invoked < $1.invoked }
         return zip(operations, operations.dropFirst()).count { $1.invoked < $0.returned }
@@ -110,10 +109,10 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
 
     /// Checks that some order of the operations explains their answers.
     ///
-    /// The order has to place an operation that returned before another was called first, and the model has to give the
+    /// An operation that returned before another was called must come first in the order, and the model must give the
     /// very same answers in it.
     ///
-    /// - Parameter model: The object's meaning, in the state in which the history began.
+    /// - Parameter model: The object's sequential behavior, in the state in which the history began.
     /// - Throws: ``NotLinearizable`` if there is no such order. The error shows the shortest beginning of the history
     ///   that can't be explained.
     public func check<Model: SequentialModel>(against model: Model) throws(NotLinearizable)
@@ -121,8 +120,7 @@ public final class History<Input: Sendable, Answer: Sendable & Equatable>: Senda
         let lanes = operationsByThread
         var search = LinearizabilitySearch(lanes, from: model)
         if search.findsOrder() { return }
-        // A history that begins like an unexplainable one is unexplainable too: find the first return that can't be
-        // explained.
+        // A history with an unexplainable beginning is itself unexplainable: find the first unexplainable return.
         let returns = lanes.joined().map(\.returned).filter { $0 < .max }.sorted()
         var (explained, unexplained) = (-1, returns.count - 1)
         while explained + 1 < unexplained {

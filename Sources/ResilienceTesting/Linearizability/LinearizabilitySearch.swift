@@ -1,13 +1,13 @@
 /// A search for an order that explains a history: Wing and Gong's search ("Testing and Verifying Concurrent Objects",
-/// 1993), which tries whatever may come next and takes back what does not fit, with Lowe's memory of what failed before
+/// 1993), which tries each possible next step and undoes those that do not fit, with Lowe's memory of earlier failures
 /// ("Testing for Linearizability", 2017; Horn and Kroening, "Faster Linearizability Checking via P-Compositionality",
 /// 2015).
 struct LinearizabilitySearch<Model: SequentialModel> {
     typealias Operation = History<Model.Input, Model.Answer>.Operation
 
     private struct Configuration: Hashable {
-        /// How many of each thread's operations have happened. It stands for the set of them, since a thread's are in
-        /// order.
+        /// How many of each thread's operations have happened. It identifies their set, since a thread's operations are
+        /// in order.
         let happened: [Int]
         let model: Model
     }
@@ -23,7 +23,7 @@ struct LinearizabilitySearch<Model: SequentialModel> {
 
     let lanes: [[Operation]]
     let start: Model
-    /// The longest order found that fits, by threads.
+    /// The longest fitting order found, by threads.
     private(set) var longest: [Int] = []
     private var happened: [Int]
     private var failed: Set<Configuration> = []

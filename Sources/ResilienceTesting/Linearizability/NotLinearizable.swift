@@ -1,4 +1,4 @@
-/// An error that says that no order of a history's operations explains its answers.
+/// No order of a history's operations explains its answers.
 ///
 /// The description shows the operations as they ran, one column per thread, the longest order that fits, and where it
 /// ends.
@@ -68,7 +68,7 @@ public struct NotLinearizable: Error, CustomStringConvertible {
         return [row(titles)] + end(of: rows)
     }
 
-    /// The last lines are the ones that show what went wrong.
+    /// The last lines show the error.
     private static func end(of lines: [String]) -> [String] {
         let shown = 30
         return lines.count > shown ? ["(\(lines.count - shown) before)"] + lines.suffix(shown) : lines

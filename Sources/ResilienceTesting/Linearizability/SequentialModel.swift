@@ -1,15 +1,15 @@
-/// What an object does when only one thread uses it. A ``History`` is checked against it.
+/// The behavior of an object that only one thread uses. A ``History`` is checked against it.
 ///
 /// Two equal models must give the same answers from then on.
 public protocol SequentialModel: Hashable {
-    /// What can be asked of the object.
+    /// The inputs of the object.
     associatedtype Input: Sendable
-    /// What the object answers.
+    /// The answers of the object.
     associatedtype Answer: Sendable & Equatable
 
-    /// Does an operation.
+    /// Performs an operation.
     ///
-    /// - Parameter input: What is asked.
+    /// - Parameter input: The operation's input.
     /// - Returns: The answer that the object must give.
     mutating func apply(_ input: Input) -> Answer
 }

@@ -1,6 +1,6 @@
 import Resilience
 
-/// A stand-in for a function that the code under test calls: plays results call by call, and remembers every call.
+/// A stand-in for a function that the code under test calls: plays results in order, and records every call.
 ///
 /// An `async` function calls the script itself, a synchronous one its ``call(_:)``; both with `try` unless `Failure` is
 /// `Never`.
@@ -137,8 +137,8 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         return try begin(input, otherwise: otherwise()).result.get()
     }
 
-    /// - Returns: The result, and what to wait with if the call is held. It is held from here on, so that a test that
-    ///   has waited for the call can let it go.
+    /// - Returns: The result, and the waiter if the call is held. It is held from here on, so that a test that has
+    ///   waited for the call can release it.
     private func begin(
         _ input: Input, canBeHeld: Bool = false, otherwise: @autoclosure () -> Output? = nil
     ) -> (result: Result<Output, Failure>, held: PolicyWaiter?) {
@@ -165,7 +165,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         let wake = await withTaskCancellationHandler {
             await waiter.wait(until: .distantFuture, on: .system)
         } onCancel: {
-            // Done before the task continues, so that a release that follows goes to another call.
+            // Done before the task continues, so that a following release goes to another call.
             state.withLock { $0.held.removeAll { $0 === waiter } }
         }
         if wake == .cancelled, let failure = CancellationError() as? Failure { throw failure }
@@ -216,7 +216,7 @@ extension ScriptedCall where Input == Void {
 public typealias ScriptedOperation<Input: Sendable, Output: Sendable> = ScriptedCall<Input, Output, any Error>
 
 extension ScriptedCall where Failure == any Error {
-    /// Plays the next result; the call stays inside until `body`, which is given the output, has returned.
+    /// Plays the next result; the call stays inside until `body`, which receives the output, has returned.
     package nonisolated(nonsending) func callAsFunction(
         _ input: Input, _ body: nonisolated(nonsending) (Output) async throws -> Void
     ) async throws -> Output {
@@ -229,7 +229,7 @@ extension ScriptedCall where Failure == any Error {
     }
 }
 
-/// An error that says that a ``ScriptedCall`` was called more often than it has results.
+/// A ``ScriptedCall`` was called more often than it has results.
 public struct ScriptEnded: Error, Equatable, CustomStringConvertible {
     /// The number of the call, from 1.
     public let call: Int

@@ -1,5 +1,4 @@
-/// A stand-in for a property that the code under test reads and writes: plays values read by read, and remembers every
-/// write.
+/// A stand-in for a property that the code under test reads and writes: plays values in order, and records every write.
 ///
 /// ```swift
 /// // protocol Session { var token: String? { get set } }
@@ -14,12 +13,12 @@
 /// ```
 ///
 /// A read gives the next value of its script. When that is used up, it gives the fallback of ``reads``. Without a
-/// fallback it gives what was written last, as any property does.
+/// fallback it gives the last written value, as any property does.
 ///
-/// A class that is `Sendable` can't have a wrapped property, which is a `var`. Keep the script in a `let` there, and
-/// forward to its ``wrappedValue``. For a getter that is `async` or throws, use a ``ScriptedCall``.
+/// A `Sendable` class can't have a wrapped property, which is a `var`. Keep the script in a `let` there, and forward to
+/// its ``wrappedValue``. For an `async` or throwing getter, use a ``ScriptedCall``.
 @propertyWrapper public final class ScriptedProperty<Value: Sendable>: Sendable {
-    /// The reads: their script, and how many there were.
+    /// The reads: their script, and their number.
     public let reads = ScriptedCall<Void, Value, Never>()
     /// The writes, with every value in order.
     public let writes = ScriptedCall<Value, Void, Never>(fallback: .success(()))
@@ -27,7 +26,7 @@
 
     /// Creates a property.
     ///
-    /// - Parameter wrappedValue: What a read gives before any value is written or scripted.
+    /// - Parameter wrappedValue: The value of a read before any value is written or scripted.
     public init(wrappedValue: Value) { initial = wrappedValue }
 
     /// The property's value. Each read and each write counts as a call.

@@ -1,7 +1,7 @@
 #if StubServer
     import Resilience
 
-    /// The number of connections that a ``StubServer`` has open.
+    /// The number of a ``StubServer``'s open connections.
     final class OpenConnections: Sendable {
         private struct State: Counted {
             var open = 0

@@ -10,9 +10,8 @@
 
         init(_ socket: AsyncSocket) { self.socket = socket }
 
-        /// - Returns: The next request, and whether it is the last one that the client wants answered on this
-        ///   connection.
-        /// - Throws: `SocketError.disconnected` if the client hangs up, ``MalformedRequest``, `CancellationError`.
+        /// - Returns: The next request, and whether it is the last one to answer on this connection.
+        /// - Throws: `SocketError.disconnected` if the client disconnects, ``MalformedRequest``, `CancellationError`.
         mutating func next() async throws -> (request: StubRequest, isLast: Bool) {
             let start = try await line().split(separator: " ")
             guard start.count == 3, start[2].hasPrefix("HTTP/1.") else { throw MalformedRequest() }

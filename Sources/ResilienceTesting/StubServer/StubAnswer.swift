@@ -1,7 +1,7 @@
 #if StubServer
     public import Foundation
 
-    /// What a ``StubServer`` does with one request.
+    /// A ``StubServer``'s response to one request.
     public struct StubAnswer: Sendable, Hashable {
         enum Ending { case complete, close, reset }
 
@@ -61,9 +61,9 @@
 
         /// Closes the connection without an answer.
         ///
-        /// If the connection has carried an answer before, a client may take it for an idle one that has just ended,
-        /// and send the request again on a new one without telling you; `URLSession` does. To see the failure, give the
-        /// answer before it the header `Connection: close`.
+        /// If the connection has carried an answer before, a client may mistake it for an idle one that has just ended,
+        /// and silently send the request again on a new one; `URLSession` does. To see the failure, give the earlier
+        /// answer the header `Connection: close`.
         public static let closeWithoutAnswer = StubAnswer(ending: .close)
 
         /// Resets the connection without an answer; otherwise as ``closeWithoutAnswer``.

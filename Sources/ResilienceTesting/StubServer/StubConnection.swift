@@ -18,7 +18,7 @@
             } catch is MalformedRequest {
                 try? await socket.write(StubAnswer.status(400).bytes(for: "", isLast: true))
             } catch {
-                // The client has hung up, or the server stops.
+                // The client has disconnected, or the server stops.
             }
             try? socket.close()
         }

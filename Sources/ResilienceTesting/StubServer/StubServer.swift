@@ -45,12 +45,12 @@
         ///
         /// - Parameters:
         ///   - answers: Given one per request.
-        ///   - fallback: Given when `answers` are used up. Without one such a request is answered with a 501, which
-        ///     `ResilienceHTTP` judges permanent, and a text that says so.
+        ///   - fallback: Given when `answers` are used up. Without one, a 501 with an explanation is sent, which
+        ///     `ResilienceHTTP` judges permanent.
         ///   - port: The port to listen on; 0, the default, picks a free one.
-        ///   - timeBase: What delays are measured by; the system's clock by default.
+        ///   - timeBase: The time base of delays; the system's clock by default.
         /// - Returns: The server.
-        /// - Throws: An error that says why, for example if the port is taken.
+        /// - Throws: An error with the reason, for example if the port is taken.
         public static func start(
             _ answers: [StubAnswer] = [], fallback: StubAnswer? = nil, port: UInt16 = 0,
             timeBase: any TimeBase = .system
@@ -86,7 +86,7 @@
         /// Stops the server. Returns once the port is free again and all connections have ended; held and delayed
         /// requests get no answer.
         ///
-        /// A server that is released stops too. To keep it until the end of a test, call this last.
+        /// A released server also stops. To keep it until the end of a test, call this last.
         public func stop() async {
             serving.cancel()
             await serving.value
@@ -107,7 +107,7 @@
                             connections.closed()
                         }
                     } catch SocketError.failed(_, ECONNABORTED, _) {
-                        // One client has hung up early; the next may not.
+                        // One client has disconnected early; the next may not.
                     } catch {
                         break
                     }
@@ -150,7 +150,7 @@
             for answer in answers { script.enqueue(.success(answer)) }
         }
 
-        /// The answer that is given when the script is used up; nil answers such a request with a 501.
+        /// The answer when the script is used up; nil answers such a request with a 501.
         public var fallback: StubAnswer? {
             get { try? script.fallback?.get() }
             set { script.fallback = newValue.map { .success($0) } }

@@ -1,6 +1,6 @@
 /// Additive increase, multiplicative decrease: up by a constant each window, down by a factor after an overload.
 ///
-/// So does TCP (Chiu and Jain, "Analysis of the Increase and Decrease Algorithms", 1989), and Netflix's
+/// TCP does so (Chiu and Jain, "Analysis of the Increase and Decrease Algorithms", 1989), and Netflix's
 /// concurrency-limits with the same factor. Until the first overload the limit doubles. See
 /// ``AdaptiveLimit/aimd(initial:in:increase:decrease:window:slowAfter:on:)``.
 struct AIMDLimit: LimitAlgorithm {

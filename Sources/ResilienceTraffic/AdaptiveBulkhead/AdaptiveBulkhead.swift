@@ -1,14 +1,14 @@
 public import Resilience
 
-/// A `Bulkhead` that finds out by itself how many calls may run at the same time.
+/// A `Bulkhead` that finds its own limit on concurrent calls.
 ///
 /// ```swift
 /// let bulkhead = AdaptiveBulkhead(
 ///     "search", limit: .gradient(), queue: 64, maxWait: .seconds(1))
 /// ```
 ///
-/// It lets calls in, queues and rejects them as a `Bulkhead` does. Each call is measured, which costs two readings of the clock
-/// and a lock. See <doc:AdaptiveBulkheadGuide>.
+/// It admits, queues and rejects calls as a `Bulkhead` does. Measuring a call costs two readings of the clock and a
+/// lock. See <doc:AdaptiveBulkheadGuide>.
 public final class AdaptiveBulkhead: Policy, StatusReporting {
     let bulkhead: Bulkhead
     let adapter: LimitAdapter
@@ -20,15 +20,15 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
         var isSetByHand = false
     }
 
-    /// The observers that are told what this bulkhead does, in whichever pipeline it is.
+    /// The observers of this bulkhead's events, in every pipeline.
     public var observers: PolicyObservers { bulkhead.observers }
-    /// The settings that the bulkhead was made with, or has taken over since.
+    /// The original settings, or the latest ones applied.
     public var settings: Settings { state.withLock { $0.made } }
 
     /// Creates a bulkhead with all permits free.
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - limit: How it finds out how many calls may run at the same time. By default by latencies.
+    ///   - limit: How it finds its limit on concurrent calls. By default by latencies.
     ///   - queue: How many calls may wait; 0 or more. While the limit is lower to measure the baseline, more calls wait
     ///     or are rejected.
     ///   - order: Which waiting call is next, and which is rejected when the queue is full.
@@ -36,8 +36,8 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
     ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`, as
     ///     a `Bulkhead` does.
     ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
-    ///   - timeBase: The time base for waits and latencies; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    ///   - timeBase: The time base for waits and latencies; it must be the pipeline's.
+    ///   - observers: The observers of this bulkhead's events; nil for none at first.
     public convenience init(
         _ name: String = "bulkhead", limit: AdaptiveLimit = .gradient(), queue: Int = 0,
         order: Bulkhead.Order = .firstInFirstOut, maxWait: Duration? = nil, predictsWait: Bool = true,
@@ -52,8 +52,8 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
-    ///   - timeBase: The time base for waits and latencies; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this bulkhead does; nil for none at first.
+    ///   - timeBase: The time base for waits and latencies; it must be the pipeline's.
+    ///   - observers: The observers of this bulkhead's events; nil for none at first.
     public init(
         _ name: String = "bulkhead", settings: Settings, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
@@ -89,8 +89,8 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
         return bulkhead.exit(&call, &slot, outcome)
     }
 
-    /// Sets how many calls may run at the same time, as `Bulkhead.setLimit(_:)` does. It is adapted from there, or from the
-    /// nearest limit within its bounds.
+    /// Sets how many calls may run at the same time, as `Bulkhead.setLimit(_:)` does. Adaptation continues from there,
+    /// or from the nearest limit within its bounds.
     /// - Parameter limit: How many calls may run at the same time; 1 or more.
     public func setLimit(_ limit: Int) {
         guard Bulkhead.Settings(limit: limit).allowed() != nil else { return }

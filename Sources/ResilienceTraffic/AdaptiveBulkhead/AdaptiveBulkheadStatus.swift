@@ -2,15 +2,15 @@ public import Resilience
 
 /// The state of an ``AdaptiveBulkhead`` at one moment.
 public struct AdaptiveBulkheadStatus: PolicyStatusDetail {
-    /// What a bulkhead of the present limit tells.
+    /// The state of a bulkhead with the present limit.
     public let bulkhead: BulkheadStatus
-    /// What was learned.
+    /// The values learned so far.
     public let adaptive: AdaptiveLimitStatus
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
-    ///   - bulkhead: What a bulkhead of the present limit tells.
-    ///   - adaptive: What was learned.
+    ///   - bulkhead: The state of a bulkhead with the present limit.
+    ///   - adaptive: The values learned so far.
     public init(bulkhead: BulkheadStatus, adaptive: AdaptiveLimitStatus) {
         self.bulkhead = bulkhead
         self.adaptive = adaptive
@@ -33,7 +33,7 @@ public struct AdaptiveBulkheadStatus: PolicyStatusDetail {
 }
 
 extension AdaptiveBulkhead {
-    /// What a bulkhead that finds its limit tells its observers besides the events of a `Bulkhead`.
+    /// An event of an adaptive bulkhead, in addition to a `Bulkhead`'s events.
     public enum Event: PolicyEventDetail, Equatable {
         /// The ``AdaptiveLimit`` has changed how many calls may run at the same time.
         case limitAdapted(from: Int, to: Int)

@@ -1,23 +1,23 @@
 public import Resilience
 
-/// How an ``AdaptiveBulkhead`` finds out how many calls may run at the same time.
+/// How an ``AdaptiveBulkhead`` finds its limit on concurrent calls.
 ///
-/// The limit changes with each window of calls, and at once when the other side asks for fewer. It does not change while
-/// no call ends. It is not raised while fewer than half of the permits are in use.
+/// The limit changes with each window of calls, and at once when the other side asks for fewer. It does not change
+/// while no call ends, and is not raised while fewer than half of the permits are in use.
 ///
-/// A window is over when it has lasted for its shortest time, and the mean latency of its calls is known to 5 % (the
-/// standard error), from 16 calls on, and from as many as
-/// there are permits; or after 400 calls. Its calls are those that succeeded. One that took very long counts as four times
-/// the mean before. After a change the next window begins a mean latency later, when calls that began before are over.
+/// A window ends when it has lasted for its shortest time and the mean latency of its calls is known to 5 % (the
+/// standard error), from 16 calls on, and from as many as there are permits; or after 400 calls. It contains the calls
+/// that succeeded. A very slow call counts as four times the earlier mean. After a change the next window begins a mean
+/// latency later, when calls that began before are over.
 ///
-/// If more than a tenth of the calls are cut off when their time runs out, beyond chance (three standard errors), the limit becomes
-/// half of the calls that ran at the same time, and so on. If fewer calls end well then, less than seven in ten, the limit
-/// was not the reason, and comes back.
+/// If more than a tenth of the calls are cut off when their time runs out, beyond chance (three standard errors), the
+/// limit becomes half of the calls that ran at the same time, and so on. If fewer than seven in ten calls then end
+/// well, the limit was not the reason, and is restored.
 ///
-/// The baseline is how long a call takes that finds no queue on the other side. It is learned while less than half of
-/// the permits are in use, and otherwise **by halving the limit**, for a window, until that no longer makes calls faster:
-/// first at the beginning, later at most every minute, and for at most a twentieth of the time. After a change of the
-/// service the limit falls at first, and if that made calls no faster, their latency is the new baseline.
+/// The baseline is the latency of a call that finds no queue on the other side. It is learned while less than half of
+/// the permits are in use, and otherwise **by halving the limit** for a window, until that no longer makes calls
+/// faster: first at the beginning, later at most every minute, and for at most a twentieth of the time. After a change
+/// of the service the limit falls at first; if calls became no faster, their latency is the new baseline.
 ///
 /// See <doc:AdaptiveBulkheadGuide>.
 public struct AdaptiveLimit: Sendable {
@@ -40,17 +40,17 @@ public struct AdaptiveLimit: Sendable {
 
     /// Raises the limit by a constant with each window, and lowers it by a factor after an overload.
     ///
-    /// It looks at no latency but `slowAfter`, so it is for services that say when they have too much to do.
+    /// It ignores latencies except for `slowAfter`, so it is for services that report their overload.
     /// - Parameters:
     ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - increase: How many permits are added with each window in which at least half are in use; above 0. Until the
     ///     first overload the limit doubles instead.
-    ///   - decrease: What the limit is multiplied with after an overload, above 0 and below 1.
+    ///   - decrease: The limit's factor after an overload, above 0 and below 1.
     ///   - window: The shortest time between two raises, above zero.
     ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
-    ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. A call that
-    ///     a `Timeout` further in ended is an overload, too.
+    ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. A call
+    ///     that an inner `Timeout` ended is an overload as well.
     public static func aimd(
         initial: Int? = nil, in range: ClosedRange<Int> = 1...200, increase: Double = 1, decrease: Double = 0.9,
         window: Duration = .milliseconds(100), slowAfter: Duration? = nil, on verdicts: VerdictSet = .throttled
@@ -60,14 +60,14 @@ public struct AdaptiveLimit: Sendable {
             slowAfter: slowAfter, on: verdicts)
     }
 
-    /// Lowers the limit at once to what finds no queue, and raises it faster and faster while there is none.
+    /// Lowers the limit at once to where calls find no queue, and raises it faster and faster while there is none.
     ///
-    /// It is quick after changes. Begin with this one.
+    /// It adapts quickly to changes. Begin with this one.
     /// - Parameters:
     ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
-    ///   - tolerance: By which share of the baseline latencies may be longer, 0.01…10. The limit settles so much above
-    ///     what the service works on at the same time. 0.05 is enough where all calls take about as long.
+    ///   - tolerance: By which share of the baseline latencies may be longer, 0.01…10. The limit settles above the
+    ///     service's own concurrency by this share. 0.05 is enough where all calls take about as long.
     ///   - window: The shortest time between two changes, above zero.
     ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. After an
@@ -81,10 +81,10 @@ public struct AdaptiveLimit: Sendable {
             on: verdicts)
     }
 
-    /// Raises and lowers the limit by a twentieth, at least 1, to where a few calls wait on the other side.
+    /// Raises and lowers the limit by a twentieth, at least 1, so that a few calls wait on the other side.
     ///
-    /// It is calm, for services whose calls all take about as long. After a change of the service it takes longer than
-    /// ``gradient(initial:in:tolerance:window:slowAfter:on:)``.
+    /// It changes slowly, for services whose calls all take about as long. After a change of the service it needs
+    /// longer than ``gradient(initial:in:tolerance:window:slowAfter:on:)``.
     /// - Parameters:
     ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
@@ -163,7 +163,7 @@ extension AdaptiveLimit: SettingsGroup {
         var own: Own
     }
 
-    /// What all kinds have.
+    /// The common fields of all kinds.
     private static func common<Own>() -> [SettingField<Kind<Own>>] {
         let bounds = SettingRange.within(1, 1e9)
         return [

@@ -1,6 +1,6 @@
 import Resilience
 
-/// Measures windows of calls, and has an algorithm say what the limit is after each.
+/// Measures windows of calls, and asks an algorithm for the limit after each.
 ///
 /// All times and latencies are in nanoseconds. Every input is O(1).
 struct AdaptiveLimitStateMachine: Sendable {
@@ -11,56 +11,57 @@ struct AdaptiveLimitStateMachine: Sendable {
         case overload
         /// The call's time ran out: it would have taken longer.
         case cut
-        /// It says nothing.
+        /// Inconclusive.
         case other
     }
 
     private enum Constants {
-        /// A window has at least so many calls and at least as many as there are permits, since calls in volleys differ,
-        /// but no need of more than `mostCalls`; `mostCallsOfSearch` while calls are held back to measure.
+        /// A window has at least this many calls, and at least as many as there are permits, since calls in volleys
+        /// differ. It never needs more than `mostCalls`, or `mostCallsOfSearch` while calls are held back to measure.
         static let leastCalls = 16
         static let mostCalls = 400
         static let mostCallsOfSearch = 100
-        /// The standard error that is small enough, as a share of the mean.
+        /// A small enough standard error, as a share of the mean.
         static let precision = 0.05
-        /// A latency counts as so many times the last window's mean at most.
+        /// A latency counts as at most this many times the last window's mean.
         static let clip = 4.0
-        /// A window of which more than this share was cut off, beyond chance, says nothing of latencies: it may be an overload.
+        /// If more than this share of a window is cut off, beyond chance, its latencies are inconclusive: it may be an
+        /// overload.
         static let mostCuts = 0.1
-        /// In standard deviations: chance lies within.
+        /// In standard deviations: chance explains less than this.
         static let chance = 3.0
-        /// So many calls tell how many end well in a time; fewer successes than `fewSuccesses` tell nothing.
+        /// This many calls show how many end well in a time; fewer than `fewSuccesses` successes show nothing.
         static let callsOfCutback = 30
         static let fewSuccesses = 8
-        /// Of an overload, a lower limit ends no less than this share of the calls well.
+        /// In an overload, at a lower limit at least this share of the calls still end well.
         static let asMany = 0.7
-        /// Above half of the limit, so many permits in use are as many as matter.
+        /// Above half of the limit, this many permits in use are enough.
         static let inUse = 8
-        /// A search is given up if half of the limit takes so many times as long as its calls should.
+        /// A search is given up if half of the limit takes this many times the expected time of its calls.
         static let patience = 10.0
-        /// If half of the limit leaves more than this share of the latency, there was no queue, or not ours.
+        /// If half of the limit leaves more than this share of the latency, there was no queue, or it was not ours.
         static let unchanged = 0.75
-        /// Another baseline within this share is the same one, better known.
+        /// Another baseline within this share is the same one, measured better.
         static let similar = 0.25
         /// How many calls the baseline remembers.
         static let memory = 1000.0
-        /// The time from one search or cutback to the next is so many times what it took, at least.
+        /// The time from one search or cutback to the next is at least this many times its own length.
         static let rest = 20.0
         static let longestAge = 60e9
         /// 31 years: no sum of such latencies overflows.
         static let longest = 1e18
     }
 
-    /// What was before the limit fell.
+    /// The state before the limit fell.
     private struct Height: Hashable {
-        /// As many calls ran at the same time.
+        /// The number of concurrent calls then.
         let limit: Double
         let latency: Double
         /// The limit to go back to.
         let restored: Double
     }
 
-    /// What was before the limit was halved because calls were cut off, perhaps several times.
+    /// The state before the limit was halved because calls were cut off, perhaps several times.
     private struct Cutback: Hashable {
         /// The limit to go back to.
         let limit: Double
@@ -70,13 +71,13 @@ struct AdaptiveLimitStateMachine: Sendable {
     }
 
     private let settings: AdaptiveLimit
-    /// The shortest, in nanoseconds.
+    /// The shortest window, in nanoseconds.
     private let window: Int64
     private var algorithm: any LimitAlgorithm
     private(set) var limit: Double
     /// The mean latency of calls that found no queue.
     private(set) var baseline: Double?
-    /// How many calls it was measured from.
+    /// The number of calls it was measured from.
     private var baselineWeight = 0.0
     private var baselineAt = Int64.min
     /// How old the baseline may be.
@@ -84,14 +85,14 @@ struct AdaptiveLimitStateMachine: Sendable {
     private var height: Height?
     /// When the search began that halves the limit to measure the baseline; nil if there is none.
     private var searchBegan: Int64?
-    /// The calls of the window that ended well, and how many of its calls were cut off. It begins at this instant, which may be
-    /// ahead.
+    /// The calls of the window that ended well, and the number of cut-off calls. The window begins at this instant,
+    /// which may be ahead.
     private var calls = LatencyMean()
     private var cuts = 0
-    /// How long the quickest of those took, a minute at most: a clock may have jumped.
+    /// The quickest of those, a minute at most: a clock may have jumped.
     private var cutTime = Constants.longestAge
     private var cutback: Cutback?
-    /// Until when it is known that the limit is not the reason for calls that are cut off, and how many ended well then.
+    /// Until when the limit is known not to be the reason for cut-off calls, and how many ended well then.
     private var heldUntil = Int64.min
     private var heldRate = 0.0
     private var windowBegins = Int64.min
@@ -117,9 +118,9 @@ struct AdaptiveLimitStateMachine: Sendable {
 
     /// A call has ended.
     /// - Parameters:
-    ///   - end: How.
+    ///   - end: How it ended.
     ///   - began: When it got its permit.
-    ///   - inUse: How many permits were in use, its own among them.
+    ///   - inUse: How many permits were in use, including its own.
     /// - Returns: Whether ``permits`` has changed.
     mutating func ended(_ end: End, began: Int64, at now: Int64, inUse: Int) -> Bool {
         let before = permits
@@ -133,7 +134,7 @@ struct AdaptiveLimitStateMachine: Sendable {
                 cutTime = min(cutTime, latency)
                 add(nil, began: began, inUse, at: now)
             } else if latency >= (self.latency ?? 0) / 2 {
-                // One whose caller had far too little time says nothing. The mean may be that of a queue.
+                // A call with far too little time shows nothing. The mean may be that of a queue.
                 overload(began: began, at: now)
             }
         case .success: add(latency, began: began, inUse, at: now)
@@ -141,7 +142,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         return permits != before
     }
 
-    /// A search that calls do not bring to an end holds back half of them for nothing.
+    /// A search that no calls end would hold back half of them for nothing.
     private mutating func giveUpSearch(at now: Int64) {
         guard isSearching, let height else { return }
         let volleys = 1 + Double(Constants.mostCallsOfSearch) / max(1, limit)
@@ -151,38 +152,39 @@ struct AdaptiveLimitStateMachine: Sendable {
         change(to: endSearch(), at: now)
     }
 
-    /// Begins anew from this limit, or from the nearest within the bounds. The baseline stays.
+    /// Restarts from this limit, or from the nearest within the bounds. The baseline stays.
     mutating func set(to limit: Int, at now: Int64) {
         (height, searchBegan, cutback) = (nil, nil, nil)
         change(to: Double(limit), at: now)
     }
 
-    /// One overload is all that those calls say which had begun before the limit fell.
+    /// All calls from before the limit fell count as one overload.
     private mutating func overload(began: Int64, at now: Int64) {
         guard began >= latestOverload else { return }
         latestOverload = now
         change(to: algorithm.limitAfterOverload(endSearch()), at: now)
     }
 
-    /// Whether more of the window's calls were cut off than chance explains, of so many at the same time that it may come from that.
+    /// Whether more of the window's calls were cut off than chance explains, with enough concurrent calls to be the
+    /// reason.
     private var hasManyCuts: Bool {
         let count = Double(calls.count + cuts)
         let chance = Constants.chance * (Constants.mostCuts * (1 - Constants.mostCuts) * count).squareRoot()
         return Double(cuts) > Constants.mostCuts * count + chance && peak >= min(Constants.inUse, (permits + 1) / 2)
     }
 
-    /// How many calls of the window ended well per nanosecond.
+    /// The window's successful calls per nanosecond.
     private func rate(at now: Int64) -> Double {
         Double(calls.count) / Double(max(1, now.saturatingSubtracting(windowBegins)))
     }
 
-    /// Whether this rate would have ended enough calls well in the window, so that it can be compared.
+    /// Whether this rate would have ended enough calls well in the window to be compared.
     private func tells(_ rate: Double, at now: Int64) -> Bool {
         rate * Double(now.saturatingSubtracting(windowBegins)) >= Double(Constants.callsOfCutback)
     }
 
-    /// Many calls are cut off. If that comes from too many at the same time, fewer end as many well, or more. If they end fewer,
-    /// in proportion, calls would have been cut off whatever the limit is.
+    /// Many calls are cut off. If the reason is too many concurrent calls, at least as many end well with fewer. If
+    /// fewer end well, in proportion, calls are cut off at any limit.
     private mutating func cutBack(at now: Int64) {
         let rate = calls.count < Constants.fewSuccesses ? 0 : rate(at: now)
         if let cutback, cutback.rate > 0 {
@@ -198,12 +200,12 @@ struct AdaptiveLimitStateMachine: Sendable {
         let (full, inUse, time) = (endSearch(), Double(peak), cutTime)
         if cutback.map({ $0.rate == 0 }) ?? true { cutback = Cutback(limit: full, rate: rate, began: now) }
         change(to: min(algorithm.limitAfterOverload(full), min(full, inUse) / 2), at: now)
-        // Of the calls that begin now, those that will be cut off are so then.
+        // Calls that begin now and will be cut off are cut off by then.
         windowBegins = max(windowBegins, now.saturatingAdding(Int64(time)))
     }
 
-    /// Looks at the calls of a window that were cut off.
-    /// - Returns: Whether there is to be seen more before the window can end.
+    /// Examines the window's cut-off calls.
+    /// - Returns: Whether the window must go on, for more to be seen.
     private mutating func minds(cutsAt now: Int64) -> Bool {
         let areMany = hasManyCuts
         let areEnough = calls.count + cuts >= Constants.callsOfCutback
@@ -227,11 +229,11 @@ struct AdaptiveLimitStateMachine: Sendable {
     private mutating func add(_ latency: Double?, began: Int64, _ inUse: Int, at now: Int64) {
         if !isWindowOpen { (isWindowOpen, windowBegins) = (true, now) }
         if now < windowBegins, let latency, began >= changedAt, cutback == nil {
-            // The mean was that of a clock which jumped, or of a service that hung.
+            // The mean was that of a clock that jumped, or of a service that hung.
             windowBegins = min(windowBegins, changedAt.saturatingAdding(Int64(latency * Constants.clip)))
         }
         guard now >= windowBegins else { return }
-        // Of those that had begun before the limit changed, it says nothing.
+        // It shows nothing about calls from before the limit changed.
         guard latency != nil || began >= changedAt else { return }
         if let latency {
             calls.add(min(latency, (self.latency ?? .infinity) * Constants.clip))
@@ -243,7 +245,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         let count = calls.count + cuts
         guard count >= min(most, max(Constants.leastCalls, permits)),
             now.saturatingSubtracting(windowBegins) >= window, !minds(cutsAt: now),
-            // What was cut off would have taken nobody knows how long, and perhaps as long with half of the limit.
+            // Cut-off calls would have taken an unknown time, perhaps as long with half of the limit.
             calls.count >= Constants.leastCalls,
             count >= most || calls.error <= Constants.precision * calls.mean
         else { return }
@@ -305,7 +307,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         change(to: limit / 2, at: now)
     }
 
-    /// The latency does not depend on the limit: it is that of calls that find no queue.
+    /// The latency does not depend on the limit: these calls find no queue.
     private mutating func found(_ latency: Double, _ limit: Double, at now: Int64) {
         if let searchBegan {
             let rest = Constants.rest * Double(now.saturatingSubtracting(searchBegan))
@@ -331,7 +333,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         baselineAt = now
     }
 
-    /// Begins the next window: now if the number of permits is the same, else when calls of the old one are over.
+    /// Begins the next window: now if the number of permits is the same, else when the calls of the old one are over.
     private mutating func change(to limit: Double, at now: Int64) {
         let old = permits
         if limit.isFinite {

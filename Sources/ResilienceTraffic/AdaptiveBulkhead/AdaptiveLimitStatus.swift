@@ -1,6 +1,6 @@
 import Resilience
 
-/// What an ``AdaptiveLimit`` has learned until one moment.
+/// The values that an ``AdaptiveLimit`` has learned so far.
 public struct AdaptiveLimitStatus: Sendable, Hashable, Codable {
     /// The lowest limit.
     public let lowest: Int
@@ -8,17 +8,17 @@ public struct AdaptiveLimitStatus: Sendable, Hashable, Codable {
     public let highest: Int
     /// The mean latency of the last window; nil before the first is over.
     public let latency: Duration?
-    /// How long a call takes that finds no queue on the other side; nil before the first window is over.
+    /// The latency of a call that finds no queue on the other side; nil before the first window is over.
     public let baseline: Duration?
-    /// Whether the limit is lower than it could be, for the bulkhead to measure the baseline.
+    /// Whether the limit is lowered to measure the baseline.
     public let isSearching: Bool
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
     ///   - range: The bounds of the limit.
     ///   - latency: The mean latency of the last window; nil before the first is over.
-    ///   - baseline: How long a call takes that finds no queue; nil before the first window is over.
-    ///   - isSearching: Whether the limit is lower to measure the baseline.
+    ///   - baseline: The latency of a call that finds no queue; nil before the first window is over.
+    ///   - isSearching: Whether the limit is lowered to measure the baseline.
     public init(
         range: ClosedRange<Int>, latency: Duration? = nil, baseline: Duration? = nil, isSearching: Bool = false
     ) {

@@ -1,15 +1,15 @@
-/// Down to the share of the limit that found no queue, up by a share that doubles as long as no queue shows.
+/// Down to the share of the limit that found no queue, up by a share that doubles while no queue shows.
 ///
-/// The share, baseline ÷ latency, is the gradient of Netflix's concurrency-limits and of Envoy, at least a half there as
-/// here. By Little's law, limit × baseline ÷ latency is what the other side works on at the same time. Near the limit at
-/// which a queue showed last, it grows by a twentieth. See
+/// The share, baseline ÷ latency, is the gradient of Netflix's concurrency-limits and of Envoy, at least a half there
+/// as here. By Little's law, limit × baseline ÷ latency is the other side's own concurrency. Near the limit at which a
+/// queue last showed, it grows by a twentieth. See
 /// ``AdaptiveLimit/gradient(initial:in:tolerance:window:slowAfter:on:)``.
 struct GradientLimit: LimitAlgorithm {
     private static let step = 0.05
     /// By which share of the baseline latencies may be longer.
     var tolerance: Double
     private var growth = 1.0
-    /// The limit at which a queue showed last.
+    /// The limit at which a queue last showed.
     private var ceiling = Double.infinity
 
     init(tolerance: Double) { self.tolerance = tolerance }

@@ -1,7 +1,7 @@
-/// The mean of latencies, and how far chance may have moved it.
+/// The mean of latencies, and its standard error.
 ///
 /// The mean, since Little's law is about means: where calls come in volleys, most of them find no queue, and the median
-/// says nothing of it.
+/// does not show it.
 struct LatencyMean: Sendable, Hashable {
     private(set) var count = 0
     private var sum = 0.0
@@ -14,7 +14,7 @@ struct LatencyMean: Sendable, Hashable {
         squares += latency * latency
     }
 
-    /// In nanoseconds; at least 1, so that one can divide by it.
+    /// In nanoseconds; at least 1, so that it can be a divisor.
     var mean: Double { max(1, sum / Double(max(1, count))) }
 
     /// The standard error of the mean, in nanoseconds.

@@ -12,11 +12,11 @@ final class LimitAdapter: Sendable {
         machine = Locked(AdaptiveLimitStateMachine(settings))
     }
 
-    /// How many calls may run at the same time, as was learned last.
+    /// The last learned limit on concurrent calls.
     var permits: Int { machine.withLock { $0.permits } }
 
     /// A call leaves.
-    /// - Parameter inUse: How many permits are in use, its own among them.
+    /// - Parameter inUse: How many permits are in use, including its own.
     /// - Returns: Whether the limit has changed.
     func ended(_ call: inout PolicyCall, since began: MonotonicInstant, _ outcome: PolicyOutcome, inUse: Int) -> Bool {
         let end = end(&call, outcome)
@@ -32,7 +32,7 @@ final class LimitAdapter: Sendable {
         case .rejected: return .other
         case .cancelled: return call.isOver ? .cut : .other
         case .transient, .throttled, .permanent, .uncertain:
-            // A timeout further in ended it, perhaps within a retry.
+            // An inner timeout ended it, perhaps within a retry.
             var error = outcome.error as? any PolicyError
             while let other = error, !(other is any TimeLimitError) { error = other.underlying as? any PolicyError }
             if let error { return error.reachedService == false ? .other : .cut }

@@ -1,8 +1,8 @@
-/// By small steps to where a few calls wait on the other side: up while it is fewer, down while it is more.
+/// By small steps to where a few calls wait on the other side: up while fewer wait, down while more do.
 ///
-/// So does TCP Vegas (Brakmo and Peterson, 1995), which estimates as here how many wait: limit × (1 − baseline ÷
+/// TCP Vegas does so (Brakmo and Peterson, 1995); like this, it estimates how many wait: limit × (1 − baseline ÷
 /// latency). The bounds are shares of the limit, as in Netflix's concurrency-limits, where fixed ones were too slow at
-/// high limits. Until a queue shows first the limit doubles. See
+/// high limits. Until a queue first shows the limit doubles. See
 /// ``AdaptiveLimit/vegas(initial:in:queue:window:slowAfter:on:)``.
 struct VegasLimit: LimitAlgorithm {
     /// Below which share of the limit that waits on the other side the limit is raised; at most `mostQueue`.

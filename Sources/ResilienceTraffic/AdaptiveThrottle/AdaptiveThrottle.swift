@@ -1,21 +1,21 @@
 public import Resilience
 
-/// Rejects a share of the calls to a service that accepts too few of them: the fewer it accepts, the fewer it is sent.
+/// Rejects a share of the calls to an overloaded service: the fewer calls it accepts, the fewer it gets.
 ///
 /// ```swift
 /// let throttle = AdaptiveThrottle("search")
 /// let page = try await throttle.run { try await client.search() }
 /// ```
 ///
-/// A service under overload spends its time on calls that it does not accept. So this policy rejects some of them on this
-/// side, and lets through about `multiplier` times as many as the service accepts. It needs no limit to be set: it follows
-/// what the service can do, up and down.
+/// An overloaded service spends its time on calls that it does not accept. So this policy rejects some of them locally,
+/// and lets through about `multiplier` times as many as the service accepts. It needs no configured limit: it follows
+/// the capacity of the service, up and down.
 ///
 /// See <doc:AdaptiveThrottleGuide>.
 public final class AdaptiveThrottle: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
-    /// The observers that are told what this throttle does, in whichever pipeline it is.
+    /// The observers of this throttle's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
 
@@ -26,25 +26,26 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
 
     /// Creates an adaptive throttle that has seen no call.
     ///
-    /// Of `calls` in the window, of which the service accepted `accepted`, the share
-    /// `max(0, (calls − multiplier × accepted) ÷ (calls + 1))` of the next ones is rejected, by chance. Calls that are
-    /// rejected here count among `calls` as far as failures are ``/Resilience/Verdict/throttled``: if a third of the failures is, each counts as a third
-    /// of a call. Those that were let through and cancelled, or rejected by a policy further in,
-    /// count only below the line. Source: Google's *Site Reliability Engineering*, "Handling Overload".
+    /// If the service accepted `accepted` of the `calls` in the window, the share `max(0, (calls − multiplier ×
+    /// accepted) ÷ (calls + 1))` of the next calls is rejected at random. Calls rejected here count among `calls` by
+    /// the share of failures that are ``/Resilience/Verdict/throttled``: if a third is, each counts as a third of a
+    /// call. Calls that were let through and then cancelled, or rejected by an inner policy, count only in the divisor.
+    /// Source: Google's *Site Reliability Engineering*, "Handling Overload".
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - multiplier: How many calls are let through for each that the service accepts, 1.1…100. 2 by default: calls
-    ///     are rejected once the service does not accept half of them. A lower one rejects sooner, and finds out later that the
-    ///     service is well again; with 1, never.
+    ///     are rejected once the service does not accept half of them. A lower one rejects sooner, and later finds out
+    ///     that the service has recovered; with 1, never.
     ///   - window: The time that is looked back on; above 0. 2 minutes by default. It advances by a tenth at a time.
     ///   - minimumCalls: The number of calls in the window below which no call is rejected; 1 or more. 10 by default.
-    ///   - maxRejection: The largest share of calls that is rejected, 0…1. 0.9 by default: the others find out whether the
-    ///     service is well again.
-    ///   - failing: The verdicts that mean that the service did not accept the call; neither success nor cancelled. A call
-    ///     with another verdict was accepted; but one that was cancelled, or that a policy further in rejected, is neither.
+    ///   - maxRejection: The largest share of calls that is rejected, 0…1. 0.9 by default: the others find out
+    ///     whether the service has recovered.
+    ///   - failing: The verdicts that mean that the service did not accept the call; neither success nor cancelled.
+    ///     Other verdicts mean accepted, except for calls that were cancelled or rejected by an inner policy, which are
+    ///     neither.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
-    ///   - timeBase: The time base of the window; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    ///   - timeBase: The time base of the window; it must be the pipeline's.
+    ///   - observers: The observers of this throttle's events; nil for none at first.
     public convenience init(
         _ name: String = "adaptiveThrottle", multiplier: Double = 2, over window: Duration = .seconds(120),
         minimumCalls: Int = 10, maxRejection: Double = 0.9,
@@ -62,8 +63,8 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
-    ///   - timeBase: The time base of the window; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this throttle does; nil for none at first.
+    ///   - timeBase: The time base of the window; it must be the pipeline's.
+    ///   - observers: The observers of this throttle's events; nil for none at first.
     public init(
         _ name: String = "adaptiveThrottle", settings: Settings, generator: SplitMix64 = .shared,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
@@ -76,7 +77,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
         ask { _ in }
     }
 
-    /// Asks the machine, or tells it anything, now that it knows all successes.
+    /// Asks or changes the machine, now that it knows all successes.
     func ask<R: Sendable>(_ body: (inout AdaptiveThrottleStateMachine) -> R) -> R {
         machine.withLock { machine in
             machine.succeeded(pass.takeTally())
@@ -128,7 +129,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
         call.emit(event, from: name, to: lazyObservers.known)
     }
 
-    /// What has been counted, and the share of calls that is rejected now.
+    /// The counts, and the share of calls that is rejected now.
     public var status: AdaptiveThrottleStatus {
         let now = base.now
         return ask { machine in

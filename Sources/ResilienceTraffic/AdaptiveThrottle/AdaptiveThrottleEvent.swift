@@ -1,9 +1,9 @@
 public import Resilience
 
 extension AdaptiveThrottle {
-    /// What an adaptive throttle tells its observers.
+    /// An event of an adaptive throttle.
     public enum Event: PolicyEventDetail, Equatable {
-        /// The service accepts too few calls: from now on a share of them is rejected, this one at first, 0…1.
+        /// The service accepts too few calls: from now on a share of them is rejected, at first this one, 0…1.
         case began(Double)
         /// The call was rejected. The share of calls that is rejected, 0…1.
         case rejected(Double)
@@ -44,6 +44,6 @@ extension AdaptiveThrottle {
 }
 
 extension Double {
-    /// A share in whole hundredths, but 1 for less than that.
+    /// A share in whole percent, but 1 for a smaller share.
     fileprivate var percent: Int { self > 0 ? Swift.max(1, Int((self * 100).rounded())) : 0 }
 }

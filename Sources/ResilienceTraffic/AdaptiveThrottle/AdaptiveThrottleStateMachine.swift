@@ -6,7 +6,7 @@ import Resilience
 struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     typealias Settings = AdaptiveThrottle.Settings
 
-    /// Whether the machine has just begun or ceased to reject calls.
+    /// Whether the machine has just begun or stopped rejecting calls.
     enum Change: Sendable, Hashable {
         case began, ended
     }
@@ -16,17 +16,18 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     private(set) var settings: Settings
     /// The calls that were let through, and have ended.
     private var counted: LatestTime
-    /// Those of them that failed because the other side asked for fewer calls.
+    /// The calls among them that failed because the other side asked for fewer calls.
     private var throttled: LatestTime
     /// The calls that were rejected here.
     private var rejected: LatestTime
-    /// The calls that were let through and told nothing of the service.
+    /// The calls that were let through and showed nothing about the service.
     private var silent: LatestTime
-    /// When one of these came or ended: the windows that are compared begin at the same time, even if the clock is set back.
+    /// The latest time of a call's beginning or end: the compared windows begin at the same time, even if the clock is
+    /// set back.
     private var latest = MonotonicInstant.distantPast
-    /// How far the calls that are rejected here count, 0…1, as the failures said when the latest one ended.
+    /// How far rejected calls count, 0…1, by the failures when the latest one ended.
     private var overload = 0.0
-    /// Whether calls were rejected when a call came or ended the last time.
+    /// Whether calls were rejected when a call last came or ended.
     private(set) var isRejecting = false
 
     init(_ settings: Settings) {
@@ -35,7 +36,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         (throttled, rejected, silent) = (counted, counted, counted)
     }
 
-    /// The calls of the window: those that ended, and those that were rejected here, which count as failed.
+    /// The calls of the window: ended ones, and rejected ones, which count as failed.
     func counts(at now: MonotonicInstant) -> OutcomeCounts {
         let now = max(latest, now)
         var counts = counted.counts(at: now)
@@ -47,10 +48,10 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
 
     /// The share of calls that is rejected, 0…1.
     ///
-    /// The calls that are rejected here count as far as the failures say that there are too many calls. If they counted after any
-    /// failure, a service that fails half of its calls for reasons of its own would be sent fewer and fewer, since each rejection would
-    /// be a reason for the next. Without a failure in the window they count as after the latest one: else all calls would come at once
-    /// when the last 429 leaves the window, however few had been let through.
+    /// Rejected calls count only by the share of failures that mean too many calls. If they counted after any failure,
+    /// a service that fails half of its calls for reasons of its own would be sent fewer and fewer, since each
+    /// rejection would cause the next. Without a failure in the window they count as after the latest one: otherwise
+    /// all calls would come at once when the last 429 leaves the window, however few had been let through.
     func rejection(at present: MonotonicInstant) -> Double {
         let now = max(latest, present)
         let counts = counted.counts(at: now)
@@ -63,7 +64,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return rejection < 1e-9 ? 0 : min(settings.maxRejection, rejection)
     }
 
-    /// The calls that count, and how many of them are more than the service accepts.
+    /// The calls that count, and their excess over what the service accepts.
     private func excess(
         _ counts: OutcomeCounts, _ rejected: Int, at now: MonotonicInstant
     ) -> (calls: Double, excess: Double) {
@@ -72,7 +73,8 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return (calls, calls - settings.multiplier * Double(counts.calls - counts.failures))
     }
 
-    /// Until when every call is let in, however many come and succeed, if nothing else happens; nil if that is not sure.
+    /// Until when every call is let in, however many come and succeed, if nothing else happens; nil if that is
+    /// uncertain.
     var calmEnds: MonotonicInstant? {
         guard !isRejecting, !settings.failing.contains(Verdict.success) else { return nil }
         let (counts, rejected) = (counted.counts(at: latest), rejected.counts(at: latest).calls)
@@ -81,7 +83,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return excess(counts, rejected, at: latest).excess <= 0 ? stretchEnds : nil
     }
 
-    /// Until when calls are counted in the same way as at the latest time, and none that count are forgotten.
+    /// Until when calls count in the same way as at the latest time, and none that count expire.
     var stretchEnds: MonotonicInstant { counted.stretchEnds(after: latest) }
 
     /// Takes successes that came between the latest time and ``stretchEnds``.
@@ -89,13 +91,13 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         if count > 0 { counted.add(OutcomeCounts(calls: count), at: latest) }
     }
 
-    /// The share of the failures that say that there are too many calls; nil without failures.
+    /// The share of the failures that mean too many calls; nil without failures.
     private func throttledShare(of failures: Int, at now: MonotonicInstant) -> Double? {
         failures == 0 ? nil : Double(throttled.counts(at: now).calls) / Double(failures)
     }
 
     /// A call comes.
-    /// - Returns: Whether it is let through, and what has changed since the last time.
+    /// - Returns: Whether it is let through, and the change since the last time.
     mutating func admits(
         at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> (isAdmitted: Bool, Change?) {
@@ -107,12 +109,12 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return (false, change)
     }
 
-    /// A call that was let through has ended. Calls in flight count as nothing, so that a first volley is not taken for
-    /// calls that nobody accepts.
+    /// A call that was let through has ended. Calls in flight do not count, so that a first volley is not taken for
+    /// unaccepted calls.
     ///
-    /// A call that was cancelled, or rejected further in, is no reason to reject; but if it did not count at all, the
-    /// rejections alone would be the reason for more of them, for ever.
-    /// - Returns: What has changed since the last time.
+    /// A call that was cancelled, or rejected by an inner policy, does not justify a rejection. But if it did not
+    /// count at all, the rejections alone would cause more rejections, for ever.
+    /// - Returns: The change since the last time.
     mutating func ended(_ verdict: Verdict, at now: MonotonicInstant) -> Change? {
         if verdict.saysNothing {
             silent.add(OutcomeCounts(failures: 0, calls: 1), at: now)
@@ -128,14 +130,14 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return change(to: rejection(at: now) > 0)
     }
 
-    /// Goes on with other settings. The counts are kept, unless the window has another length.
+    /// Applies other settings. The counts are kept, unless the window has another length.
     mutating func change(to settings: Settings) {
         let isOtherWindow = settings.window != self.settings.window
         self.settings = settings
         if isOtherWindow { reset() }
     }
 
-    /// Forgets all calls. The next one tells that it rejects no more.
+    /// Resets all calls. The next one reports that rejecting has ended.
     mutating func reset() {
         counted = LatestTime(settings.window.saturatedNanoseconds, buckets: Self.buckets)
         (throttled, rejected, silent) = (counted, counted, counted)

@@ -4,7 +4,7 @@ public import Resilience
 public struct AdaptiveThrottleStatus: PolicyStatusDetail {
     /// The calls of the window: those that ended, and those that were rejected.
     public let calls: Int
-    /// How many of them the service accepted.
+    /// The number of calls that the service accepted.
     public let accepted: Int
     /// The share of calls that is rejected, 0…1.
     public let rejection: Double
@@ -12,7 +12,7 @@ public struct AdaptiveThrottleStatus: PolicyStatusDetail {
     /// Creates a status, for tests and previews.
     /// - Parameters:
     ///   - calls: The calls of the window.
-    ///   - accepted: How many of them the service accepted.
+    ///   - accepted: The number of calls that the service accepted.
     ///   - rejection: The share of calls that is rejected, 0…1.
     public init(calls: Int, accepted: Int, rejection: Double) {
         self.calls = calls
@@ -20,7 +20,7 @@ public struct AdaptiveThrottleStatus: PolicyStatusDetail {
         self.rejection = rejection
     }
 
-    /// Whether a call would rather be let through than rejected: ``rejection`` is at most 0.5.
+    /// Whether a call is more likely to be let through than rejected: ``rejection`` is at most 0.5.
     public var isAllowed: Bool { rejection <= 0.5 }
 
     public static var kind: String { "adaptiveThrottle" }

@@ -1,25 +1,25 @@
 import Resilience
 import Synchronization
 
-/// What a call may do without asking an adaptive throttle that rejects nothing: go in, and report a success.
+/// Lets a call enter, and report a success, without asking an adaptive throttle that rejects nothing.
 ///
-/// It is a copy of what the machine last said, written under the throttle's lock. The machine is told of the successes that are
-/// counted here before anything else.
+/// It is a copy of the machine's last answer, written under the throttle's lock. The machine gets the successes counted
+/// here before any other input.
 struct CalmPass: ~Copyable, Sendable {
     /// The number of the tally; in the low half the successes counted in it.
     private let tally = Atomic<UInt64>(sealed)
-    /// Before this instant every call goes in, in nanoseconds; `Int64.max` if whatever the time is.
+    /// Before this instant every call enters, in nanoseconds; `Int64.max` for any time.
     private let calmEnds = Atomic<Int64>(.min)
     /// Successes before this instant may be counted, in nanoseconds.
     private let tallyEnds = Atomic<Int64>(.min)
-    /// Changed under the lock alone.
+    /// Changed only under the lock.
     private let tallies = Atomic<UInt64>(0)
 
     private static let most: UInt64 = 1 << 20
     /// A tally in which nothing may be counted.
     private static let sealed = UInt64.max
 
-    /// Whether the call goes in.
+    /// Whether the call enters.
     @inline(__always) func admits(_ call: inout PolicyCall) -> Bool {
         let ends = calmEnds.load(ordering: .acquiring)
         return ends == .max || call.now.nanoseconds < ends
@@ -29,7 +29,7 @@ struct CalmPass: ~Copyable, Sendable {
     /// - Returns: false if the machine has to be told.
     @inline(__always) func succeeded(_ call: inout PolicyCall) -> Bool {
         while true {
-            // First the tally: if its end was written later, the tally is another by now, and the exchange fails.
+            // First the tally: if its end was written later, the tally has changed, and the exchange fails.
             let word = tally.load(ordering: .acquiring)
             guard word & 0xFFFF_FFFF < Self.most, call.now.nanoseconds < tallyEnds.load(ordering: .acquiring) else {
                 return false
@@ -40,14 +40,14 @@ struct CalmPass: ~Copyable, Sendable {
         }
     }
 
-    /// Returns the successes since the last time; until ``update(_:)``, all others have to take the lock. Call it under the lock,
-    /// before the machine is told anything.
+    /// Returns the successes since the last time; until ``update(_:)``, all others have to take the lock. Call it under
+    /// the lock, before any input of the machine.
     func takeTally() -> Int {
         let word = tally.exchange(Self.sealed, ordering: .acquiring)
         return word == Self.sealed ? 0 : Int(word & 0xFFFF_FFFF)
     }
 
-    /// Sets what calls may do from now on. Call it under the lock, after the machine was told anything.
+    /// Sets what calls may do from now on. Call it under the lock, after any input of the machine.
     func update(_ machine: borrowing AdaptiveThrottleStateMachine) {
         guard let ends = machine.calmEnds else { return calmEnds.store(.min, ordering: .releasing) }
         tallyEnds.store(machine.stretchEnds.nanoseconds, ordering: .releasing)

@@ -1,20 +1,20 @@
 public import Resilience
 
-/// What a ``CallCache`` tells its observers.
+/// An event of a ``CallCache``.
 public enum CacheEvent: PolicyEventDetail, Equatable {
     /// A call got a fresh value.
     case hit
-    /// A call got a value that is no longer fresh. A new one is being loaded, or could not be loaded a moment before.
+    /// A call got a stale value. A new one is being loaded, or could not be loaded a moment before.
     case hitStale
-    /// A call got a failure that is kept.
+    /// A call got a cached failure.
     case hitFailure
-    /// A call found nothing that it could return, and waits for a load.
+    /// A call found no usable value, and waits for a load.
     case missed
     /// A load took this long, and returned a value.
     case loaded(took: Duration)
     /// A load took this long, and failed with this verdict.
     case failed(Verdict, took: Duration)
-    /// A load failed with this verdict, or did not end in time, and a call got the value from before.
+    /// A load failed with this verdict, or did not end in time, and a call got the earlier value.
     case fellBack(Verdict)
     /// This number of entries was evicted to make room.
     case evicted(Int)

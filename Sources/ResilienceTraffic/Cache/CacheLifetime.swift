@@ -1,4 +1,4 @@
-/// How long a ``CallCache`` keeps a value, and when it returns it. Its age counts from when the value came.
+/// How long a ``CallCache`` keeps a value, and when it returns it, by the age of the value.
 public struct CacheLifetime: Sendable, Hashable {
     /// How long the value is fresh: it is returned, and nothing is loaded.
     public var freshFor: Duration
@@ -10,15 +10,15 @@ public struct CacheLifetime: Sendable, Hashable {
     /// Creates a lifetime.
     /// - Parameters:
     ///   - freshFor: How long the value is fresh; 0 for never.
-    ///   - staleWhileRevalidate: For how long after that it is still returned at once, while a new value is loaded. 0 by default.
-    ///   - staleIfError: For how long after it was fresh it is returned if a new value can't be loaded. 0 by default.
+    ///   - staleWhileRevalidate: How much longer it is returned at once, while a new value is loaded. 0 by default.
+    ///   - staleIfError: How long after it was fresh it is returned if a new value can't be loaded. 0 by default.
     public init(freshFor: Duration, staleWhileRevalidate: Duration = .zero, staleIfError: Duration = .zero) {
         self.freshFor = freshFor
         self.staleWhileRevalidate = staleWhileRevalidate
         self.staleIfError = staleIfError
     }
 
-    /// The same, with 0 for each time of less than that.
+    /// This lifetime, with 0 for each negative time.
     var clamped: CacheLifetime {
         CacheLifetime(
             freshFor: max(.zero, freshFor), staleWhileRevalidate: max(.zero, staleWhileRevalidate),

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// What a cache has for each key, for how long, and which key it evicts.
+/// The content of a cache for each key, its lifetime, and the key to evict.
 ///
 /// ```
 ///          a load succeeds
@@ -9,7 +9,7 @@ public import Resilience
 ///    └────▶ failed ── time    └────────────────┘
 /// ```
 ///
-/// What it lets go of it returns: a deinit may be user code, which must not run under the lock.
+/// It returns released content: a deinit may be user code, which must not run under the lock.
 @usableFromInline struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline enum Content: Sendable {
         case value(Value, CacheLifetime)
@@ -42,7 +42,7 @@ public import Resilience
         let until: MonotonicInstant
     }
 
-    /// What there is for a key.
+    /// The content for a key.
     enum Found: Sendable {
         case fresh(Value)
         /// The caller begins the load in the background, if there is one, and waits for it no longer than until `until`.
@@ -52,13 +52,13 @@ public import Resilience
         case missing(Load)
     }
 
-    /// What a call loads. Its value is kept if nothing was written to the key since the call.
+    /// A call's load. Its value is kept if nothing was written to the key since the call.
     struct Load: Sendable, Equatable {
         /// The same for all calls that share the load, and for no other of any key.
         let number: Int
     }
 
-    /// What is no longer kept.
+    /// Content that is no longer kept.
     struct Gone: Sendable {
         fileprivate(set) var entries: [Entry] = []
         fileprivate(set) var keys: [Key] = []
@@ -70,13 +70,13 @@ public import Resilience
         var calls = 1
     }
 
-    /// However long a wait is that the other side names, a load begins after this.
+    /// A load begins after this, however long the wait that the other side names.
     static var longestHold: Duration { .seconds(3600) }
 
     private let maxCount: Int
     private let maxCost: Int
     private let pauseAfterError: Duration
-    /// Where the entry of each key is. A hit copies no entry: that would count references.
+    /// The place of each key's entry. A hit copies no entry: that would count references.
     @usableFromInline var places: [Key: Int] = [:]
     @usableFromInline var entries = Sieve<Entry>()
     private(set) var cost = 0
@@ -105,7 +105,7 @@ public import Resilience
         return value
     }
 
-    /// Returns what there is for a key, and marks the key as used.
+    /// Returns the content for a key, and marks the key as used.
     mutating func look(for key: Key, at now: MonotonicInstant) -> Found {
         if let value = hit(key, at: now) { return .fresh(value) }
         guard let place = places[key] else { return .missing(load(key)) }
@@ -135,8 +135,8 @@ public import Resilience
         places[key].flatMap { entries[$0].fresh(at: now) }
     }
 
-    /// What a load finds that is about to begin: another one may have ended since the call looked, or a value may have been
-    /// stored. nil if it is to begin.
+    /// The content at the start of a load: another one may have ended since the call looked, or a value may have been
+    /// stored. nil if the load must begin.
     func settled(_ key: Key, at now: MonotonicInstant) -> Result<Value, any Error>? {
         guard let entry = places[key].map({ entries[$0] }) else { return nil }
         switch entry.content {
@@ -173,7 +173,7 @@ public import Resilience
     /// Whether nothing was written to the key since the call that loads it, and that call is not over.
     func counts(_ load: Load, of key: Key) -> Bool { loading[key]?.number == load.number }
 
-    /// A call no longer loads the key, for whatever reason.
+    /// A call no longer loads the key, for any reason.
     mutating func isOver(_ load: Load, of key: Key) -> Gone {
         guard let present = loading[key], present.number == load.number else { return Gone() }
         if present.calls == 1 { return Gone(keys: outdate(key)) }
@@ -196,7 +196,7 @@ public import Resilience
 
     /// A load has failed.
     /// - Parameters:
-    ///   - isAnswer: Whether the failure says how things are: then a value that is kept is wrong.
+    ///   - isAnswer: Whether the failure is an answer: then a kept value is wrong.
     ///   - isOutage: Whether a stale value is returned instead, as long as it may be.
     ///   - keepingFor: How long to keep an answer; zero for not at all.
     ///   - wait: The wait that the other side named; zero if it named none.
@@ -214,7 +214,8 @@ public import Resilience
         return Gone(entries: put(.failure(error), for: key, lasting: time, cost: 0, at: now))
     }
 
-    /// After a failure that is no outage, a stale value is returned only where it would be without one: while it revalidates.
+    /// After a failure other than an outage, a stale value is returned only as without the failure: while it
+    /// revalidates.
     private mutating func pause(
         _ key: Key, after error: any Error, isOutage: Bool, wait: Duration, at now: MonotonicInstant
     ) -> [Entry] {
@@ -232,18 +233,18 @@ public import Resilience
 
     // MARK: Writing
 
-    /// Stores a value. The loads of calls before this do not replace it.
+    /// Stores a value. Loads of earlier calls do not replace it.
     mutating func store(
         _ value: Value, for key: Key, cost: Int, lifetime: CacheLifetime, at now: MonotonicInstant
     ) -> Gone {
         Gone(entries: keep(value, for: key, cost: cost, lifetime: lifetime, at: now), keys: outdate(key))
     }
 
-    /// Removes what there is for a key. What the loads of calls before this return is not kept.
+    /// Removes the content for a key. The results of earlier loads are not kept.
     mutating func remove(_ key: Key) -> Gone { Gone(entries: drop(key), keys: outdate(key)) }
 
     /// Removes everything, as ``remove(_:)`` does.
-    /// - Returns: All that was there.
+    /// - Returns: The whole content.
     mutating func removeAll() -> CacheStateMachine {
         let all = self
         self = CacheStateMachine(maxCount: maxCount, maxCost: maxCost, pauseAfterError: pauseAfterError)
@@ -260,7 +261,7 @@ public import Resilience
     private mutating func keep(
         _ value: Value, for key: Key, cost: Int, lifetime: CacheLifetime, at now: MonotonicInstant
     ) -> [Entry] {
-        // One that can never be returned would only take room.
+        // A value that can never be returned would only take room.
         let isOfUse = lifetime != CacheLifetime(freshFor: .zero)
         guard isOfUse, cost <= maxCost else { return drop(key) }
         return put(.value(value, lifetime), for: key, lasting: lifetime.freshFor, cost: max(0, cost), at: now)
@@ -270,12 +271,12 @@ public import Resilience
         _ content: Content, for key: Key, lasting time: Duration, cost: Int, at now: MonotonicInstant
     ) -> [Entry] {
         var gone: [Entry] = []
-        // The one that is replaced makes room by its cost, and may be evicted to make more.
+        // The replaced entry makes room by its cost, and may be evicted to make more.
         if let place = places[key] {
             self.cost -= entries[place].cost
             entries[place].cost = 0
         }
-        // Room is made before: what has just come must not go.
+        // Room is made first: the newest entry must not be evicted.
         while self.cost > maxCost - cost || places[key] == nil && places.count >= maxCount {
             guard let entry = entries.evict() else { break }
             guard places.removeValue(forKey: entry.key) != nil else { continue }

@@ -2,18 +2,18 @@ public import Resilience
 
 /// The state of a ``CallCache`` at one moment.
 public struct CacheStatus: PolicyStatusDetail {
-    /// The number of values and failures that are kept, those that are no longer of use included.
+    /// The number of cached values and failures, including those that are no longer usable.
     public let count: Int
-    /// What they cost together; 0 if costs are not counted.
+    /// Their total cost; 0 if costs are not counted.
     public let cost: Int
-    /// How many loads are in flight, and how many calls wait for them.
+    /// The number of loads in flight, and of calls that wait for them.
     public let loads: SingleFlightStatus
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
-    ///   - count: The number of values and failures that are kept.
-    ///   - cost: What they cost together.
-    ///   - loads: How many loads are in flight, and how many calls wait for them.
+    ///   - count: The number of cached values and failures.
+    ///   - cost: Their total cost.
+    ///   - loads: The number of loads in flight, and of calls that wait for them.
     public init(count: Int, cost: Int, loads: SingleFlightStatus) {
         self.count = count
         self.cost = cost

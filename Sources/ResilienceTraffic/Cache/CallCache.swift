@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Keeps the values of a pipeline's calls by key, for a time, and loads each of them once for all who ask.
+/// Caches the values of a pipeline's calls by key, for a time, and loads each once for concurrent callers.
 ///
 /// ```swift
 /// let profiles = CallCache<User.ID, Profile>(
@@ -13,11 +13,11 @@ public import Resilience
 /// }
 /// ```
 ///
-/// Calls that need a load for the same key share it, as those of a ``SingleFlight`` do: it belongs to no call, and is
-/// cancelled only when the last one leaves.
+/// Calls that need a load for the same key share it, as in a ``SingleFlight``: it is cancelled only when the last call
+/// leaves.
 ///
-/// The key must contain all that the value depends on: who asks, in which language, with which rights. It must equal
-/// itself, as `Double.nan` does not, and its `==` and `hash(into:)` must not use the cache.
+/// The key must contain everything that the value depends on: the user, the language, the rights. It must equal itself,
+/// as `Double.nan` does not, and its `==` and `hash(into:)` must not use the cache.
 ///
 /// See <doc:CacheGuide>.
 public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusReporting, CustomStringConvertible {
@@ -25,7 +25,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     public let name: String
     /// The settings.
     public let settings: CallCacheSettings
-    /// The observers that are told what calls got.
+    /// The observers of the cache's events.
     public let observers: PolicyObservers
     @usableFromInline let timeBase: any TimeBase
     private let classifier: Classifier
@@ -39,22 +39,23 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     /// - Parameters:
     ///   - name: The name in events.
     ///   - lifetime: How long a value is kept. Each time is 0 or more.
-    ///   - staleOn: The failures after which a value from before is returned, as long as `staleIfError` allows; neither success nor
-    ///     cancelled. ``/Resilience/VerdictSet/outages`` by default.
-    ///   - failuresFor: How long a failure that is an answer is kept, and thrown without a load; 0, the default, for not at all.
-    ///     ``/Resilience/Verdict/permanent`` is an answer, such as a 404, if it is not in `staleOn`. It drops a value from before.
-    ///   - pauseAfterError: How long after a load has failed in another way a value from before is returned without another load, while
-    ///     it may still be returned; 0 or more. 1 second by default. If the other side has named a longer wait, no load begins before that
-    ///     is over, up to an hour.
+    ///   - staleOn: The failures after which an earlier value is returned, as long as `staleIfError` allows; neither
+    ///     success nor cancelled. ``/Resilience/VerdictSet/outages`` by default.
+    ///   - failuresFor: How long a failure that is an answer is kept, and thrown without a load; 0, the default, for
+    ///     not at all. ``/Resilience/Verdict/permanent`` is an answer, such as a 404, if it is not in `staleOn`. It
+    ///     drops an earlier value.
+    ///   - pauseAfterError: How long after any other failed load an earlier value is returned without another load,
+    ///     while it may still be returned; 0 or more. 1 second by default. If the other side has named a longer wait,
+    ///     no load begins before that is over, up to an hour.
     ///   - maxCount: The most entries, 1 or more. 1000 by default.
-    ///   - maxCost: The most that all values may cost together, 1 or more. nil, the default, for no limit.
-    ///   - costOf: Returns what a value costs, such as its bytes. Less than 0 counts as 0. Without it each value costs 1, if there
-    ///     is a `maxCost`.
-    ///   - lifetimeOf: Returns how long a value is kept, for example as a response's `Cache-Control` says; nil for `lifetime`. Times of less
-    ///     than 0 count as 0, and a value with nothing but zeros is not kept.
-    ///   - classifier: Says what an error of a load means. It should be that of the pipeline in the load.
+    ///   - maxCost: The highest total cost of all values, 1 or more. nil, the default, for no limit.
+    ///   - costOf: Returns the cost of a value, such as its bytes. Less than 0 counts as 0. Without it each value
+    ///     costs 1, if there is a `maxCost`.
+    ///   - lifetimeOf: Returns the lifetime of a value, for example from a response's `Cache-Control`; nil for
+    ///     `lifetime`. Times of less than 0 count as 0, and a value with nothing but zeros is not kept.
+    ///   - classifier: Classifies the errors of loads. It should be that of the pipeline in the load.
     ///   - timeBase: The time base of ages and deadlines.
-    ///   - observers: The observers that are told what calls got; nil for none at first.
+    ///   - observers: The observers of the cache's events; nil for none at first.
     public convenience init(
         _ name: String = "cache", lifetime: CacheLifetime, staleOn: VerdictSet = .outages,
         failuresFor: Duration = .zero, pauseAfterError: Duration = .seconds(1), maxCount: Int = 1000,
@@ -75,11 +76,11 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     /// - Parameters:
     ///   - name: The name in events.
     ///   - settings: The settings.
-    ///   - costOf: Returns what a value costs, such as its bytes.
-    ///   - lifetimeOf: Returns how long a value is kept; nil for the lifetime of the settings.
-    ///   - classifier: Says what an error of a load means. It should be that of the pipeline in the load.
+    ///   - costOf: Returns the cost of a value, such as its bytes.
+    ///   - lifetimeOf: Returns the lifetime of a value; nil for the lifetime of the settings.
+    ///   - classifier: Classifies the errors of loads. It should be that of the pipeline in the load.
     ///   - timeBase: The time base of ages and deadlines.
-    ///   - observers: The observers that are told what calls got; nil for none at first.
+    ///   - observers: The observers of the cache's events; nil for none at first.
     public init(
         _ name: String = "cache", settings: CallCacheSettings, costOf: (@Sendable (Value) -> Int)? = nil,
         lifetimeOf: (@Sendable (Key, Value) -> CacheLifetime?)? = nil, classifier: Classifier = .standard,
@@ -100,15 +101,16 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
                 pauseAfterError: settings.pauseAfterError))
     }
 
-    /// Returns the value for a key: one that is kept, or one that is loaded.
+    /// Returns the value for a key, from the cache or from a load.
     /// - Parameters:
-    ///   - key: What is asked for.
-    ///   - deadline: When a call that waits for a load must have ended; by default when the ``/Resilience/CallDeadline`` does that travels with the task.
-    ///     The earlier one counts.
-    ///   - load: Loads the value, if nobody does. It may outlive this call: see ``SingleFlight``.
+    ///   - key: The key.
+    ///   - deadline: When a call that waits for a load must have ended; by default the ``/Resilience/CallDeadline``
+    ///     that travels with the task. The earlier one counts.
+    ///   - load: Loads the value, if no load is in flight. It may outlive this call: see ``SingleFlight``.
     /// - Returns: The value. It is older than `freshFor` if a new one is being loaded, or can't be loaded.
-    /// - Throws: What the load threw, or the failure that is kept; `CancellationError` if the caller is cancelled while it waits;
-    ///   ``/Resilience/TimedOut`` or ``/Resilience/DeadlinePassed`` because of the deadline, if no value from before may be returned.
+    /// - Throws: The error of the load, or a cached failure; `CancellationError` if the caller is cancelled while it
+    ///   waits; ``/Resilience/TimedOut`` or ``/Resilience/DeadlinePassed`` because of the deadline, if no earlier value
+    ///   may be returned.
     @inlinable @inline(__always) public nonisolated(nonsending) func value(
         for key: Key, deadline: MonotonicInstant = .distantFuture,
         _ load: @autoclosure () -> @Sendable () async throws -> Value
@@ -118,7 +120,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
             if observers.want(.trace) { tell(.hit, at: now) }
             return value
         }
-        // Until here the load is not even made: a closure that captures something is an allocation.
+        // Until here the load is not even made: a capturing closure is an allocation.
         return try await look(for: key, at: now, deadline: deadline, load())
     }
 
@@ -140,7 +142,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
             throw error
         case .missing(let ticket):
             tell(.missed, at: now)
-            // What the machine returns is released outside of the lock, here and below, since a deinit may be user code.
+            // The machine's results are released outside of the lock, here and below, since a deinit may be user code.
             defer { _ = state.withLock { $0.isOver(ticket, of: key) } }
             do {
                 return try await loads.run(for: ticket.number, deadline: deadline) { [self] in
@@ -148,7 +150,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
                 }
             } catch {
                 let now = timeBase.now
-                // Whatever else ends the call at its deadline cancels it, and may be first.
+                // Anything else that ends the call at its deadline cancels it, and may be first.
                 let isLate = now >= CallDeadline.earlier(deadline, on: timeBase)
                 let verdict = isLate && error is CancellationError ? .transient : classifier.verdict(for: error)
                 guard isLate || !Task.isCancelled, settings.staleOn.contains(verdict),
@@ -161,16 +163,16 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         }
     }
 
-    /// Returns the value for a key if a fresh one is kept. Loads nothing, and does not count as a use.
-    /// - Parameter key: What is asked for.
+    /// Returns the value for a key if it is fresh. Loads nothing, and does not count as a use.
+    /// - Parameter key: The key.
     @inlinable public func freshValue(for key: Key) -> Value? {
         let now = timeBase.now
         return state.withLock { $0.fresh(key, at: now) }
     }
 
-    /// Stores a value, for example the one that was just written. The loads of calls before this do not replace it.
+    /// Stores a value, for example one that was just written. Loads of earlier calls do not replace it.
     ///
-    /// Of two writers at the same time, the later call of `store` wins, whichever write came first. With several writers, use
+    /// With concurrent writers, the later call of `store` wins, whichever write came first. With several writers, use
     /// ``remove(_:)``.
     /// - Parameters:
     ///   - value: The value.
@@ -183,8 +185,8 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         )
     }
 
-    /// Removes what is kept for a key, for example after a write. What the loads of calls before this return goes to those who wait for
-    /// it, and is not kept.
+    /// Removes the entry of a key, for example after a write. The result of an earlier load goes to its waiting calls,
+    /// and is not kept.
     /// - Parameter key: The key.
     public func remove(_ key: Key) {
         _ = state.withLock { $0.remove(key) }
@@ -197,7 +199,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
 
     public var presentTime: MonotonicInstant { timeBase.now }
 
-    /// How much is kept, and what is being loaded.
+    /// The size of the cache, and the loads in flight.
     public var status: CacheStatus {
         let (count, cost) = state.withLock { ($0.count, $0.cost) }
         return CacheStatus(count: count, cost: cost, loads: loads.status)
@@ -243,7 +245,8 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     }
 
     /// Loads a new value in the background: no caller's cancellation or deadline ends it.
-    /// - Parameter end: When the value can no longer be returned at once. From then on the load belongs to those who wait for it.
+    /// - Parameter end: When the value can no longer be returned at once. From then on the load belongs to its
+    ///   waiting calls.
     private func refresh(
         _ key: Key, _ ticket: CacheStateMachine<Key, Value>.Load, until end: MonotonicInstant,
         _ load: @escaping @Sendable () async throws -> Value
@@ -251,7 +254,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         Task(executorPreference: timeBase.taskExecutor) { @concurrent [self] in
             _ = try? await CallDeadline.lifting {
                 try await CallOrigin.lifting {
-                    // It is no part of the flight whose operation may have asked.
+                    // It is not part of the flight whose operation may have asked.
                     try await FlightPath.$current.withValue([]) {
                         guard state.withLock({ $0.counts(ticket, of: key) }) else { return }
                         _ = try await loads.run(for: ticket.number, deadline: end) { [self] in
@@ -270,7 +273,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         lifetimeOf?(key, value)?.clamped ?? settings.lifetime
     }
 
-    /// Lets go of what is no longer kept, and tells of what had to go for a key.
+    /// Releases content that is no longer kept, and reports evictions for a key.
     private func release(_ gone: CacheStateMachine<Key, Value>.Gone, besides key: Key, at now: MonotonicInstant) {
         let evicted = gone.entries.count { $0.key != key }
         if evicted > 0 { tell(.evicted(evicted), at: now) }

@@ -1,8 +1,8 @@
-/// The entries of a bounded cache, and in which order it evicts them: SIEVE, by Y. Zhang et al., NSDI 2024.
+/// The entries of a bounded cache, and their order of eviction: SIEVE, by Y. Zhang et al., NSDI 2024.
 ///
-/// They stand in the order in which they came. A hit only marks its entry. To evict, a hand moves from the oldest entry to the
-/// newest, and begins again at the oldest: it takes the mark off each marked one, and evicts the first one without a mark. So one that is
-/// asked for only once goes soon, and one that is asked for again and again stays, as with LRU; but a hit moves nothing.
+/// They are in the order of their arrival. A hit only marks its entry. To evict, a hand moves from the oldest entry to
+/// the newest, and begins again at the oldest: it unmarks marked entries, and evicts the first unmarked one. So an
+/// entry used once is evicted soon, and one used repeatedly stays, as with LRU; but a hit moves nothing.
 @usableFromInline struct Sieve<Element: Sendable>: Sendable {
     @usableFromInline struct Node: Sendable {
         @usableFromInline var element: Element?
@@ -14,7 +14,7 @@
     private static var none: Int { -1 }
 
     @usableFromInline var nodes: [Node] = []
-    /// Places in `nodes` that hold none.
+    /// Empty places in `nodes`.
     private var free: [Int] = []
     private var oldest = Self.none
     private var newest = Self.none
@@ -46,7 +46,7 @@
         set { nodes[place].element = newValue }
     }
 
-    /// An entry was asked for.
+    /// An entry was used.
     @inlinable mutating func mark(_ place: Int) { nodes[place].isMarked = true }
 
     /// Removes an entry.
@@ -59,12 +59,12 @@
         return nodes[place].element.take()
     }
 
-    /// Removes the entry that the hand comes to.
+    /// Removes the entry that the hand finds.
     /// - Returns: The entry; nil if there is none.
     mutating func evict() -> Element? {
         guard oldest != Self.none else { return nil }
         var place = hand == Self.none ? oldest : hand
-        // Ends: a second round meets no mark.
+        // This ends: a second round meets no mark.
         while nodes[place].isMarked {
             nodes[place].isMarked = false
             place = nodes[place].newer == Self.none ? oldest : nodes[place].newer

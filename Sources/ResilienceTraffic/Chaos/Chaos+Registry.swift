@@ -8,9 +8,9 @@ extension Chaos: RegistryEntry {
     /// - Parameter other: The policy with the new settings.
     public func canBeReconfigured(like other: Chaos) -> Bool { true }
 
-    /// Takes over the injections, the script, the scope and the limits of another chaos policy, but not its source of
-    /// chance. The counts stay, and so does the switch, unless both are of a configuration and the new one names another
-    /// time (``Settings/until``). A script that is the same goes on where it is.
+    /// Applies the injections, the script, the scope and the limits of another chaos policy, but not its source of
+    /// chance. The counts stay, and so does the switch, unless both come from a configuration and the new one names
+    /// another time (``Settings/until``). An unchanged script goes on where it is.
     /// - Parameter other: The policy with the new settings.
     /// - Returns: This policy. nil, with nothing changed, within
     ///   `PolicySettings.checked(_:)` if a setting was invalid.

@@ -6,12 +6,12 @@ extension Chaos {
     /// The tag that travels with this task; nil if there is none.
     public static var currentTag: String? { tag }
 
-    /// Runs work whose calls have a tag, in child tasks too: for a ``ChaosScope`` that names it.
+    /// Runs work whose calls have a tag, in child tasks as well: for a ``ChaosScope`` that names it.
     /// - Parameters:
     ///   - tag: The tag.
     ///   - body: The work. It runs in the caller's isolation.
-    /// - Returns: What the work returned.
-    /// - Throws: What the work threw.
+    /// - Returns: The work's result.
+    /// - Throws: The work's error.
     public nonisolated(nonsending) static func tagged<R>(
         _ tag: String, _ body: nonisolated(nonsending) () async throws -> R
     ) async rethrows -> R {

@@ -1,7 +1,7 @@
 public import Resilience
 import Synchronization
 
-/// Makes calls fail, wait or end early on purpose, to see what the policies around it and the code behind them make of it.
+/// Makes calls fail, wait or end early on purpose, to test the policies around it and the code behind them.
 ///
 /// ```swift
 /// let chaos = Chaos(
@@ -18,17 +18,16 @@ import Synchronization
 /// chaos.turnOn(for: .seconds(900))
 /// ```
 ///
-/// It is off until ``turnOn(for:)``, and turns itself off when the time is over. While it is off it costs a call next to
-/// nothing.
+/// It is off until ``turnOn(for:)``, and turns itself off when the time is over. While off, it costs almost nothing.
 ///
-/// It stands innermost: what it injects stands for the operation. The policies around it classify, count and repeat an
-/// injected failure as they would the operation's own.
+/// Put it innermost: an injected failure stands for the operation's. The policies around it classify, count and repeat
+/// an injected failure like the operation's own.
 ///
 /// See <doc:ChaosGuide>.
 public final class Chaos: Policy, StatusReporting {
     public let name: String
     public var timeBase: (any TimeBase)? { base }
-    /// The observers that are told what this policy does, in whichever pipeline it is.
+    /// The observers of this policy's events, in every pipeline.
     public var observers: PolicyObservers { lazyObservers.made }
     private let lazyObservers: LazyObservers
 
@@ -45,7 +44,7 @@ public final class Chaos: Policy, StatusReporting {
         var due = MonotonicInstant.distantPast
     }
 
-    /// All that settings change.
+    /// Everything that settings change.
     struct Parts {
         var injections: [ChaosInjection]
         var script: [ChaosInjection?]
@@ -71,7 +70,7 @@ public final class Chaos: Policy, StatusReporting {
         }
 
         /// Whether a call that was resumed is still in its delay: the policy's end has changed meanwhile.
-        /// - Returns: What it waits for now, and until when.
+        /// - Returns: The present wait, and its end.
         mutating func waitsOn(_ ticket: UInt64, at now: MonotonicInstant) -> (PolicyWaiter, MonotonicInstant)? {
             guard let due = pending[ticket]?.due, due > now, let ends = machine.ends, ends > now else { return nil }
             let waiter = PolicyWaiter(turn: due)
@@ -79,7 +78,7 @@ public final class Chaos: Policy, StatusReporting {
             return (waiter, min(due, ends))
         }
 
-        /// What was pending until the machine let it go.
+        /// The calls that were pending until the machine released them.
         mutating func takeFreed() -> [UInt64: Pending] {
             guard machine.pending.isEmpty, !pending.isEmpty else { return [:] }
             defer { pending = [:] }
@@ -95,21 +94,21 @@ public final class Chaos: Policy, StatusReporting {
 
     /// Creates a chaos policy that is off.
     ///
-    /// While it is on, the calls in scope get the steps of the script, one after another. When the script is over,
-    /// chance chooses among `injections`: at most one for each call, by their rates.
+    /// While it is on, the calls in scope get the steps of the script in order. When the script is over, one of
+    /// `injections` is chosen at random, by their rates: at most one for each call.
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - injections: What is done to calls, and to which share of them. The rates add up to 1 or less.
-    ///   - script: What the first calls get, whatever rates are given here; nil for a call that is left alone. Empty by
-    ///     default. It begins anew each time the policy is turned on. See ``play(_:)``.
+    ///   - injections: The injections, and the share of calls for each. The rates add up to 1 or less.
+    ///   - script: The injections of the first calls, whatever rates are given here; nil for a call that is left
+    ///     alone. Empty by default. It begins anew each time the policy is turned on. See ``play(_:)``.
     ///   - scope: The calls that may be touched. All by default.
     ///   - limit: How many calls are touched at most each time the policy is turned on; 0 or more. nil, the default,
     ///     is no limit.
     ///   - maxDelayed: How many calls may be in an injected delay at the same time; 0 or more. Others are left alone.
     ///     nil, the default, is no limit.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
-    ///   - timeBase: The time base of delays and of the switch; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this policy does; nil for none at first.
+    ///   - timeBase: The time base of delays and of the switch; it must be the pipeline's.
+    ///   - observers: The observers of this policy's events; nil for none at first.
     public init(
         _ name: String = "chaos", injecting injections: [ChaosInjection] = [], script: [ChaosInjection?] = [],
         scope: ChaosScope = .all, limit: Int? = nil, maxDelayed: Int? = nil, generator: SplitMix64 = .shared,
@@ -141,8 +140,8 @@ public final class Chaos: Policy, StatusReporting {
         return state.withLock { $0.machine.isOn(at: now) }
     }
 
-    /// Turns the policy on for a time, after which it turns itself off. If it is on, only its end changes. Otherwise the
-    /// script and the limit begin anew.
+    /// Turns the policy on for a time, after which it turns itself off. If it is already on, only its end changes.
+    /// Otherwise the script and the limit begin anew.
     /// - Parameter duration: For how long; at most ``longestTime``, to which a longer one is cut. Zero or less turns the
     ///   policy off.
     public func turnOn(for duration: Duration) {
@@ -150,7 +149,7 @@ public final class Chaos: Policy, StatusReporting {
         let length = min(duration, Self.longestTime)
         let now = base.now
         change(at: now) { $0.turnOn(until: now + length, at: now) ? .turnedOn(for: length) : nil }
-        // Calls in a delay wait for the end that was.
+        // Calls in a delay wait for the earlier end.
         resume(state.withLock { $0.pending })
     }
 
@@ -160,9 +159,10 @@ public final class Chaos: Policy, StatusReporting {
         change(at: now) { $0.turnOff(at: now) ? .turnedOff(.turnedOff) : nil }
     }
 
-    /// Begins a script: the next calls in scope get its steps, one after another, while the policy is on. It takes the
-    /// place of the script before it.
-    /// - Parameter script: What the calls get, whatever rates are given here; nil for a call that is left alone.
+    /// Begins a script: the next calls in scope get its steps in order, while the policy is on. It replaces the earlier
+    /// script.
+    /// - Parameter script: The injections of the calls, whatever rates are given here; nil for a call that is left
+    ///   alone.
     public func play(_ script: [ChaosInjection?]) {
         guard SettingChecks.mayChange else { return }
         // The old script is released outside of the lock: it has user code.
@@ -173,7 +173,7 @@ public final class Chaos: Policy, StatusReporting {
         }
     }
 
-    /// Turns the policy on for what is left of the time that its configuration names.
+    /// Turns the policy on for the rest of its configured time.
     /// - Parameter end: In seconds since 1970.
     func setConfiguredEnd(_ end: Int64, left: Duration) {
         let until = base.now + min(left, Self.longestTime)
@@ -181,7 +181,7 @@ public final class Chaos: Policy, StatusReporting {
         if left > .zero { turnOn(for: left) }
     }
 
-    /// Turns the policy off, and forgets its counts. A configuration turns it on again only if it names another time.
+    /// Turns the policy off, and resets its counts. A configuration turns it on again only if it names another time.
     public func reset() {
         let now = base.now
         change(at: now) { machine in
@@ -192,7 +192,7 @@ public final class Chaos: Policy, StatusReporting {
     }
 
     /// Changes the machine by hand.
-    /// - Parameter body: Returns what observers are told; nil for nothing.
+    /// - Parameter body: Returns the event for observers; nil for none.
     private func change(at now: MonotonicInstant, _ body: (inout ChaosStateMachine) -> Event?) {
         let (event, freed) = state.withLock { state in
             let event = body(&state.machine)
@@ -238,7 +238,7 @@ public final class Chaos: Policy, StatusReporting {
                 waiter = PolicyWaiter(turn: due)
                 state.pending[ticket] = Pending(
                     injection: injection, waiter: waiter, delay: .nanoseconds(delay), due: due)
-                // With the policy's time, the delay is over, too.
+                // When the policy's time ends, so does the delay.
                 end = state.machine.ends.map { min(due, $0) } ?? due
                 chosen = injection
             case .onReturn(let source, let ticket):
@@ -264,7 +264,7 @@ public final class Chaos: Policy, StatusReporting {
             return act(injection!, &call)
         case .after(let nanoseconds, _, let ticket):
             slot.first = ticket
-            // What comes after the delay is told when it does.
+            // The effect after the delay is reported later.
             if injection!.kind == .delay { tell(injection!, after: .nanoseconds(nanoseconds), &call) }
             return .park(waiter!, until: min(end, call.deadline))
         case .onReturn(_, let ticket):
@@ -289,7 +289,7 @@ public final class Chaos: Policy, StatusReporting {
         guard let pending else { return .proceed }
         let injection = pending.injection
         if injection.kind == .delay {
-            // The operation would have been slow: that it did not begin in time is no rejection.
+            // The operation would have been slow: a late beginning is not a rejection.
             return isOver ? .fail(injection.failure(of: name)) : .proceed
         }
         tell(injection, after: pending.delay, &call)
@@ -302,7 +302,7 @@ public final class Chaos: Policy, StatusReporting {
         return effect(injection)
     }
 
-    /// What becomes of a call once its delay is over.
+    /// The effect on a call once its delay is over.
     private func effect(_ injection: ChaosInjection) -> PolicyEntry {
         switch injection.kind {
         case .fault: .fail(injection.failure(of: name))
@@ -319,7 +319,7 @@ public final class Chaos: Policy, StatusReporting {
             case .delay: .delayed(delay)
             case .behavior: .behaved(injection.behavior?.name ?? "behavior")
             case .cancellation: .cancelled(after: delay)
-            // Told when it is.
+            // Reported when the answer is lost.
             case .lostAnswer: nil
             }
         if let event { call.emit(event, from: name, to: lazyObservers.known) }
@@ -336,7 +336,7 @@ public final class Chaos: Policy, StatusReporting {
         slot = PolicySlot()
         let injection: ChaosInjection? = state.withLock { state in
             let pending = state.pending.removeValue(forKey: ticket)
-            // Whoever reports the end of a permit has the answer.
+            // The reporter of a permit's end has the answer.
             let mayBeLost = outcome.verdict.kind == .success && mayRepeat
             let isLost = state.machine.left(ticket, succeeded: mayBeLost, at: now)
             return isLost ? pending?.injection : nil
@@ -366,7 +366,7 @@ public final class Chaos: Policy, StatusReporting {
         }
     }
 
-    /// What another policy takes over.
+    /// The terms that another policy takes over.
     struct Terms {
         let machine: ChaosStateMachine.Settings
         let parts: Parts
@@ -382,8 +382,8 @@ public final class Chaos: Policy, StatusReporting {
         }
     }
 
-    /// Goes on with the settings of another policy. A configuration that names the same time as before leaves the switch
-    /// alone: what was turned off by hand stays off.
+    /// Takes over the settings of another policy. A configuration with the same time as before leaves the switch alone:
+    /// a policy turned off by hand stays off.
     func take(over other: Terms) {
         // The old parts are released outside of the lock: they have user code.
         let (_, isOtherTime) = state.withLock { state in
@@ -398,7 +398,7 @@ public final class Chaos: Policy, StatusReporting {
         turnOn(for: other.configuredUntil.map { base.now.duration(to: $0) } ?? .zero)
     }
 
-    /// The settings; whether the policy is on, ``isOn`` tells.
+    /// The settings, without ``isOn``.
     public var description: String {
         let parts = state.withLock { $0.parts }
         let all = parts.injections.map(\.description) + (parts.script.isEmpty ? [] : ["a script"])

@@ -1,11 +1,11 @@
 public import Resilience
 
 extension Chaos {
-    /// What a chaos policy tells its observers.
+    /// An event of a chaos policy.
     public enum Event: PolicyEventDetail, Equatable {
-        /// The call fails in place of its operation, after this wait. What the failure means.
+        /// The call fails with this verdict in place of its operation, after this wait.
         case failed(Verdict, after: Duration)
-        /// The operation succeeded, and its answer was lost. What the failure means.
+        /// The operation succeeded, and its answer was lost; the call fails with this verdict.
         case lostAnswer(Verdict)
         /// The call waits for this time before its operation.
         case delayed(Duration)
@@ -13,9 +13,9 @@ extension Chaos {
         case behaved(String)
         /// The call ends as if it had been cancelled, after this wait.
         case cancelled(after: Duration)
-        /// The call was to be delayed, and is left alone: enough others are delayed.
+        /// The call was to be delayed, and is left alone, because enough others are delayed.
         case leftOut
-        /// As many calls were touched as may be; no further one is.
+        /// The limit of touched calls was reached; no further one is touched.
         case limitReached(Int)
         /// The policy was turned on, for this time.
         case turnedOn(for: Duration)
@@ -77,7 +77,7 @@ extension Chaos {
 
     /// Why a chaos policy was turned off.
     public enum OffReason: String, Sendable, Hashable, CustomStringConvertible {
-        /// Somebody turned it off, or its configuration did.
+        /// It was turned off by hand or by its configuration.
         case turnedOff
         /// Its time was over.
         case timeIsOver

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// What a ``Chaos`` policy does to a call, and to how many calls.
+/// An injection of a ``Chaos`` policy, and its share of calls.
 ///
 /// ```swift
 /// let injections: [ChaosInjection] = [
@@ -9,8 +9,8 @@ public import Resilience
 /// ]
 /// ```
 ///
-/// A call has at most one injection. Its rate is a share of **all** calls of the policy: with the two above, a tenth fail, a
-/// fifth are slow, and seven tenths are left alone.
+/// A call has at most one injection. Its rate is a share of **all** calls of the policy: with the two above, a tenth
+/// fail, a fifth are slow, and seven tenths are left alone.
 public struct ChaosInjection: Sendable, CustomStringConvertible {
     /// The kinds of injections.
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
@@ -26,13 +26,13 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         case cancellation
     }
 
-    /// What is done to the call.
+    /// The kind of injection.
     public let kind: Kind
     /// The share of all calls, 0…1.
     public let rate: Double
     /// How long the call waits first, in nanoseconds.
     let delay: ClosedRange<Int64>
-    /// What an ``/Resilience/InjectedFault`` means.
+    /// The verdict of an ``/Resilience/InjectedFault``.
     let verdict: Verdict
     /// The error that is thrown; nil for an ``/Resilience/InjectedFault``.
     let error: (any Error)?
@@ -57,15 +57,15 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
 
     /// The call fails in place of its operation, which does not run, with an ``/Resilience/InjectedFault``.
     /// - Parameters:
-    ///   - verdict: What the failure means: transient, throttled, permanent or uncertain. Transient by default.
+    ///   - verdict: The meaning of the failure: transient, throttled, permanent or uncertain. Transient by default.
     ///   - rate: The share of all calls, 0…1. 1 by default.
     ///   - delay: How long the call waits first, 0 or more. 0 by default.
     public static func fault(
         _ verdict: Verdict = .transient, at rate: Double = 1, after delay: Duration = .zero
     ) -> ChaosInjection { ChaosInjection(.fault, at: rate, delay: delay...delay, verdict) }
 
-    /// The call fails in place of its operation, which does not run, with an error of your own. It means what the
-    /// pipeline's classifier says.
+    /// The call fails in place of its operation, which does not run, with an error of your own. The pipeline's
+    /// classifier decides its verdict.
     /// - Parameters:
     ///   - error: The error that the call throws, as it is.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -77,7 +77,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     /// The operation runs, with all its effects. If it succeeds, its answer is lost: the call fails with an
     /// ``/Resilience/InjectedFault``. A failure of the operation stays as it is.
     /// - Parameters:
-    ///   - verdict: What the failure means: transient, throttled, permanent or uncertain. Uncertain by default: the
+    ///   - verdict: The meaning of the failure: transient, throttled, permanent or uncertain. Uncertain by default: the
     ///     effects have taken place, so repeating the call may do it twice.
     ///   - rate: The share of all calls, 0…1. 1 by default.
     public static func lostAnswer(_ verdict: Verdict = .uncertain, at rate: Double = 1) -> ChaosInjection {
@@ -85,7 +85,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
     }
 
     /// The operation runs, with all its effects. If it succeeds, its answer is lost: the call fails with an error of
-    /// your own, which means what the pipeline's classifier says.
+    /// your own, whose verdict comes from the pipeline's classifier.
     /// - Parameters:
     ///   - error: The error that the call throws, as it is.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -101,7 +101,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         ChaosInjection(.delay, at: rate, delay: duration...duration)
     }
 
-    /// The call waits before its operation runs, for a time that chance chooses.
+    /// The call waits before its operation runs, for a random time.
     /// - Parameters:
     ///   - durations: The shortest and the longest wait, 0 or more.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -118,9 +118,9 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         _ name: String = "behavior", at rate: Double = 1, _ body: @escaping @Sendable () -> Void
     ) -> ChaosInjection { ChaosInjection(.behavior, at: rate, behavior: (name, body)) }
 
-    /// The call ends as if its task had been cancelled: it throws `CancellationError`, no policy of its pipeline counts it, and
-    /// none repeats it. Its operation does not run. The task itself is not cancelled, so what is around the pipeline takes the
-    /// error for one of somebody else's: a failure, as it would with a service that cancels something itself.
+    /// The call ends as if its task had been cancelled: it throws `CancellationError`, no policy of its pipeline counts
+    /// it, and none repeats it. Its operation does not run. The task itself is not cancelled, so code around the
+    /// pipeline sees an ordinary failure, as with a service that cancels something itself.
     /// - Parameters:
     ///   - rate: The share of all calls, 0…1. 1 by default.
     ///   - delay: How long the call waits first, 0 or more. 0 by default.
@@ -130,12 +130,12 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
 
     var plan: ChaosStateMachine.Plan { ChaosStateMachine.Plan(kind: kind, rate: rate, delay: delay) }
 
-    /// The error that stands for the operation's failure.
+    /// The error that replaces the operation's.
     func failure(of policy: String) -> any Error {
         error ?? InjectedFault(policy: policy, verdict: verdict, hasRun: kind == .lostAnswer)
     }
 
-    /// The kind and its details, and in percent of how many calls: "fault (transient), 10 %".
+    /// The kind and its details, and the percentage of calls: "fault (transient), 10 %".
     public var description: String {
         let shortest = Duration.nanoseconds(delay.lowerBound).text
         let wait =

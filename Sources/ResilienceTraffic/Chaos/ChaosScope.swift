@@ -1,6 +1,6 @@
 public import Resilience
 
-/// The calls that a ``Chaos`` policy may touch. A call must meet all that is given.
+/// The calls that a ``Chaos`` policy may touch. A call must meet all given conditions.
 ///
 /// ```swift
 /// let scope = ChaosScope(tags: ["game-day"], maxPriority: .normal)

@@ -2,7 +2,7 @@ import Resilience
 
 /// Decides which calls get which injection: by a script first, then by chance.
 struct ChaosStateMachine: Sendable, Hashable {
-    /// What the machine needs to know of an injection.
+    /// The machine's facts about an injection.
     struct Plan: Sendable, Hashable {
         var kind: ChaosInjection.Kind
         /// The share of all calls, 0…1.
@@ -37,15 +37,15 @@ struct ChaosStateMachine: Sendable, Hashable {
         case timeIsOver
         /// The call is touched at once.
         case now(Source)
-        /// The call waits for so many nanoseconds, then asks ``ChaosStateMachine/woke(_:at:)``.
+        /// The call waits for this many nanoseconds, then asks ``ChaosStateMachine/woke(_:at:)``.
         case after(Int64, Source, ticket: UInt64)
         /// The call is touched when it comes out: ``ChaosStateMachine/left(_:succeeded:at:)``.
         case onReturn(Source, ticket: UInt64)
-        /// The call is left alone, since enough others are in a delay.
+        /// The call is left alone, because enough others are in a delay.
         case leftOut(Source)
     }
 
-    /// Where a call is that will be touched later.
+    /// The place of a call that will be touched later.
     enum Stage: Sendable, Hashable {
         case delayed(ChaosInjection.Kind)
         case running
@@ -65,7 +65,7 @@ struct ChaosStateMachine: Sendable, Hashable {
     private(set) var ends: MonotonicInstant?
     /// The script's next step.
     private(set) var position = 0
-    /// How many calls were touched since the policy was turned on.
+    /// The number of calls touched since the policy was turned on.
     private(set) var touched = 0
     private(set) var counts = Counts()
     private(set) var pending: [UInt64: Stage] = [:]
@@ -76,7 +76,7 @@ struct ChaosStateMachine: Sendable, Hashable {
 
     func isOn(at now: MonotonicInstant) -> Bool { ends.map { now < $0 } ?? false }
 
-    /// How many steps of the script are still to come.
+    /// The number of steps left in the script.
     var scriptLeft: Int { settings.script.count - position }
 
     /// Whether no further call is touched until the policy is turned on again.
@@ -160,7 +160,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         return lastTicket
     }
 
-    /// An answer counts as lost when it is.
+    /// An answer counts when it is lost.
     private mutating func count(_ kind: ChaosInjection.Kind) {
         switch kind {
         case .fault: counts.faults += 1
@@ -173,7 +173,7 @@ struct ChaosStateMachine: Sendable, Hashable {
 
     /// A call has waited.
     /// - Parameter isDue: Whether its delay is over, or its own time.
-    /// - Returns: Whether what comes after the delay still does: not if the policy has been off meanwhile.
+    /// - Returns: Whether the effect after the delay still applies: not if the policy was off meanwhile.
     mutating func woke(_ ticket: UInt64, isDue: Bool = true, at now: MonotonicInstant) -> Bool {
         guard case .delayed(let kind) = pending.removeValue(forKey: ticket) else { return false }
         delayed -= 1
@@ -182,7 +182,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         return true
     }
 
-    /// A call comes out that was to be touched later.
+    /// A call that was to be touched later comes out.
     /// - Returns: Whether its answer is lost.
     mutating func left(_ ticket: UInt64, succeeded: Bool, at now: MonotonicInstant) -> Bool {
         switch pending.removeValue(forKey: ticket) {
@@ -197,7 +197,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         }
     }
 
-    /// Goes on with other settings. The script begins anew only if it is another one.
+    /// Applies other settings. The script begins anew only if it is another one.
     mutating func change(to settings: Settings) {
         if settings.script != self.settings.script { position = 0 }
         self.settings = settings
@@ -209,7 +209,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         position = 0
     }
 
-    /// As it was made, and off.
+    /// Resets to the original state, and off.
     mutating func reset() {
         ends = nil
         letGo()

@@ -4,37 +4,37 @@ public import Resilience
 public struct ChaosStatus: PolicyStatusDetail {
     /// Whether calls are touched now.
     public let isOn: Bool
-    /// How long until the policy turns itself off; zero while it is off.
+    /// The time until the policy turns itself off; zero while it is off.
     public let timeLeft: Duration
-    /// How many calls have failed in place of their operation, since the policy was made or reset.
+    /// The number of calls failed in place of their operation, since the policy was made or reset.
     public let faults: Int
-    /// How many answers were lost.
+    /// The number of lost answers.
     public let lostAnswers: Int
-    /// How many calls were delayed.
+    /// The number of delayed calls.
     public let delays: Int
-    /// How often a closure ran.
+    /// The number of runs of a closure.
     public let behaviors: Int
-    /// How many calls have ended as if they had been cancelled.
+    /// The number of calls ended as if they had been cancelled.
     public let cancellations: Int
-    /// How many calls were to be delayed, and were not, since enough others were.
+    /// The number of calls not delayed because enough others were.
     public let leftOut: Int
-    /// How many calls are in an injected delay now.
+    /// The number of calls in an injected delay now.
     public let delayed: Int
-    /// How many steps of the script are still to come.
+    /// The number of steps left in the script.
     public let scriptLeft: Int
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
     ///   - isOn: Whether calls are touched now.
-    ///   - timeLeft: How long until the policy turns itself off; zero while it is off.
+    ///   - timeLeft: The time until the policy turns itself off; zero while it is off.
     ///   - faults: How many calls have failed in place of their operation.
-    ///   - lostAnswers: How many answers were lost.
-    ///   - delays: How many calls were delayed.
-    ///   - behaviors: How often a closure ran.
-    ///   - cancellations: How many calls have ended as if they had been cancelled.
+    ///   - lostAnswers: The number of lost answers.
+    ///   - delays: The number of delayed calls.
+    ///   - behaviors: The number of runs of a closure.
+    ///   - cancellations: The number of calls ended as if they had been cancelled.
     ///   - leftOut: How many calls were to be delayed, and were not.
-    ///   - delayed: How many calls are in an injected delay now.
-    ///   - scriptLeft: How many steps of the script are still to come.
+    ///   - delayed: The number of calls in an injected delay now.
+    ///   - scriptLeft: The number of steps left in the script.
     public init(
         isOn: Bool, timeLeft: Duration = .zero, faults: Int = 0, lostAnswers: Int = 0, delays: Int = 0,
         behaviors: Int = 0, cancellations: Int = 0, leftOut: Int = 0, delayed: Int = 0, scriptLeft: Int = 0
@@ -51,10 +51,10 @@ public struct ChaosStatus: PolicyStatusDetail {
         self.scriptLeft = scriptLeft
     }
 
-    /// How many calls were touched, in whichever way.
+    /// The number of calls touched, by any injection.
     public var touched: Int { faults + lostAnswers + delays + behaviors + cancellations }
 
-    /// Always true: the policy rejects no call. What it injects stands for the operation.
+    /// Always true: the policy rejects no call. An injected failure stands for the operation's.
     public var isAllowed: Bool { true }
 
     public static var kind: String { "chaos" }

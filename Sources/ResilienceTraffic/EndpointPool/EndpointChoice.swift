@@ -2,11 +2,11 @@ public import Resilience
 
 /// How an ``EndpointPool`` chooses among its endpoints.
 public enum EndpointChoice: String, SettingChoice {
-    /// One after another, each as often as its weight says, without runs: the smooth weighted round robin of nginx.
+    /// In order, each as often as its weight, without runs: the smooth weighted round robin of nginx.
     ///
     /// It costs time in proportion to the number of endpoints.
     case roundRobin
-    /// The one with fewer calls in flight of two that are drawn, each with a chance in proportion to its weight: the power
+    /// Of two endpoints drawn at random, in proportion to their weights, the one with fewer calls in flight: the power
     /// of two choices. Calls in flight count in proportion to the weight.
     ///
     /// It costs the same for any number of endpoints as long as all have the same weight. Source: Mitzenmacher, "The Power of
@@ -14,10 +14,10 @@ public enum EndpointChoice: String, SettingChoice {
     case leastLoaded
 }
 
-/// How the weight of an endpoint grows that is new in an ``EndpointPool``, or returns to it after an ejection.
+/// How the weight of an endpoint grows when it is new in an ``EndpointPool``, or returns after an ejection.
 ///
-/// Its weight begins with a share of its own, and grows in a straight line: `max(from, time ÷ over)`. Source: Envoy's slow start
-/// mode, with an aggression of 1.
+/// Its weight begins with a share of its full weight, and grows linearly: `max(from, time ÷ over)`. Source: Envoy's
+/// slow start mode, with an aggression of 1.
 public struct SlowStart: SettingsGroup {
     /// How long it takes until the endpoint has all of its weight.
     public var over: Duration
@@ -26,9 +26,9 @@ public struct SlowStart: SettingsGroup {
 
     /// Creates a slow start.
     /// - Parameters:
-    ///   - over: How long it takes until the endpoint has all of its weight; above 0. 30 seconds by default.
-    ///   - from: The share of its weight that it begins with, 0.01…1. 0.1 by default. An endpoint with less would not
-    ///     get any call for a long time.
+    ///   - over: How long until the endpoint has its full weight; above 0. 30 seconds by default.
+    ///   - from: The share of its weight that it begins with, 0.01…1. 0.1 by default. An endpoint with less would get
+    ///     no call for a long time.
     public init(over: Duration = .seconds(30), from: Double = 0.1) {
         self.over = over
         self.from = from

@@ -9,7 +9,7 @@ public import Resilience
 /// ```
 ///
 /// Report once how the work ended; the report consumes the permit. A permit that is dropped without a report counts as
-/// cancelled: it says nothing of the endpoint.
+/// cancelled: it does not count for or against the endpoint.
 public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable {
     /// The endpoint that the pool chose.
     public let endpoint: Endpoint
@@ -24,7 +24,7 @@ public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable
     }
 
     /// Reports how the work ended.
-    /// - Parameter verdict: What the end of the work means.
+    /// - Parameter verdict: The meaning of the work's end.
     public consuming func complete(_ verdict: Verdict) { self.verdict = verdict }
 
     deinit { core.ended(pick, verdict) }
@@ -32,16 +32,16 @@ public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable
 
 extension EndpointPool {
     /// Chooses an endpoint.
-    /// - Returns: The endpoint, with a permit that is to be reported once.
+    /// - Returns: The endpoint, with a permit to be reported once.
     /// - Throws: ``NoEndpoint`` if there is none.
     public func pick() throws(NoEndpoint) -> EndpointPermit<Endpoint> {
         var tried = TriedEndpoints()
         return try pick(after: &tried)
     }
 
-    /// Chooses an endpoint that a call has not tried, as long as there is another one.
-    /// - Parameter tried: What the call has tried; the endpoint is added to it.
-    /// - Returns: The endpoint, with a permit that is to be reported once.
+    /// Chooses an endpoint that a call has not tried, as long as there is one.
+    /// - Parameter tried: The endpoints that the call has tried; the chosen one is added.
+    /// - Returns: The endpoint, with a permit to be reported once.
     /// - Throws: ``NoEndpoint`` if there is none.
     public func pick(after tried: inout TriedEndpoints) throws(NoEndpoint) -> EndpointPermit<Endpoint> {
         let now = timeBase.now

@@ -4,7 +4,7 @@ public import Resilience
 private final class EndpointTrail: Sendable {
     private struct State {
         var tried = TriedEndpoints()
-        /// With copies in flight.
+        /// The endpoints with copies in flight.
         var inFlight: [Int] = []
     }
 
@@ -37,25 +37,26 @@ private final class EndpointTrail: Sendable {
     }
 }
 
-/// A result and what it means, so that the caller's `judge` is asked once.
+/// A result and its verdict, so that the caller's `judge` is asked once.
 private struct Judged<R: Sendable>: Sendable {
     let result: R
     let verdict: Verdict
 }
 
 extension Pipeline {
-    /// Runs the operation as ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``, each copy on an endpoint that the pool chooses: one that no
-    /// copy of this call has tried, as long as there is another one, and else rather one without a copy in flight.
+    /// Runs the operation as ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``, each copy on an
+    /// endpoint that the pool chooses: one that no copy of this call has tried, if there is one, and else preferably
+    /// one without a copy in flight.
     ///
-    /// A copy that has lost says nothing of its endpoint.
+    /// A losing copy does not count for or against its endpoint.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. It is called once for each attempt of a copy that returns. By default every
     ///     result is a success.
     ///   - operation: The operation, which is given the endpoint.
-    /// - Returns: What the operation returned, in the copy that decides the call.
+    /// - Returns: The operation's result in the copy that decides the call.
     /// - Throws: As ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``; ``NoEndpoint`` if there is no endpoint.
     public nonisolated(nonsending) func runHedged<Endpoint, R: Sendable>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
@@ -67,15 +68,15 @@ extension Pipeline {
         }
     }
 
-    /// Runs the operation as ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it which attempt
-    /// and which copy it is, too.
+    /// Runs the operation as ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and passes it the attempt
+    /// and the copy.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default every result is a success.
     ///   - operation: The operation, which is given the endpoint and its attempt: see ``/Resilience/CallAttempt/hedge``.
-    /// - Returns: What the operation returned, in the copy that decides the call.
+    /// - Returns: The operation's result in the copy that decides the call.
     /// - Throws: As ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``.
     public nonisolated(nonsending) func runHedged<Endpoint, R: Sendable>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
@@ -113,7 +114,7 @@ extension Pipeline {
 }
 
 extension PipelineCore {
-    /// What the end of a copy means for its endpoint, as for an attempt.
+    /// The meaning of a copy's end for its endpoint, as for an attempt.
     fileprivate func meaning(of verdict: Verdict, before deadline: MonotonicInstant) -> Verdict {
         guard Task.isCancelled else { return verdict }
         return deadline != .distantFuture && deadline <= timeBase.now ? .transient : .cancelled

@@ -7,8 +7,8 @@ extension EndpointPool {
     /// once: nothing was sent.
     /// - Parameters:
     ///   - call: The call.
-    ///   - tried: What the call has tried.
-    ///   - verdict: Receives what the result means.
+    ///   - tried: The endpoints that the call has tried.
+    ///   - verdict: Receives the verdict of the result.
     @inlinable nonisolated(nonsending) func attempt<R>(
         _ call: inout PolicyCall, _ tried: inout TriedEndpoints, _ verdict: inout Verdict,
         judging judge: (R) -> Verdict,
@@ -32,11 +32,11 @@ extension EndpointPool {
     /// has retries and all other policies.
     ///
     /// - Parameters:
-    ///   - options: What the caller says about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default every result is a success.
     ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
-    /// - Returns: What the operation returned.
-    /// - Throws: What the operation threw; ``NoEndpoint`` if there is no endpoint.
+    /// - Returns: The operation's result.
+    /// - Throws: The operation's error; ``NoEndpoint`` if there is no endpoint.
     @inlinable public nonisolated(nonsending) func run<R>(
         options: RunOptions = RunOptions(), judging judge: (R) -> Verdict = { _ in .success },
         _ operation: nonisolated(nonsending) (Endpoint) async throws -> R
@@ -64,13 +64,13 @@ extension EndpointPoolCore {
         end(pick, meaning, &call)
     }
 
-    /// If so many endpoints in a row reject an attempt, the others will, too.
+    /// If this many endpoints in a row reject an attempt, the others will as well.
     private static let mostRejections = 10
 
     /// Whether an attempt goes on to another endpoint: not with an error that would be the same there.
     /// - Parameters:
-    ///   - meaning: What the error means for the endpoint.
-    ///   - rejected: Those that have rejected the attempt, the last one included.
+    ///   - meaning: The verdict of the error for the endpoint.
+    ///   - rejected: The endpoints that have rejected the attempt, including the last one.
     static func goesOn(after error: any Error, _ meaning: Verdict, rejected: [Int]) -> Bool {
         meaning.kind == .rejected && error is any Rejection && !(error is DeadlinePassed)
             && rejected.count < mostRejections
@@ -94,8 +94,8 @@ extension EndpointPoolCore {
         return next
     }
 
-    /// What the end of an attempt means for its endpoint. The cancellation of its task says nothing, but for one: that at
-    /// the attempt's deadline.
+    /// The verdict of an attempt's end for its endpoint. The cancellation of its task says nothing, except at the
+    /// attempt's deadline.
     private func meaning(of verdict: Verdict, _ call: inout PolicyCall) -> Verdict {
         call.reading = nil
         guard Task.isCancelled else { return verdict }
@@ -130,22 +130,22 @@ extension PipelineCore {
 }
 
 extension Pipeline {
-    /// Runs the operation through the policies, each attempt on an endpoint that the pool chooses: one that this call has
-    /// not tried, as long as there is another one.
+    /// Runs the operation through the policies, each attempt on an endpoint that the pool chooses: one that this call
+    /// has not tried, if there is one.
     ///
-    /// If the operation throws a ``/Resilience/Rejection``, as a breaker or a bulkhead of the endpoint does, nothing has reached that
-    /// endpoint. The attempt then goes on to another endpoint at once, to ten of them at most: one that the call has not
-    /// tried, if there is one. It ends with the last rejection.
+    /// If the operation throws a ``/Resilience/Rejection``, as a breaker or a bulkhead of the endpoint does, nothing
+    /// has reached that endpoint. Then the attempt goes on to another endpoint at once, ten at most, if possible one
+    /// that the call has not tried. It ends with the last rejection.
     ///
     /// - Parameters:
     ///   - pool: The endpoints. They need not have the pipeline's time base, but then the pool reads its own for each call.
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. It is called once for each attempt that returns. By default every result is a
     ///     success.
     ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
-    /// - Throws: What the operation threw in its last attempt; ``NoEndpoint`` if there is no endpoint for the first one; or
-    ///   an error of a policy or of the pipeline: see the ErrorsGuide of `Resilience`.
+    /// - Returns: The result of the operation's last attempt.
+    /// - Throws: The error of the operation's last attempt; ``NoEndpoint`` if there is no endpoint for the first one;
+    ///   or an error of a policy or of the pipeline: see the ErrorsGuide of `Resilience`.
     @inlinable public nonisolated(nonsending) func run<Endpoint, R>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
         judging judge: (R) -> Verdict = { _ in .success },
@@ -154,15 +154,15 @@ extension Pipeline {
         try await core.run(over: pool, options, judging: judge) { endpoint, _ in try await operation(endpoint) }
     }
 
-    /// Runs the operation as ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and tells it the number and
-    /// the deadline of each attempt, too.
+    /// Runs the operation as ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``, and passes it the number and the
+    /// deadline of each attempt.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
-    ///   - options: What the caller tells the policies about this call, such as a deadline.
+    ///   - options: Options of this call, such as a deadline.
     ///   - judge: Returns what a result means. By default every result is a success.
     ///   - operation: The operation, which is given the endpoint and its attempt. It runs in the caller's isolation.
-    /// - Returns: What the operation returned in its last attempt.
+    /// - Returns: The result of the operation's last attempt.
     /// - Throws: As ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``.
     @inlinable public nonisolated(nonsending) func run<Endpoint, R>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),

@@ -13,14 +13,15 @@ public import Resilience
 /// }
 /// ```
 ///
-/// - Each attempt of a ``/Resilience/Retry``, and each copy of a ``Hedge``, goes to an endpoint that this call has not tried, as long as
-///   there is another one.
-/// - An endpoint that fails five times in a row, or much more often than the others, is ejected: it gets no calls for a while.
+/// - Each attempt of a ``/Resilience/Retry``, and each copy of a ``Hedge``, goes to an endpoint that this call has
+///   not tried, if there is one.
+/// - An endpoint that fails five times in a row, or much more often than the others, is ejected: it gets no calls for
+///   a while.
 /// - If too few endpoints are left, all are used.
 /// - An endpoint that is new, or returns, gets few calls at first.
 ///
-/// Calls that are cancelled, copies that have lost, and rejections by policies of this process say nothing of an endpoint. An
-/// attempt that is cancelled at its deadline does: the endpoint was too slow.
+/// Cancelled calls, losing copies, and rejections by policies of this process do not count for or against an endpoint.
+/// An attempt that is cancelled at its deadline does count: the endpoint was too slow.
 ///
 /// The endpoints' `==`, `hash(into:)` and descriptions must not use the pool.
 ///
@@ -30,7 +31,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
 
     /// The name in events and errors.
     public var name: String { core.name }
-    /// The observers that are told what this pool does, whatever the pipeline.
+    /// The observers of this pool's events, in every pipeline.
     public var observers: PolicyObservers { core.lazyObservers.made }
     /// The time base of ejections.
     public var timeBase: any TimeBase { core.timeBase }
@@ -38,18 +39,18 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// Creates a pool.
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - endpoints: The endpoints. One that is in the list twice counts once. See ``update(_:weights:)``.
+    ///   - endpoints: The endpoints. Duplicates count once. See ``update(_:weights:)``.
     ///   - weights: The weights of endpoints; 1 for all others. See ``update(_:weights:)``.
     ///   - choice: How an endpoint is chosen. By default the less loaded of two.
     ///   - ejection: When an endpoint is ejected; nil for never.
-    ///   - slowStart: How the weight of an endpoint grows that is new or returns; nil if it has all of it at once.
-    ///   - panicThreshold: The share of endpoints below which all are used, the ejected ones too, 0…1. 0.5 by default. With 0,
-    ///     ejected endpoints are never used.
-    ///   - failing: The verdicts that count as failures of the endpoint; neither success nor cancelled. A success and a
-    ///     permanent failure are answers. What else is not among them counts as nothing.
+    ///   - slowStart: How the weight of a new or returning endpoint grows; nil if it has all of it at once.
+    ///   - panicThreshold: The share of endpoints below which all are used, even ejected ones, 0…1. 0.5 by default.
+    ///     With 0, ejected endpoints are never used.
+    ///   - failing: The verdicts that count as failures of the endpoint; neither success nor cancelled. A
+    ///     success, or a permanent failure not among them, is an answer; other verdicts are ignored.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
     ///   - timeBase: The time base of ejections.
-    ///   - observers: The observers that are told what this pool does; nil for none at first.
+    ///   - observers: The observers of this pool's events; nil for none at first.
     public convenience init(
         _ name: String, _ endpoints: [Endpoint], weights: [Endpoint: Int] = [:],
         choosing choice: EndpointChoice = .leastLoaded, ejecting ejection: OutlierEjection? = OutlierEjection(),
@@ -73,7 +74,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     ///   - settings: The settings.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
     ///   - timeBase: The time base of ejections.
-    ///   - observers: The observers that are told what this pool does; nil for none at first.
+    ///   - observers: The observers of this pool's events; nil for none at first.
     public init(
         _ name: String, _ endpoints: [Endpoint], weights: [Endpoint: Int] = [:], settings: EndpointPoolSettings,
         generator: SplitMix64 = .shared, timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
@@ -94,15 +95,15 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
         unsafeDowncast(list, to: EndpointList<Endpoint>.self)
     }
 
-    /// Replaces the list of endpoints. What is known of those that stay is kept; calls in flight on the others go on, and
-    /// count no longer. New endpoints begin with a small weight (``SlowStart``), unless most are new. If more endpoints of the new list are
-    /// ejected than may be, those whose time is over first return.
+    /// Replaces the list of endpoints. The state of remaining endpoints is kept; calls in flight on the others go on,
+    /// and count no longer. New endpoints begin with a small weight (``SlowStart``), unless most are new. If more
+    /// endpoints of the new list are ejected than allowed, those whose time is over first return.
     ///
     /// May be called while calls are in flight, from any thread: when a lookup of names has a new answer, for example.
     /// - Parameters:
-    ///   - endpoints: The endpoints. One that is in the list twice counts once. With an empty list, calls throw ``NoEndpoint``.
-    ///   - weights: How often an endpoint is chosen, compared with the others, 1…65 535; beyond that, the nearest of the two
-    ///     counts. An endpoint that is not named has 1. To have an endpoint get no calls, leave it out of the list.
+    ///   - endpoints: The endpoints. Duplicates count once. With an empty list, calls throw ``NoEndpoint``.
+    ///   - weights: How often an endpoint is chosen, relative to the others, 1…65 535; beyond that, the nearest of
+    ///     the two counts. An unnamed endpoint has 1. To give an endpoint no calls, leave it out of the list.
     public func update(_ endpoints: [Endpoint], weights: [Endpoint: Int] = [:]) {
         var seen: Set<Endpoint> = []
         let endpoints = endpoints.filter { seen.insert($0).inserted }
@@ -128,7 +129,8 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
         }
     }
 
-    /// Brings an ejected endpoint back before its time, whoever ejected it. Does nothing if it is not ejected.
+    /// Brings an ejected endpoint back before its time, whatever the reason for its ejection. Does nothing if it is not
+    /// ejected.
     /// - Parameter endpoint: The endpoint.
     public func restore(_ endpoint: Endpoint) {
         change(endpoint) { machine, id, now in machine.restore(id, at: now) }
@@ -146,7 +148,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
         }
     }
 
-    /// Brings all endpoints back, and forgets how calls ended. The list stays.
+    /// Brings all endpoints back, and resets all counts. The list stays.
     public func reset() { core.change { machine, now in machine.reset(at: now) } }
 
     // MARK: Status
@@ -154,7 +156,7 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// The state of all endpoints.
     public var status: EndpointPoolStatus { core.status }
 
-    /// Whether no call is in flight, no endpoint is ejected, and no failure is remembered.
+    /// Whether no call is in flight, no endpoint is ejected, and no failure is counted.
     public var isAtRest: Bool { core.isAtRest }
 
     /// Whether no call is in flight and no endpoint is ejected.
@@ -163,9 +165,9 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// The settings now.
     public var settings: EndpointPoolSettings { core.settings }
 
-    /// Takes over other settings. What is known of the endpoints is kept; ejected ones return or return earlier if the new
-    /// settings say so. If they are invalid it traps, or, inside of
-    /// ``/Resilience/PolicySettings/checked(_:)``, does nothing.
+    /// Applies other settings. The state of the endpoints is kept; ejected ones return, or return earlier, if the new
+    /// settings say so. Invalid settings trap, or, inside of ``/Resilience/PolicySettings/checked(_:)``, change
+    /// nothing.
     /// - Parameter settings: The settings.
     public func apply(_ settings: EndpointPoolSettings) {
         guard let settings = settings.allowed() else { return }

@@ -1,6 +1,6 @@
 import Resilience
 
-/// The endpoints of a pool, as far as its core knows them.
+/// The core's view of a pool's endpoints.
 @usableFromInline protocol AnyEndpointList: AnyObject, Sendable {
     /// The description of the endpoint at a place. User code.
     func name(at place: Int) -> String
@@ -15,8 +15,8 @@ import Resilience
     @usableFromInline func name(at place: Int) -> String { "\(endpoints[place])" }
 }
 
-/// All of an ``EndpointPool`` but the type of its endpoints. Code that is compiled without knowing that type spends ten thousand
-/// instructions per call on finding it out.
+/// All of an ``EndpointPool`` but the type of its endpoints. Code compiled without knowing that type spends ten
+/// thousand instructions per call on finding it.
 @usableFromInline final class EndpointPoolCore: Sendable {
     let name: String
     let timeBase: any TimeBase
@@ -25,7 +25,7 @@ import Resilience
 
     private struct State {
         var machine: EndpointPoolStateMachine
-        /// As the machine's members.
+        /// In the order of the machine's members.
         var list: any AnyEndpointList
         /// Counts the changes of the list.
         var version = 0
@@ -33,14 +33,14 @@ import Resilience
 
     private let state: Locked<State>
 
-    /// An endpoint that a call was given.
+    /// A call's endpoint.
     @usableFromInline struct Chosen: Sendable {
         /// The list in which it has its place.
         @usableFromInline let list: any AnyEndpointList
         @usableFromInline let pick: EndpointPick
     }
 
-    /// What has changed, and the list in which the places are.
+    /// The changes, and the list for their places.
     struct Told: Sendable {
         let list: any AnyEndpointList
         let changes: [EndpointPoolStateMachine.Change]
@@ -97,8 +97,8 @@ import Resilience
         return true
     }
 
-    /// Changes the machine, and tells what has changed.
-    /// - Parameter version: That of the list that the change is for; nil for any.
+    /// Changes the machine, and reports the changes.
+    /// - Parameter version: The version of the list that the change is for; nil for any.
     /// - Returns: Whether it was changed: not if the list has changed since.
     @discardableResult
     func change(
@@ -160,10 +160,10 @@ import Resilience
 
     /// Chooses an endpoint.
     /// - Parameters:
-    ///   - tried: What the call has tried.
+    ///   - tried: The endpoints that the call has tried.
     ///   - inFlight: The endpoints with copies of the call in flight.
-    ///   - rejected: The endpoints that this attempt was rejected by.
-    /// - Returns: The endpoint, nil if there is none; and what is to be told, nil if that is nothing.
+    ///   - rejected: The endpoints that rejected this attempt.
+    /// - Returns: The endpoint, nil if there is none; and the news for observers, nil for none.
     func choose(
         _ tried: inout TriedEndpoints, inFlight: [Int] = [], rejected: [Int] = [], at now: MonotonicInstant
     ) -> (Chosen?, Told?) {
@@ -178,7 +178,7 @@ import Resilience
 
     /// A call has ended.
     /// - Parameter now: Returns the time; asked only after a failure.
-    /// - Returns: What is to be told; nil if that is nothing.
+    /// - Returns: The news for observers; nil for none.
     func ended(_ pick: EndpointPick, _ verdict: Verdict, at now: () -> MonotonicInstant) -> Told? {
         let isFailure = state.withLock { state in
             switch state.machine.settings.evidence(of: verdict) {
@@ -204,7 +204,7 @@ import Resilience
         if let told = ended(pick, verdict, at: { timeBase.now }) { tell(told, at: timeBase.now, in: core) }
     }
 
-    /// What is thrown if there is no endpoint.
+    /// The error if there is no endpoint.
     func noEndpoint(at now: MonotonicInstant) -> NoEndpoint {
         let machine = state.withLock { $0.machine }
         return NoEndpoint(

@@ -1,19 +1,19 @@
 public import Resilience
 
-/// An ``EndpointPool`` has no endpoint for the call, which did not run: its list is empty, or all of its endpoints are ejected.
+/// An ``EndpointPool`` has no endpoint for the call, which did not run: its list is empty, or all are ejected.
 public struct NoEndpoint: Rejection, Hashable {
     /// The pool's name.
     public let policy: String
     /// The number of endpoints in the list, all of which are ejected.
     public let count: Int
-    /// How long until the first of them returns; nil if none does by itself.
+    /// The time until the first of them returns; nil if none does by itself.
     public let retryAfter: Duration?
 
     /// Creates an error for a call without an endpoint.
     /// - Parameters:
     ///   - policy: The pool's name.
     ///   - count: The number of endpoints in the list.
-    ///   - retryAfter: How long until the first of them returns; nil if none does by itself.
+    ///   - retryAfter: The time until the first of them returns; nil if none does by itself.
     public init(policy: String, count: Int, retryAfter: Duration?) {
         self.policy = policy
         self.count = count

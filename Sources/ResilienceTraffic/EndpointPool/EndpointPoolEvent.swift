@@ -1,14 +1,14 @@
 public import Resilience
 
-/// What an ``EndpointPool`` tells its observers. Endpoints are named by their description.
+/// An event of an ``EndpointPool``. Endpoints are named by their description.
 public enum EndpointPoolEvent: PolicyEventDetail, Equatable {
     /// An endpoint gets no calls for this long.
     case ejected(String, EjectionReason, for: Duration)
-    /// An endpoint would have been ejected, but as many are as may be.
+    /// An endpoint would have been ejected, but the limit of ejections is reached.
     case notEjected(String, EjectionReason)
     /// An endpoint gets calls again.
     case returned(String)
-    /// So few endpoints are left, `left` of `of`, that all are used, the ejected ones too.
+    /// So few endpoints are left, `left` of `of`, that all are used, even ejected ones.
     case panicBegan(left: Int, of: Int)
     /// Enough endpoints are left again: ejected ones get no calls.
     case panicEnded

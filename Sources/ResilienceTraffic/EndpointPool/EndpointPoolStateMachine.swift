@@ -1,14 +1,14 @@
 import Resilience
 
-/// Decides which endpoint gets the next call, and which get none for a while since they fail.
+/// Decides which endpoint gets the next call, and which failing ones get none for a while.
 ///
 /// ```
 /// in ── fails too often, and not too many are out ─▶ ejected
 /// ejected ── its time is over ─▶ in, with a weight that grows
 /// ```
 ///
-/// It knows endpoints by their place in the list, and by a number that no other one of the pool ever has. What depends on time
-/// alone happens with the next input.
+/// It knows endpoints by their place in the list, and by a number that is unique in the pool's lifetime. Changes due to
+/// time alone happen with the next input.
 struct EndpointPoolStateMachine: Sendable {
     typealias Settings = EndpointPoolSettings
 
@@ -27,33 +27,33 @@ struct EndpointPoolStateMachine: Sendable {
         case panicEnded
     }
 
-    /// What is known of one endpoint.
+    /// The state of one endpoint.
     struct Member: Sendable, Hashable {
         let id: Int
         /// Above 0.
         fileprivate(set) var weight: Double
-        /// Calls that began in another one say nothing of this one: it was ejected, or has returned, meanwhile.
+        /// Calls from another generation do not count: the endpoint was ejected, or has returned, meanwhile.
         fileprivate var generation = 0
         fileprivate(set) var inFlight = 0
         /// The failures in a row.
         fileprivate(set) var streak = 0
-        /// Those of the interval.
+        /// The counts of the interval.
         fileprivate(set) var counts = OutcomeCounts()
-        /// Those since it is in the pool.
+        /// The counts since it is in the pool.
         fileprivate(set) var total = OutcomeCounts()
-        /// The ejections in a row, as far as they are remembered.
+        /// The remembered ejections in a row.
         fileprivate(set) var ejections = 0
-        /// nil if it is not ejected; `distantFuture` if it is until it is brought back by hand.
+        /// nil if it is not ejected; `distantFuture` until it is brought back by hand.
         fileprivate(set) var ejectedUntil: MonotonicInstant?
         /// Whether it was ejected by hand: then it counts as if it were not in the pool.
         fileprivate(set) var isHeldOut = false
-        /// When its weight began to grow; nil if it has all of it.
+        /// When its weight began to grow; nil if it is full.
         fileprivate(set) var growsSince: MonotonicInstant?
-        /// When one ejection less is remembered, if it has succeeded by then.
+        /// When its ejection count drops by one, if it has succeeded by then.
         fileprivate var forgetsAt = MonotonicInstant.distantFuture
-        /// The calls since it returned, or since one ejection less was remembered.
+        /// The calls since it returned, or since its ejection count last dropped.
         fileprivate var record = OutcomeCounts()
-        /// By how much its turns are due: for the round robin.
+        /// Its claim to the next turns: for the round robin.
         fileprivate var due = 0.0
 
         fileprivate init(id: Int, weight: Double) {
@@ -71,14 +71,14 @@ struct EndpointPoolStateMachine: Sendable {
     private(set) var members: [Member] = []
     /// Whether so few are not ejected that all are used.
     private(set) var isPanicking = false
-    /// The places of those that get calls.
+    /// The places of endpoints that get calls.
     private(set) var usable: [Int] = []
     /// Whether all of those have the same weight.
     private var areAlike = true
     private var nextID = 1
     /// When the rules of an interval are applied.
     private var intervalEnd: MonotonicInstant
-    /// Nothing changes by time alone before this.
+    /// No change happens by time alone before this.
     private var nextChange = MonotonicInstant.distantFuture
 
     init(_ settings: Settings, at now: MonotonicInstant) {
@@ -90,10 +90,10 @@ struct EndpointPoolStateMachine: Sendable {
 
     /// Chooses the endpoint of a call or of an attempt: one that the call has not tried, if there is one.
     /// - Parameters:
-    ///   - tried: What the call has tried; the chosen endpoint is added.
+    ///   - tried: The endpoints that the call has tried; the chosen endpoint is added.
     ///   - inFlight: The endpoints with copies of the call in flight.
-    ///   - rejected: The endpoints that this attempt was rejected by, which is never chosen again.
-    /// - Returns: The endpoint; nil if there is none. And what has changed by time.
+    ///   - rejected: The endpoints that rejected this attempt, which are never chosen again.
+    /// - Returns: The endpoint; nil if there is none. And the changes by time.
     mutating func choose(
         _ tried: inout TriedEndpoints, inFlight: [Int] = [], rejected: [Int] = [], at now: MonotonicInstant,
         using generator: inout some RandomNumberGenerator
@@ -127,8 +127,8 @@ struct EndpointPoolStateMachine: Sendable {
         }
     }
 
-    /// The smooth weighted round robin of nginx (commit 52327e0627f4): in each turn all get their weight, and the one that
-    /// has most pays the sum.
+    /// The smooth weighted round robin of nginx (commit 52327e0627f4): in each turn all get their weight, and the one
+    /// with the most pays the sum.
     private mutating func nextInTurn(besides tried: TriedEndpoints, at now: MonotonicInstant) -> Int? {
         var (sum, best) = (0.0, Int?.none)
         for place in usable where !tried.contains(members[place].id) {
@@ -141,7 +141,7 @@ struct EndpointPoolStateMachine: Sendable {
         return best
     }
 
-    /// Two different ones of all, with the same chance for each, from one number.
+    /// Two different ones, all equally likely, from one number.
     private func lessLoadedOfAll(using generator: inout some RandomNumberGenerator) -> Int? {
         guard usable.count > 1 else { return usable.first }
         let (number, count) = (generator.next(), UInt64(usable.count))
@@ -152,7 +152,7 @@ struct EndpointPoolStateMachine: Sendable {
     }
 
     private func lessLoaded(_ first: Int, _ second: Int, _ firstWeight: Double, _ secondWeight: Double) -> Int {
-        // Of two alike, the one that was drawn first: then a weight decides how often an idle endpoint is chosen, too.
+        // Of two equal ones, the first drawn: so a weight also decides how often an idle endpoint is chosen.
         Double(members[second].inFlight) * firstWeight < Double(members[first].inFlight) * secondWeight
             ? second : first
     }
@@ -161,13 +161,14 @@ struct EndpointPoolStateMachine: Sendable {
         besides tried: TriedEndpoints, at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> Int? {
         guard let (first, weight) = drawn(besides: tried, nil, at: now, using: &generator) else { return nil }
-        // With weights, it may be the same again: of two different ones a light one would be chosen as often as a heavy one.
+        // With weights, it may be the same again: among two different ones a light one would be chosen as often as a
+        // heavy one.
         let other = areAlike ? first : nil
         guard let (second, otherWeight) = drawn(besides: tried, other, at: now, using: &generator) else { return first }
         return lessLoaded(first, second, weight, otherWeight)
     }
 
-    /// Draws one, with a chance in proportion to its weight.
+    /// Draws one at random, in proportion to its weight.
     private func drawn(
         besides tried: TriedEndpoints, _ other: Int?, at now: MonotonicInstant,
         using generator: inout some RandomNumberGenerator
@@ -197,7 +198,7 @@ struct EndpointPoolStateMachine: Sendable {
 
     // MARK: Outcomes
 
-    /// A call ended, and its end says nothing of its endpoint.
+    /// A call ended, without evidence about its endpoint.
     mutating func left(_ pick: Pick) {
         if let place = place(of: pick) { members[place].inFlight -= 1 }
     }
@@ -214,7 +215,7 @@ struct EndpointPoolStateMachine: Sendable {
     }
 
     /// A call ended, and its endpoint failed.
-    /// - Returns: What has changed by that, and by time.
+    /// - Returns: The changes by that, and by time.
     mutating func failed(
         _ pick: Pick, at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> [Change] {
@@ -231,7 +232,7 @@ struct EndpointPoolStateMachine: Sendable {
         members[place].record.failures.saturatingIncrement()
         let streak = members[place].streak
         if let limit = settings.ejection?.consecutiveFailures, streak >= limit {
-            // Told only once that it stays: the failures after that are no news.
+            // Reported only once that it stays: further failures are no news.
             eject(
                 place, .consecutiveFailures(streak), tellsIfKept: streak == limit, at: now, using: &generator, &changes)
         }
@@ -284,8 +285,8 @@ struct EndpointPoolStateMachine: Sendable {
         changes.append(.returned(place))
     }
 
-    /// Brings back those that are ejected beyond what may be, the one whose time is over first before the others. It may be less
-    /// than before: the list or the settings have changed, or one was taken out by hand.
+    /// Brings back excess ejections, the one whose time is over first before the others. There may be excess because
+    /// the list or the settings have changed, or an endpoint was taken out by hand.
     private mutating func keepBounds(at now: MonotonicInstant, _ changes: inout [Change]) {
         let ejected = members.indices.filter { members[$0].ejectedUntil != nil && !members[$0].isHeldOut }
         let excess = ejected.count - (settings.ejection?.limit(of: members.count { !$0.isHeldOut }) ?? 0)
@@ -297,11 +298,11 @@ struct EndpointPoolStateMachine: Sendable {
         for place in byTime.prefix(excess) { bringBack(place, at: now, &changes) }
     }
 
-    /// While its weight grows, an endpoint gets too few calls to be found out by the rules of an interval.
+    /// While its weight grows, an endpoint gets too few calls for the rules of an interval.
     private var memory: Duration { settings.ejection.map { $0.memory + growth } ?? .infinite }
 
-    /// Does what depends on time alone: endpoints return, weights are whole again, ejections are forgotten, and the rules of
-    /// an interval are applied.
+    /// Makes the changes due to time alone: endpoints return, weights are full again, ejection counts drop, and the
+    /// rules of an interval are applied.
     mutating func advance(
         to now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> [Change] {
@@ -313,7 +314,7 @@ struct EndpointPoolStateMachine: Sendable {
         return changes
     }
 
-    /// Does what depends on time alone, but for the rules of an interval.
+    /// Makes the changes due to time alone, except for the rules of an interval.
     private mutating func passTime(at now: MonotonicInstant, _ changes: inout [Change]) {
         for place in members.indices {
             if let end = members[place].ejectedUntil, end <= now, end != .distantFuture {
@@ -338,7 +339,7 @@ struct EndpointPoolStateMachine: Sendable {
         at now: MonotonicInstant, using generator: inout some RandomNumberGenerator, _ changes: inout [Change]
     ) {
         guard let ejection = settings.ejection else { return }
-        // Later than by a whole interval: what was counted is of a time long past.
+        // Later than by a whole interval: the counts are long outdated.
         let isLate = now >= intervalEnd + ejection.interval
         if !isLate {
             for (place, reason) in outliers(by: ejection) {
@@ -384,7 +385,7 @@ struct EndpointPoolStateMachine: Sendable {
         members.indices.filter { members[$0].ejectedUntil == nil && members[$0].counts.calls >= minimum }
     }
 
-    /// Finds anew which endpoints get calls.
+    /// Recomputes which endpoints get calls.
     private mutating func refresh(_ changes: inout [Change]) {
         let present = members.indices.filter { !members[$0].isHeldOut }
         let healthy = present.filter { members[$0].ejectedUntil == nil }
@@ -415,19 +416,19 @@ struct EndpointPoolStateMachine: Sendable {
 
     // MARK: By hand
 
-    /// Replaces the list. What is known of those that stay is kept.
-    /// - Parameter list: For each endpoint, in order, the number of the one that stays, or nil for a new one; and its weight,
-    ///   above 0.
-    /// - Returns: What has changed by that.
+    /// Replaces the list. The state of remaining endpoints is kept.
+    /// - Parameter list: For each endpoint, in order, the number of the remaining one, or nil for a new one; and its
+    ///   weight, above 0.
+    /// - Returns: The resulting changes.
     mutating func update(
         to list: [(id: Int?, weight: Double)], at now: MonotonicInstant,
         using generator: inout some RandomNumberGenerator
     ) -> [Change] {
         let old = Dictionary(members.map { ($0.id, $0) }) { first, _ in first }
         let staying = list.count { $0.id.map { old[$0] != nil } ?? false }
-        // If most are new, none of them is to be spared: the others would get all calls.
+        // If most are new, none of them is spared: the others would get all calls.
         let grow = settings.slowStart != nil && staying * 2 >= list.count
-        // In whatever order.
+        // In any order.
         let isSame =
             members.count == list.count
             && list.allSatisfy { entry in entry.id.flatMap { old[$0]?.weight == entry.weight } ?? false }
@@ -441,7 +442,7 @@ struct EndpointPoolStateMachine: Sendable {
             if grow { member.growsSince = now }
             return member
         }
-        // What is due of other weights, or among others, may be a thousand turns.
+        // The claims of other weights, or among others, may be a thousand turns.
         if !isSame { beginRound(using: &generator) }
         var changes: [Change] = []
         keepBounds(at: now, &changes)
@@ -449,13 +450,13 @@ struct EndpointPoolStateMachine: Sendable {
         return changes
     }
 
-    /// Begins a round at a place by chance, by weight, so that not all processes begin with the same endpoint.
+    /// Begins a round at a random place, by weight, so that not all processes begin with the same endpoint.
     private mutating func beginRound(using generator: inout some RandomNumberGenerator) {
         var rest = Double.random(in: 0..<1, using: &generator) * members.reduce(0) { $0 + $1.weight }
         let heaviest = members.map(\.weight).max() ?? 0
         var isFirst = true
         for place in members.indices {
-            // Those that are due at the same time come by chance, too.
+            // Endpoints due at the same time come in random order.
             members[place].due = Double.random(in: 0..<1e-6, using: &generator)
             rest -= members[place].weight
             guard isFirst, rest < 0 || place == members.count - 1 else { continue }
@@ -464,8 +465,8 @@ struct EndpointPoolStateMachine: Sendable {
         }
     }
 
-    /// Takes an endpoint out, whatever else is out.
-    /// - Parameter end: When it returns; `distantFuture` for when it is brought back.
+    /// Takes an endpoint out, regardless of the others.
+    /// - Parameter end: When it returns; `distantFuture` until it is brought back by hand.
     mutating func eject(_ id: Int, until end: MonotonicInstant, at now: MonotonicInstant) -> [Change] {
         guard let place = members.firstIndex(where: { $0.id == id }) else { return [] }
         members[place].isHeldOut = true
@@ -477,7 +478,7 @@ struct EndpointPoolStateMachine: Sendable {
         return changes
     }
 
-    /// Brings an endpoint back before its time, whoever ejected it.
+    /// Brings an endpoint back before its time, whatever the reason for its ejection.
     mutating func restore(_ id: Int, at now: MonotonicInstant) -> [Change] {
         guard let place = members.firstIndex(where: { $0.id == id }), members[place].ejectedUntil != nil else {
             return []
@@ -488,7 +489,7 @@ struct EndpointPoolStateMachine: Sendable {
         return changes
     }
 
-    /// Goes on with other settings. What is known of the endpoints is kept.
+    /// Applies other settings. The state of the endpoints is kept.
     mutating func change(to settings: Settings, at now: MonotonicInstant) -> [Change] {
         var changes: [Change] = []
         if settings.slowStart == nil { for place in members.indices { members[place].growsSince = nil } }
@@ -506,7 +507,7 @@ struct EndpointPoolStateMachine: Sendable {
         return changes
     }
 
-    /// Forgets all but the calls in flight, and brings all endpoints back.
+    /// Resets everything but the calls in flight, and brings all endpoints back.
     mutating func reset(at now: MonotonicInstant) -> [Change] {
         var changes: [Change] = []
         for place in members.indices {
@@ -523,7 +524,7 @@ struct EndpointPoolStateMachine: Sendable {
         return changes
     }
 
-    /// How the machine would be at this time if a call came, as far as time alone decides.
+    /// The machine's state if a call came at this time, as far as time alone decides.
     func advanced(to now: MonotonicInstant) -> EndpointPoolStateMachine {
         var (copy, changes) = (self, [Change]())
         copy.passTime(at: now, &changes)
@@ -538,7 +539,7 @@ struct EndpointPoolStateMachine: Sendable {
     /// Whether no call is in flight, and no endpoint is ejected.
     var isIdle: Bool { members.allSatisfy { $0.inFlight == 0 && $0.ejectedUntil == nil } }
 
-    /// Whether no call is in flight, and nothing is remembered.
+    /// Whether no call is in flight, and nothing is counted.
     var isAtRest: Bool { isIdle && members.allSatisfy { $0.streak == 0 && $0.ejections == 0 } }
 }
 
@@ -551,16 +552,16 @@ extension Int {
     fileprivate mutating func saturatingIncrement() { self = saturatingAdding(1) }
 }
 
-/// An endpoint that a call was given.
+/// A call's endpoint.
 @usableFromInline struct EndpointPick: Sendable, Hashable {
     let id: Int
-    /// Its place when it was given.
+    /// Its place when it was chosen.
     @usableFromInline let place: Int
     fileprivate let generation: Int
 }
 
 extension EndpointPoolSettings {
-    /// What the end of a call says of its endpoint: that it has answered, that it failed, or nothing.
+    /// The evidence of a call's end about its endpoint: it answered, it failed, or neither.
     func evidence(of verdict: Verdict) -> EndpointPoolStateMachine.Evidence {
         if verdict.saysNothing { return .nothing }
         if failing.contains(verdict) { return .failing }

@@ -4,19 +4,19 @@ public import Resilience
 public struct EndpointPoolStatus: PolicyStatusDetail {
     /// The endpoints, in the order of the list.
     public let endpoints: [EndpointStatus]
-    /// Whether so few endpoints are left that all are used, the ejected ones too.
+    /// Whether so few endpoints are left that all are used, even ejected ones.
     public let isPanicking: Bool
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
     ///   - endpoints: The endpoints, in the order of the list.
-    ///   - isPanicking: Whether all are used since so few are left.
+    ///   - isPanicking: Whether all are used because so few are left.
     public init(endpoints: [EndpointStatus], isPanicking: Bool = false) {
         self.endpoints = endpoints
         self.isPanicking = isPanicking
     }
 
-    /// How many endpoints are ejected.
+    /// The number of ejected endpoints.
     public var ejected: Int { endpoints.count { $0.isEjected } }
 
     /// Whether any endpoint gets calls.
@@ -53,17 +53,17 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     public let isUsed: Bool
     /// Whether it is ejected.
     public let isEjected: Bool
-    /// How much longer it is ejected; nil if it is not, or until ``EndpointPool/restore(_:)``.
+    /// The rest of its ejection; nil if it is not, or until ``EndpointPool/restore(_:)``.
     public let timeRemaining: Duration?
-    /// How many times in a row it has been ejected, as far as the pool remembers.
+    /// The number of its ejections in a row, if the pool remembers.
     public let ejections: Int
-    /// Its weight now. It is less than the one of the list while it grows.
+    /// Its weight now. While it grows, it is less than in the list.
     public let weight: Double
     /// The number of calls in flight.
     public let inFlight: Int
-    /// The number of calls that counted since the endpoint is in the list, including failures.
+    /// The number of counted calls since the endpoint is in the list, including failures.
     public let calls: Int
-    /// How many of them failed.
+    /// The number of failures among them.
     public let failures: Int
 
     /// Creates a status, for tests and previews.
@@ -75,8 +75,8 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     ///   - ejections: How many times in a row it has been ejected.
     ///   - weight: Its weight now.
     ///   - inFlight: The number of calls in flight.
-    ///   - calls: The number of calls that counted, including failures.
-    ///   - failures: How many of them failed.
+    ///   - calls: The number of counted calls, including failures.
+    ///   - failures: The number of failures among them.
     public init(
         endpoint: String, isUsed: Bool? = nil, isEjected: Bool = false, timeRemaining: Duration? = nil,
         ejections: Int = 0, weight: Double = 1, inFlight: Int = 0, calls: Int = 0, failures: Int = 0

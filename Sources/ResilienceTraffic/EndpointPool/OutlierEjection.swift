@@ -11,12 +11,12 @@ public import Resilience
 ///
 /// Source of the rules and of most defaults: Envoy's outlier detection.
 public struct OutlierEjection: SettingsGroup {
-    /// Ejects an endpoint that succeeds less often than the others do.
+    /// Ejects an endpoint that succeeds less often than the others.
     ///
-    /// Of the endpoints with enough calls in an interval, those are ejected whose share of successes is below
-    /// `mean − factor × standard deviation`, and below the mean by at least `minimumGap`. The standard deviation is that of
-    /// these endpoints. By that formula at most one in `1 + factor²` of them can be ejected in an interval, and with the default factor
-    /// none of four or fewer.
+    /// Of the endpoints with enough calls in an interval, those are ejected whose share of successes is below `mean −
+    /// factor × standard deviation`, and at least `minimumGap` below the mean. The standard deviation is that of these
+    /// endpoints. By that formula at most one in `1 + factor²` of them can be ejected in an interval, and with the
+    /// default factor none of four or fewer.
     public struct Deviation: SettingsGroup {
         /// How many standard deviations below the mean an endpoint must be.
         public var factor: Double
@@ -30,8 +30,8 @@ public struct OutlierEjection: SettingsGroup {
         /// Creates a rule.
         /// - Parameters:
         ///   - factor: How many standard deviations below the mean an endpoint must be, 0…100. 1.9 by default.
-        ///   - minimumGap: How far below the mean it must be at least, as a share, 0…1. 0.05 by default. If almost all calls
-        ///     succeed, the standard deviation is so small that without it an endpoint with 99 % is ejected.
+        ///   - minimumGap: How far below the mean it must be at least, as a share, 0…1. 0.05 by default. Without it,
+        ///     when almost all calls succeed, the standard deviation is so small that an endpoint with 99 % is ejected.
         ///   - minimumEndpoints: How many endpoints must have enough calls; 2 or more. 5 by default.
         ///   - minimumCalls: How many calls of an interval are enough; 1 or more. 100 by default.
         public init(
@@ -53,7 +53,7 @@ public struct OutlierEjection: SettingsGroup {
             ])
     }
 
-    /// Ejects an endpoint of whose calls in an interval a certain share failed, however the others do.
+    /// Ejects an endpoint whose failure rate in an interval reaches a limit, regardless of the others.
     public struct FailureShare: SettingsGroup {
         /// The share of failed calls.
         public var limit: Double
@@ -109,8 +109,8 @@ public struct OutlierEjection: SettingsGroup {
     ///   - time: How long the first ejection of an endpoint lasts; above 0. 30 seconds by default. The second one in a row lasts
     ///     twice as long, the third three times, and so on.
     ///   - maxTime: How long an ejection lasts at most, without `jitter`; not below `time`. 5 minutes by default.
-    ///   - jitter: Up to which share of it an ejection is made longer, by chance, 0…1. 0.1 by default. So endpoints that are
-    ///     ejected together do not return together.
+    ///   - jitter: The largest share by which an ejection is randomly made longer, 0…1. 0.1 by default. So endpoints
+    ///     that are ejected together do not return together.
     ///   - maxEjected: The share of endpoints that may be ejected at the same time, 0…1. 0.1 by default. Above 0, it is at
     ///     least one endpoint, and never all of them.
     public init(
@@ -143,7 +143,7 @@ public struct OutlierEjection: SettingsGroup {
             "maxTimeSeconds", settings.maxTime.text, "must not be below time, \(settings.time.text)")
     }
 
-    /// A rule that is nil is written as one that never ejects: what is left out has its default.
+    /// Writes a nil rule as one that never ejects, because an omitted rule has its default.
     public func written() throws -> SettingValue? {
         var own = self
         own.consecutiveFailures = consecutiveFailures ?? .max
@@ -157,7 +157,7 @@ public struct OutlierEjection: SettingsGroup {
         maxEjected > 0 ? min(max(1, Int(maxEjected * Double(count) + 1e-9)), max(0, count - 1)) : 0
     }
 
-    /// After how many ejections in a row they are no longer made longer.
+    /// The number of ejections in a row from which on they no longer get longer.
     var maxInARow: Int {
         let (time, longest) = (time.saturatedNanoseconds, maxTime.saturatedNanoseconds)
         return Int(clamping: longest / time + (longest % time > 0 ? 1 : 0))
@@ -165,8 +165,8 @@ public struct OutlierEjection: SettingsGroup {
 
     /// How long an ejection lasts.
     /// - Parameters:
-    ///   - count: How many there were in a row, with this one.
-    ///   - share: Up to 1, by chance.
+    ///   - count: How many there were in a row, including this one.
+    ///   - share: A random share up to 1.
     func length(ofNumber count: Int, _ share: Double) -> Int64 {
         let length = min(
             time.saturatedNanoseconds.saturatingMultiplied(by: Int64(count)), maxTime.saturatedNanoseconds)
@@ -174,16 +174,15 @@ public struct OutlierEjection: SettingsGroup {
         return length.saturatingAdding(Int64(exactly: more.rounded()) ?? .max)
     }
 
-    /// How long an endpoint must do well until one ejection less is remembered. Longer than it takes to find out that it
-    /// does not.
+    /// How long an endpoint must succeed until its ejection count drops by one. Longer than finding out that it fails.
     var memory: Duration { max(time, .nanoseconds(interval.saturatedNanoseconds.saturatingMultiplied(by: 2))) }
 }
 
 /// Why an ``EndpointPool`` ejected an endpoint.
 public enum EjectionReason: Sendable, Hashable, CustomStringConvertible {
-    /// That many calls in a row failed.
+    /// This number of calls in a row failed.
     case consecutiveFailures(Int)
-    /// This share of its calls in the interval succeeded; of all that were compared, the share was `mean`.
+    /// This share of its calls in the interval succeeded; the mean of all compared endpoints was `mean`.
     case deviation(Double, mean: Double)
     /// This share of its calls in the interval failed.
     case failureShare(Double)

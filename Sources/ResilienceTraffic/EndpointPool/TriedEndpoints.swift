@@ -14,17 +14,17 @@ import Resilience
 ///
 /// It belongs to one call, and to one pool.
 public struct TriedEndpoints: Sendable, Hashable {
-    /// 0 if there is none: no endpoint has that number. It is apart from the others so that a call that tries only one allocates
+    /// 0 if there is none: no endpoint has that number. Separate, so that a call that tries only one endpoint allocates
     /// nothing.
     private var first = 0
     private var others: [Int] = []
-    /// Those that have rejected the present attempt, to which it does not come back.
+    /// The endpoints that have rejected the present attempt, which does not return to them.
     var rejected: [Int] = []
 
-    /// Creates a list of a call that has tried none.
+    /// Creates the list of a call that has tried none.
     public init() {}
 
-    /// The number of endpoints that the call has tried, since it tried all of them the last time.
+    /// The number of endpoints that the call has tried since it last tried all of them.
     public var count: Int { first == 0 ? 0 : others.count + 1 }
 
     var isEmpty: Bool { first == 0 }
@@ -35,7 +35,7 @@ public struct TriedEndpoints: Sendable, Hashable {
         if first == 0 { first = id } else { others.append(id) }
     }
 
-    /// All have been tried: only the last one, and those whose copies of the call are in flight, are still avoided.
+    /// All have been tried: now only the last one, and those with copies of the call in flight, are avoided.
     mutating func startOver(keeping inFlight: [Int]) {
         guard first != 0 else { return }
         let last = others.last ?? first

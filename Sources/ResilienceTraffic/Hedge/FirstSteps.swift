@@ -1,7 +1,7 @@
-/// Whether the first copy of a call may begin on its caller's thread, which is what makes it cheap.
+/// Whether the first copy of a call may begin on its caller's thread, which makes it cheap.
 ///
-/// While it keeps that thread, the caller can begin no hedge. Now and then a thread is late for no reason of its own. But
-/// if that happens twice within 100 calls, the operation blocks its thread, and the next 10 000 calls begin elsewhere.
+/// While it keeps that thread, the caller can begin no hedge. Now and then a thread is late for other reasons. But if
+/// that happens twice within 100 calls, the operation blocks its thread, and the next 10 000 calls begin elsewhere.
 struct FirstSteps: Sendable, Hashable {
     static let closeCalls = 100
     static let callsElsewhere = 10_000

@@ -18,7 +18,7 @@ extension Hedge: CopyingPolicy {
                 hedge: self, terms: terms, inner: inner, options: call.options, attempt: call.attempt,
                 deadline: call.deadline, isWatched: call.isWatched, account: call.account, began: began,
                 executor: inner.timeBase.executorForTasks, walk: walk, lose: lose))
-        // Copies run away from the caller's actor.
+        // Copies run outside the caller's actor.
         let isHere = mayBeHere && #isolation == nil
         let first = await withTaskCancellationHandler {
             let first = isHere ? beginHere(race, delay: delay) : nil
@@ -41,9 +41,9 @@ extension Hedge: CopyingPolicy {
             }
             if kept.copy > 0 { tell(.won(kept.copy, after: began.duration(to: outcome.time)), &call) }
         }
-        // The call counts by its first copy, however that would have ended.
+        // The call counts by its first copy, regardless of how that would have ended.
         if outcome.firstLost { terms.budget.failed(after: .none, mayPass: false, &call) }
-        // The copies have told their ends: a retry that shares the budget has nothing to add.
+        // The copies have reported their ends: a retry that shares the budget has nothing to add.
         if !kept.verdict.saysNothing {
             terms.budget.wasTold(mayPass: terms.settings.verdicts.contains(kept.verdict), &call)
         }
@@ -113,10 +113,10 @@ extension Hedge: CopyingPolicy {
                 tell(.hedged(hedge, after: race.start.began.duration(to: call.now)), &call)
                 return hedge
             case .wait(let instant):
-                // The first copy is no child of the caller, and has its priority all the same.
+                // The first copy is not a child of the caller, but has its priority.
                 let wake = await waiter.wait(until: instant, on: call.timeBase) { first?.raise(to: $0) }
                 if wake == .cancelled {
-                    // All copies are cancelled, too.
+                    // All copies are also cancelled.
                     race.mayBeginNoMore()
                     return nil
                 }

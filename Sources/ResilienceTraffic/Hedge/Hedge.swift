@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Begins a second copy of a call that takes long, or has failed, and takes the result that comes first.
+/// Begins a second copy of a slow or failed call, and uses the first result.
 ///
 /// ```swift
 /// let pipeline = Pipeline("search", isIdempotent: true) {
@@ -11,29 +11,29 @@ public import Resilience
 /// let page = try await pipeline.runHedged { try await client.search() }
 /// ```
 ///
-/// It shortens the longest waits of a service whose calls now and then take much longer than usual, at the price of some
-/// more load. Use it only for what may be done twice.
+/// It shortens the longest waits of a service whose calls now and then take much longer than usual, at the price of
+/// some more load. Use it only for calls that may be done twice.
 ///
-/// **Only ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)`` makes copies**, and so do the clients for HTTP and gRPC. They run at
-/// the same time, so its operation is `@Sendable`, runs away from the caller's actor, and its result is `Sendable`. With
-/// ``/Resilience/Pipeline/run(options:judging:_:)-(_,_,()->R)``, which takes any operation, and with permits, a hedge makes none: it tells that once
-/// (``Event/notCopied(_:)``), and counts the calls (``HedgeStatus/ranOnce``).
+/// **Only ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)`` makes copies**, and so do the clients for
+/// HTTP and gRPC. Copies run concurrently, so the operation is `@Sendable`, runs outside the caller's actor, and its
+/// result is `Sendable`. With ``/Resilience/Pipeline/run(options:judging:_:)-(_,_,()->R)``, which takes any operation,
+/// and with permits, a hedge makes no copies: it reports that once (``Event/notCopied(_:)``), and counts the calls
+/// (``HedgeStatus/ranOnce``).
 ///
-/// Each copy goes through the policies further in: a breaker, a throttle or a bulkhead there sees each of them. The
-/// policies further out see one attempt, which ends as the call does. The copies that have lost are cancelled and waited
-/// for: the policies see them as cancelled, count nothing, and have their permits back.
+/// Each copy goes through the inner policies: a breaker, a throttle or a bulkhead there sees each of them. The outer
+/// policies see one attempt, which ends as the call does. Losing copies are cancelled and waited for: the policies see
+/// them as cancelled, count nothing, and get their permits back.
 ///
 /// See <doc:HedgeGuide>.
 public final class Hedge: Policy, StatusReporting {
     public let name: String
-    /// The observers that are told what this hedge does, whatever the pipeline. They are made when this is first asked
-    /// for.
+    /// The observers of this hedge's events, in every pipeline. They are made on first use.
     public var observers: PolicyObservers { lazyObservers.made }
     let lazyObservers: LazyObservers
 
     struct State {
         var terms: HedgeTerms
-        /// nil if the delay is no percentile.
+        /// nil if the delay is not a percentile.
         var latencies: LatencyWindow?
         var firstSteps = FirstSteps()
 
@@ -55,11 +55,11 @@ public final class Hedge: Policy, StatusReporting {
     ///   - delay: How long it waits for a copy before it begins the next one. By default p95 of the latest latencies.
     ///   - maxHedges: How many copies may follow the first, 0…10. 1 by default.
     ///   - verdicts: The failures of a copy after which the next one begins at once; neither success nor cancelled.
-    ///   - budget: Limits the hedges of many calls together, for example the budget of a ``/Resilience/Retry``: then both draw on it. nil,
-    ///     the default, for one of its own: ``/Resilience/RetryBudget/ratio(_:reserve:window:timeBase:)`` with 10 % of the calls and
-    ///     10 per second besides.
-    ///   - timeBase: The time base of that budget; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this hedge does; nil for none at first.
+    ///   - budget: Limits the hedges of many calls together, for example the budget of a ``/Resilience/Retry``, which
+    ///     then shares it. nil, the default, for one of its own:
+    ///     ``/Resilience/RetryBudget/ratio(_:reserve:window:timeBase:)`` with 10 % of the calls plus 10 per second.
+    ///   - timeBase: The time base of that budget; it must be the pipeline's.
+    ///   - observers: The observers of this hedge's events; nil for none at first.
     public convenience init(
         _ name: String = "hedge", after delay: HedgeDelay = .percentile(), maxHedges: Int = 1,
         on verdicts: VerdictSet = [.transient, .uncertain], budget: RetryBudget? = nil,
@@ -75,8 +75,8 @@ public final class Hedge: Policy, StatusReporting {
     ///   - name: The name in events.
     ///   - settings: The settings.
     ///   - budget: Limits the hedges of many calls together; nil for one of its own.
-    ///   - timeBase: The time base of that budget; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this hedge does; nil for none at first.
+    ///   - timeBase: The time base of that budget; it must be the pipeline's.
+    ///   - observers: The observers of this hedge's events; nil for none at first.
     public init(
         _ name: String = "hedge", settings: Settings, budget: RetryBudget? = nil, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
@@ -116,13 +116,13 @@ public final class Hedge: Policy, StatusReporting {
     /// The first copy of a call kept its caller's thread beyond the delay.
     func firstStepWasLate() { state.withLock { $0.firstSteps.wasLate() } }
 
-    /// Takes note of how long the first copy of a call took, or, if it lost, of how long it took at least.
+    /// Notes how long the first copy of a call took, or, if it lost, at least took.
     func note(_ latency: Duration, isLost: Bool) {
         let latency = latency.saturatedNanoseconds
         state.withLock { $0.latencies?.add(latency, isLost: isLost) }
     }
 
-    /// Lets every call through. A call that is asked here is one that can have no copies, and counts as such.
+    /// Lets every call through. A call that reaches this method can have no copies, and is counted.
     /// - Parameters:
     ///   - call: The call.
     ///   - slot: Not used.
@@ -132,7 +132,7 @@ public final class Hedge: Policy, StatusReporting {
         return .proceed
     }
 
-    /// A call begins that has no copies, or fewer than it could. The first one that somebody hears of is told.
+    /// A call begins that has no copies, or fewer than it could. The first one with an observer is reported.
     @inline(__always)
     func noteUncopied(because reason: NoCopy, _ call: inout PolicyCall) {
         guard call.repetition != .never else { return }
@@ -147,20 +147,20 @@ public final class Hedge: Policy, StatusReporting {
 
     func change(to terms: HedgeTerms) { state.withLock { $0.change(to: terms) } }
 
-    /// Forgets all latencies, and the calls that had no copies. The budget stays as it is, since it may be shared.
+    /// Resets all latencies, and the counts of calls without copies. The budget stays, since it may be shared.
     public func reset() {
         state.withLock { $0 = State($0.terms) }
         ranOnce.reset()
         unknownEffects.reset()
     }
 
-    /// Whether no latencies are known, and a budget of its own is not spent.
+    /// Whether no latencies are known, and its own budget is not spent.
     public var isAtRest: Bool {
         let (isEmpty, terms) = state.withLock { (($0.latencies?.count ?? 0) == 0, $0.terms) }
         return isEmpty && (!terms.ownsBudget || terms.budget.isAtRest)
     }
 
-    /// The delay before a hedge begins now, and what is left of the budget.
+    /// The present delay before a hedge begins, and the rest of the budget.
     public var status: HedgeStatus {
         let (delay, samples, maxHedges) = state.withLock {
             ($0.delay, $0.latencies?.count ?? 0, $0.terms.settings.maxHedges)
@@ -188,8 +188,8 @@ extension Hedge.State {
         }
     }
 
-    /// Goes on with other settings. The latencies stay, and so does a budget of the hedge's own if none is given: with a
-    /// new one, each change of settings would allow as many hedges as at the start.
+    /// Applies other settings. The latencies stay, and so does the hedge's own budget if none is given: with a new one,
+    /// each change of settings would allow as many hedges as at the start.
     fileprivate mutating func change(to terms: HedgeTerms) {
         let budget = self.terms.ownsBudget && terms.ownsBudget ? self.terms.budget : terms.budget
         self.terms = HedgeTerms(settings: terms.settings, budget: budget, ownsBudget: terms.ownsBudget)

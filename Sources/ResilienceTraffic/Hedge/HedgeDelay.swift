@@ -22,16 +22,15 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
     /// 5 take longer than percentile 0.95.
     ///
     /// The hedge measures how long the first copy of each call through `runHedged` took, if it succeeded. It does not
-    /// measure failures, hedges, or calls whose caller was cancelled. A first copy that a hedge has beaten counts with the
-    /// time until then, which is no shorter than the delay. Without it, each hedge that wins would make the percentile shorter.
+    /// measure failures, hedges, or calls whose caller was cancelled. A first copy that lost to a hedge counts with the
+    /// time until then, which is at least the delay. Otherwise each winning hedge would make the percentile shorter.
     ///
-    /// If more calls are slow than the percentile leaves above it, the delay is shorter: at most twice the percentile above which
-    /// twice as many calls lie, four times the one above which four times as many lie, and so on.
+    /// If more calls are slow than the percentile leaves above it, the delay is shorter: at most twice the percentile
+    /// above which twice as many calls lie, four times the one above which four times as many lie, and so on.
     /// - Parameters:
     ///   - share: The percentile as a share, 0.01…0.999. 0.95 by default.
-    ///   - least: The shortest delay, so that calls that are fast anyway make no hedges; 0 or more. 1 ms by default.
-    ///   - minimumSamples: How many latencies must be known before a hedge begins because of a delay, 1…1000. 100 by
-    ///     default.
+    ///   - least: The shortest delay, so that fast calls make no hedges; 0 or more. 1 ms by default.
+    ///   - minimumSamples: How many latencies must be known before a delay begins a hedge, 1…1000. 100 by default.
     public static func percentile(
         _ share: Double = 0.95, atLeast least: Duration = .milliseconds(1), minimumSamples: Int = 100
     ) -> HedgeDelay {

@@ -3,16 +3,15 @@ public import Resilience
 extension Hedge {
     /// Why a hedge makes no copies of a call.
     public enum NoCopy: Sendable, Hashable, CaseIterable {
-        /// The operation can't run several times at once: the call came through `run`, `runBlocking`, `open` or a permit, or
-        /// it sends a request that may not be sent twice, or can't be, since its body can be read only once, or it is itself
-        /// a copy of a hedge further out.
+        /// The operation can't run concurrently. The call came through `run`, `runBlocking`, `open` or a permit; or its
+        /// request may not or can't be sent twice, because its body can be read only once; or it is itself a copy of an
+        /// outer hedge.
         case runOnce
-        /// Nobody says that the call may be repeated: then only a failure that is known to have had no effect begins a
-        /// copy.
+        /// The call is not marked as repeatable: only a failure that is known to have had no effect begins a copy.
         case unknownEffects
     }
 
-    /// What a hedge tells its observers.
+    /// An event of a hedge.
     public enum Event: PolicyEventDetail, Equatable {
         /// The hedge with this number, from 1, began this long after the first copy.
         case hedged(Int, after: Duration)
@@ -20,7 +19,7 @@ extension Hedge {
         case won(Int, after: Duration)
         /// A hedge was due, and the budget did not allow it.
         case budgetExhausted
-        /// A call could not have copies. Only the first call for each reason is told: ``HedgeStatus`` counts them all.
+        /// A call could not have copies. Sent only for the first call of each reason; ``HedgeStatus`` counts them all.
         case notCopied(NoCopy)
 
         public var kind: String {

@@ -1,14 +1,14 @@
 import Resilience
 import Synchronization
 
-/// The copies of one call, and the caller that waits for the first good end: the state machine for all of them, and what
-/// a copy passes to the caller. It does not know the type of their results.
+/// The copies of one call, and the caller that waits for the first good end: the state machine for all of them, and the
+/// values that a copy passes to the caller. It does not know the type of their results.
 final class HedgeRace: CopyRace, Sendable {
-    /// What each copy begins with.
+    /// The input of each copy.
     struct Start: Sendable {
         let hedge: Hedge
         let terms: HedgeTerms
-        /// The policies further in.
+        /// The inner policies.
         let inner: PipelineCore
         let options: RunOptions
         let attempt: Int
@@ -19,7 +19,7 @@ final class HedgeRace: CopyRace, Sendable {
         let executor: (any TaskExecutor)?
         /// Takes a copy through them.
         let walk: HedgeCopy.Run
-        /// Takes leave of a result that comes when another copy has ended the call.
+        /// Disposes of a result that comes after another copy has ended the call.
         let lose: @Sendable (CopyResult, inout PolicyCall) -> Void
     }
 
@@ -29,7 +29,7 @@ final class HedgeRace: CopyRace, Sendable {
         let result: Result<CopyResult, any Error>
         let verdict: Verdict
         let waits: [PolicyWait]
-        /// Whether it got past the policies further in, to the operation or to a policy that stands for it.
+        /// Whether it got past the inner policies, to the operation or to a policy in its place.
         let hasRun: Bool
     }
 
@@ -41,13 +41,13 @@ final class HedgeRace: CopyRace, Sendable {
         /// When the first copy ended; if it has lost, when that was certain.
         let firstEnded: MonotonicInstant
         let firstLost: Bool
-        /// Whether any copy got past the policies further in.
+        /// Whether any copy got past the inner policies.
         let hasRun: Bool
     }
 
     private struct State {
         var machine: HedgeStateMachine
-        /// How the call ends, as far as is known, and when it ended so.
+        /// The call's end known so far, and its time.
         var kept: (Ending, MonotonicInstant)?
         /// When the first copy ended, if that was before the call's end was certain.
         var firstEnded: MonotonicInstant?
@@ -67,7 +67,7 @@ final class HedgeRace: CopyRace, Sendable {
         state = Locked(State(machine: machine))
     }
 
-    /// What the caller does now. If it waits, the waiter is resumed when a copy ends.
+    /// The caller's next step. If it waits, the waiter is resumed when a copy ends.
     func next(at now: MonotonicInstant) -> (HedgeStateMachine.Step, PolicyWaiter) {
         let waiter = PolicyWaiter()
         return state.withLock { state in
@@ -104,14 +104,14 @@ final class HedgeRace: CopyRace, Sendable {
         first.cancel()
     }
 
-    /// How long the call has been running, in nanoseconds.
+    /// The call's running time, in nanoseconds.
     var age: Int64 { start.began.duration(to: start.inner.timeBase.now).saturatedNanoseconds }
 
     /// - Returns: Whether its end counts: not if the call's end was certain before.
     private func ended(_ ending: Ending, at now: MonotonicInstant) -> Bool {
         let (counts, waiter, old) = state.withLock { state in
             let counts = !state.machine.isDecided
-            // What is replaced is released outside of the lock, since its deinit may be user code.
+            // The replaced value is released outside of the lock, since its deinit may be user code.
             let old = state.kept
             if state.machine.ended(ending.verdict, hasRun: ending.hasRun, at: now) { state.kept = (ending, now) }
             if state.machine.isDecided { decided.store(true, ordering: .releasing) }
@@ -144,10 +144,10 @@ extension HedgeRace {
     /// Runs a copy.
     /// - Parameters:
     ///   - copy: 0 for the first.
-    ///   - withdrawal: What was taken of the budget for it.
+    ///   - withdrawal: The payment for it.
     @inline(__always) func run(_ copy: Int, _ withdrawal: Withdrawal) async {
         let budget = start.terms.budget
-        // The call holds a reference to the core, which this object keeps, that is not counted.
+        // The call holds an uncounted reference to the core, which this object keeps.
         defer { withExtendedLifetime(self) {} }
         var call = PolicyCall(start)
         call.isWatched = start.isWatched
@@ -156,7 +156,7 @@ extension HedgeRace {
         var (verdict, hasRun) = (Verdict.success, false)
         let result: Result<CopyResult, any Error>
         do {
-            // All threads may have been busy since the copy was to begin.
+            // All threads may have been busy since the copy was due.
             if isDecided { throw CopyLost(policy: start.hedge.name) }
             try Task.checkCancellation()
             if call.isOver { throw DeadlinePassed() }
@@ -169,7 +169,7 @@ extension HedgeRace {
         } catch {
             verdict = call.settled ?? start.inner.classifier.verdict(for: error)
             result = .failure(error)
-            // A policy that stands for the operation, and fails, has run in its place; a timeout has not.
+            // A failing policy in place of the operation has run; a timeout has not.
             if !verdict.saysNothing, !(error is any TimeLimitError) { hasRun = true }
         }
         if verdict.kind != .success, Task.isCancelled || isDecided { verdict = .cancelled }
@@ -188,7 +188,7 @@ extension HedgeRace {
 }
 
 extension PolicyCall {
-    /// Whoever makes it holds the race until it is over.
+    /// Its maker holds the race until it is over.
     init(_ start: HedgeRace.Start) {
         self.init(start.inner, start.options, attempt: start.attempt, deadline: start.deadline)
         account = start.account
@@ -196,7 +196,7 @@ extension PolicyCall {
 }
 
 extension HedgeTerms {
-    /// Tells the budget how a copy ended.
+    /// Reports the end of a copy to the budget.
     fileprivate func report(_ verdict: Verdict, after withdrawal: Withdrawal, _ call: inout PolicyCall) {
         switch verdict.kind {
         case .success: budget.succeeded(after: withdrawal, &call)

@@ -1,27 +1,27 @@
 import Resilience
 
-/// Decides when the next copy of a call begins, and as which copy the call ends.
+/// Decides when the next copy of a call begins, and which copy ends the call.
 ///
-/// The first copy is the call's own attempt, which is under way from the start; the others are its hedges.
+/// The first copy is the call's own attempt, in flight from the start; the others are its hedges.
 struct HedgeStateMachine: Sendable, Hashable {
     enum Step: Sendable, Hashable {
         /// Begin a hedge if the budget allows: ``began(at:)`` or ``mayBeginNoMore()`` follows.
         case begin
         /// Wait until a copy ends, or until this instant.
         case wait(until: MonotonicInstant)
-        /// The call ends as the copy that was kept.
+        /// The call ends like the kept copy.
         case end
     }
 
-    /// How much the end of a copy tells the caller if no copy succeeds.
+    /// The value of a copy's end to the caller if no copy succeeds.
     private struct Worth: Hashable, Comparable {
         enum Rank: Int {
-            /// A copy that has not begun does not hide how another one ended, nor a cancelled one how another one failed.
+            /// A copy that did not begin must not hide another's end, nor a cancelled one another's failure.
             case nothing, cancellation
             case failure
-            // What the other side asks for must reach a retry further out.
+            // The other side's wishes must reach an outer retry.
             case repetition, wait, fewerCalls, noRepetition
-            // Nor may what had no effect hide what may have had one.
+            // Nor may a failure without effect hide one that may have had one.
             case unknownEffect
         }
 
@@ -48,9 +48,9 @@ struct HedgeStateMachine: Sendable, Hashable {
     let maxHedges: Int
     /// In nanoseconds; nil if a hedge begins only after a failure.
     let delay: Int64?
-    /// The verdicts of copies after whose failure a hedge begins at once.
+    /// The verdicts after which a hedge begins at once.
     let verdicts: VerdictSet
-    /// Whether it does harm to repeat a copy that may have had its effect.
+    /// Whether repeating a copy that may have had its effect does harm.
     let hasEffects: Bool
     let deadline: MonotonicInstant
 
@@ -58,10 +58,10 @@ struct HedgeStateMachine: Sendable, Hashable {
     private(set) var hedges = 0
     private var running = 1
     private var mayBegin = true
-    /// Whether a copy has failed in a way after which the next one begins at once.
+    /// Whether a copy has failed so that the next one begins at once.
     private var isAsked = false
     private var next: MonotonicInstant
-    /// Before this the other side wants to see no further copy.
+    /// The other side wants no further copy before this.
     private var floor = MonotonicInstant.distantPast
     /// Whether the call's end is certain: a copy succeeded, or was answered for good.
     private(set) var isDecided = false
@@ -84,7 +84,7 @@ struct HedgeStateMachine: Sendable, Hashable {
     }
 
     func step(at now: MonotonicInstant) -> Step {
-        // This is no retry: it waits for copies, not between them.
+        // This is not a retry: it waits for copies, not between them.
         if isDecided || running == 0 && !isAsked { return .end }
         let next = max(next, floor)
         let mayBegin = mayBegin && hedges < maxHedges && next < deadline && now < deadline
@@ -92,7 +92,7 @@ struct HedgeStateMachine: Sendable, Hashable {
         return running == 0 ? .end : .wait(until: mayBegin ? next : .distantFuture)
     }
 
-    /// - Returns: false if none may begin any more, since a copy has ended meanwhile.
+    /// - Returns: false if none may begin any more, because a copy has ended meanwhile.
     @discardableResult
     mutating func began(at now: MonotonicInstant) -> Bool {
         guard step(at: now) == .begin else { return false }
@@ -112,7 +112,7 @@ struct HedgeStateMachine: Sendable, Hashable {
     mutating func ended(_ verdict: Verdict, hasRun: Bool = true, at now: MonotonicInstant) -> Bool {
         running -= 1
         guard !isDecided else { return false }
-        // Of a rejection no server has said anything.
+        // No server has commented on a rejection.
         let wish = verdict.saysNothing ? nil : verdict.shouldRetry
         let asks = wish ?? verdicts.contains(verdict)
         if verdict.kind == .success || verdict.kind == .permanent && !asks {

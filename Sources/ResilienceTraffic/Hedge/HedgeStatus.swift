@@ -2,28 +2,27 @@ public import Resilience
 
 /// The state of a ``Hedge`` at one moment.
 public struct HedgeStatus: PolicyStatusDetail {
-    /// How long a call that begins now waits before its first hedge; nil if only a failure begins one, or too few latencies
-    /// are known.
+    /// How long a call that begins now waits before its first hedge; nil if only a failure begins one, or too few
+    /// latencies are known.
     public let delay: Duration?
-    /// The number of latencies that are known, up to 1000; 0 if the delay is no percentile.
+    /// The number of known latencies, up to 1000; 0 if the delay is not a percentile.
     public let samples: Int
-    /// How many more hedges the budget would allow now, if no call ended meanwhile. `Int.max`, which is written
-    /// as null, for any number.
+    /// The hedges that the budget would allow now, if no call ended meanwhile. `Int.max`, which is written as null, for
+    /// any number.
     public let hedgesLeft: Int
-    /// The number of calls that had no copies, since their operation can't run several times at once: see
-    /// ``Hedge/NoCopy/runOnce``.
+    /// The number of calls without copies because their operation can't run concurrently: see ``Hedge/NoCopy/runOnce``.
     public let ranOnce: Int
-    /// The number of calls that had no copies after the delay, since nobody said that they may be repeated: see
+    /// The number of calls without copies after the delay because they are not marked as repeatable: see
     /// ``Hedge/NoCopy/unknownEffects``.
     public let unknownEffects: Int
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
     ///   - delay: How long a call waits before its first hedge.
-    ///   - samples: The number of latencies that are known.
+    ///   - samples: The number of known latencies.
     ///   - hedgesLeft: How many more hedges the budget would allow.
-    ///   - ranOnce: The number of calls whose operation can't run several times at once. 0 by default.
-    ///   - unknownEffects: The number of calls that nobody knows to be repeatable. 0 by default.
+    ///   - ranOnce: The number of calls whose operation can't run concurrently. 0 by default.
+    ///   - unknownEffects: The number of calls not marked as repeatable. 0 by default.
     public init(delay: Duration?, samples: Int, hedgesLeft: Int, ranOnce: Int = 0, unknownEffects: Int = 0) {
         self.delay = delay
         self.samples = samples

@@ -1,26 +1,26 @@
 import Resilience
 
-/// How long the latest calls took, with one of their percentiles always at hand, and a delay for hedges.
+/// The durations of the latest calls, with one percentile always at hand, and a delay for hedges.
 ///
 /// The latencies are kept in buckets, sixteen for each doubling. So a percentile is never too early, and at most a
 /// sixteenth, or 1.024 µs, too late.
 ///
-/// A first copy that lost to a hedge took at least as long as the call. Left out, each hedge that wins would make the
+/// A first copy that lost to a hedge took at least as long as the call. Without it, each winning hedge would make the
 /// percentile shorter. But that time contains the delay: if more calls lose than the percentile leaves above it, the
-/// percentile would grow with each call. So ``delay`` has bounds that come from lower percentiles.
+/// percentile would grow with each call. So ``delay`` has bounds from lower percentiles.
 struct LatencyWindow: Sendable, Hashable {
     static let capacity = 1_000
     private static let perDoubling = 16
     private static let buckets = 50 * perDoubling
 
-    /// Which percentile is at hand, as a share: 0.95 for p95.
+    /// The percentile at hand, as a share: 0.95 for p95.
     let share: Double
-    /// How many latencies lie in each bucket.
+    /// The number of latencies in each bucket.
     private var counts = [UInt16](repeating: 0, count: buckets)
     /// The latest latencies, the oldest at `oldest` once there are as many as fit.
     private var latest: [Latency] = []
     private var oldest = 0
-    /// How many of them are of copies that lost.
+    /// The number of them from copies that lost.
     private var lost = 0
     /// The percentile, and those that bound the delay.
     private var percentiles: [Percentile]
@@ -32,14 +32,14 @@ struct LatencyWindow: Sendable, Hashable {
 
     private struct Percentile: Hashable {
         let share: Double
-        /// The delay is no longer than so many times this percentile.
+        /// The delay is at most this many times this percentile.
         let factor: Double
         /// Its bucket, and how many latencies lie in the buckets before that.
         var place = 0
         var below = 0
     }
 
-    /// The lowest percentile that bounds the delay. Fewer latencies than this share are never of copies that ended by
+    /// The lowest percentile that bounds the delay. At least this share of latencies is from copies that ended by
     /// themselves, so that it does not rise by itself either.
     private static let lowest = 0.25
 
@@ -62,13 +62,14 @@ struct LatencyWindow: Sendable, Hashable {
     /// The number of latencies in the window.
     var count: Int { latest.count }
 
-    /// At least this share of the latencies was not longer, in nanoseconds; nil if there is none.
+    /// At least this share of the latencies was no longer, in nanoseconds; nil if there is none.
     var percentile: Int64? { latest.isEmpty ? nil : Self.end(of: percentiles[0].place) }
 
-    /// The percentile, or less: a delay that is `n` times shorter is taken if no more than `n` times as many calls take longer. So
-    /// hedges come in time even if more calls are slow than the percentile leaves above it. In nanoseconds; nil if there is no latency.
+    /// The percentile, or less: a delay that is `n` times shorter is taken if at most `n` times as many calls take
+    /// longer. So hedges come in time even if more calls are slow than the percentile leaves above it. In nanoseconds;
+    /// nil if there is no latency.
     ///
-    /// By this rule the usual latencies keep their percentile: a lognormal distribution up to a sigma of 1.1.
+    /// By this rule usual latencies keep their percentile: a lognormal distribution up to a sigma of 1.1.
     /// Source of the trade between fewer and earlier hedges: T. Kaler et al., "Optimal Reissue Policies for Reducing
     /// Tail Latency" (SPAA 2017).
     var delay: Int64? {
@@ -112,7 +113,7 @@ struct LatencyWindow: Sendable, Hashable {
         for index in percentiles.indices where bucket < percentiles[index].place { percentiles[index].below += change }
     }
 
-    /// Goes on from the buckets where the percentiles were.
+    /// Continues from the buckets where the percentiles were.
     private mutating func findPlaces() {
         guard !latest.isEmpty else { return }
         for index in percentiles.indices {

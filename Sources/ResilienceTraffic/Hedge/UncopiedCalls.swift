@@ -1,9 +1,9 @@
 import Resilience
 import Synchronization
 
-/// Counts the calls that a hedge made no copies of for one reason, and remembers whether that was told.
+/// Counts the calls without copies for one reason, and remembers whether that was reported.
 ///
-/// In atomics, since calls that make no copies are to pay as good as nothing for it.
+/// In atomics, since calls without copies must pay almost nothing for it.
 struct UncopiedCalls: ~Copyable, Sendable {
     private let calls = Atomic(0)
     private let isTold = Atomic(false)
@@ -11,8 +11,8 @@ struct UncopiedCalls: ~Copyable, Sendable {
     var count: Int { calls.load(ordering: .relaxed) }
 
     /// A call begins.
-    /// - Parameter hears: Whether anybody would hear of it.
-    /// - Returns: Whether to tell of it: only of the first one that somebody hears of.
+    /// - Parameter hears: Whether there is an observer.
+    /// - Returns: Whether to report it: only the first one with an observer.
     func note(_ hears: () -> Bool) -> Bool {
         calls.wrappingAdd(1, ordering: .relaxed)
         guard !isTold.load(ordering: .relaxed), hears() else { return false }

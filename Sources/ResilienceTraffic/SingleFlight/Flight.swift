@@ -3,7 +3,7 @@ import Synchronization
 
 /// One run of an operation, its task, and the calls that wait for its result. It knows neither its key nor the type of its result.
 @usableFromInline final class Flight: Sendable {
-    /// What the operation returned, as a ``FlightValue``, or threw.
+    /// The operation's result, as a ``FlightValue``, or its error.
     @usableFromInline typealias Landing = Result<any AnyObject & Sendable, any Error>
 
     /// How a call's wait has ended.
@@ -17,23 +17,23 @@ import Synchronization
 
     private struct State {
         var landing: Landing?
-        /// That of the call that begins the flight. Only further ones need a dictionary.
+        /// The waiter of the call that begins the flight. Only further ones need a dictionary.
         var first: PolicyWaiter?
         var others: [ObjectIdentifier: PolicyWaiter] = [:]
         var task: Task<Void, Never>?
-        /// The highest of those who have waited.
+        /// The highest priority of its calls so far.
         var priority: TaskPriority
     }
 
-    /// What its operation has for an origin, so that all who wait learn what was tried.
+    /// The origin of its operation, so that all its calls learn of retries.
     private let origin = CallOrigin.shared
     private let firstPriority: TaskPriority
     private let state: Locked<State>
     private let hasEnded = Atomic(false)
 
     /// - Parameters:
-    ///   - priority: That of the call that begins the flight.
-    ///   - waiter: That call's.
+    ///   - priority: The priority of the call that begins the flight.
+    ///   - waiter: That call's waiter.
     @usableFromInline init(priority: TaskPriority, first waiter: PolicyWaiter) {
         firstPriority = priority
         state = Locked(State(first: waiter, priority: priority))
@@ -51,13 +51,14 @@ import Synchronization
         if raised > firstPriority { task.raise(to: raised) }
     }
 
-    /// Runs the operation, with what it may know of its calls.
+    /// Runs the operation, with the permitted knowledge of its calls.
     @usableFromInline nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async -> Void) async {
         defer { hasEnded.store(true, ordering: .relaxed) }
-        // A task that outlives its flight takes the path along. If it began the next flight, and so on, the path would grow for ever.
+        // A task that outlives its flight takes the path along. If it began the next flight, and so on, the path would
+        // grow for ever.
         let outer = FlightPath.current
         let path = outer.isEmpty ? [self] : outer.filter { !$0.hasEnded.load(ordering: .relaxed) } + [self]
-        // Each of the others is an async function more, and few calls have a deadline or an origin.
+        // Each of these adds an async function, and few calls have a deadline or an origin.
         if origin == nil, CallDeadline.current == nil {
             return await FlightPath.$current.withValue(path) { await body() }
         }
@@ -75,7 +76,7 @@ import Synchronization
         if hasLanded { waiter.resume() }
     }
 
-    /// Waits for the flight's end, by the waiter of one of its calls.
+    /// Waits for the flight's end, with the waiter of one of its calls.
     @usableFromInline nonisolated(nonsending) func wait(
         by waiter: PolicyWaiter, until deadline: MonotonicInstant, on timeBase: any TimeBase
     ) async -> End {
@@ -89,7 +90,7 @@ import Synchronization
         return .landed(landing)
     }
 
-    /// The operation has ended, and somebody waits.
+    /// The operation has ended, with waiting calls.
     @usableFromInline func land(_ landing: Landing) {
         let (first, others) = state.withLock { state in
             state.landing = landing
@@ -100,7 +101,7 @@ import Synchronization
         for waiter in others.values { waiter.resume() }
     }
 
-    /// A call that waits has this priority.
+    /// A waiting call has this priority.
     private func raise(to priority: TaskPriority) {
         let task: Task<Void, Never>? = state.withLock { state in
             guard priority > state.priority else { return nil }
@@ -110,13 +111,13 @@ import Synchronization
         task?.raise(to: priority)
     }
 
-    /// Nobody waits any more.
+    /// No call waits any more.
     @usableFromInline func cancel(on executor: (any TaskExecutor)?) {
         state.withLock { $0.task }?.cancel(on: executor)
     }
 }
 
-/// What a flight's operation returned.
+/// The result of a flight's operation.
 @usableFromInline final class FlightValue<Value: Sendable>: Sendable {
     @usableFromInline let value: Value
 

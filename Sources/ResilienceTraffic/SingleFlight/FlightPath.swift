@@ -1,4 +1,4 @@
-/// The flights that a task is part of: it must not wait for them.
+/// The flights of a task: it must not wait for them.
 enum FlightPath {
     @TaskLocal static var current: [Flight] = []
 }

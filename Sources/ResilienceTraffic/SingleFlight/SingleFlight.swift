@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Runs an operation once for all calls that ask for the same thing at the same time, and gives each of them its result.
+/// Runs an operation once for all concurrent calls with the same key, and gives each of them its result.
 ///
 /// ```swift
 /// let profiles = SingleFlight<User.ID, Profile>("profiles")
@@ -11,17 +11,18 @@ public import Resilience
 /// ```
 ///
 /// The first call for a key begins a *flight*: it runs its operation in a task of its own. A call for the same key joins
-/// the flight, and its own operation does not run. When the operation ends, all who wait have its result, and the next
-/// call begins a new flight. Nothing is kept.
+/// the flight, and its own operation does not run. When the operation ends, all waiting calls get its result, and the
+/// next call begins a new flight. Nothing is kept.
 ///
-/// - A flight belongs to no call. A call that is cancelled, or whose deadline comes, leaves immediately, and the others go on
-///   waiting. When the last one leaves, the operation is cancelled.
-/// - The operation has the task-local values of the call that began the flight, but no ``/Resilience/CallDeadline``: those who join may have
-///   more time. It has the highest priority of those who have waited, where the system can raise it (Linux, macOS 26).
-/// - The operation may outlive its calls, so it is `@Sendable`, runs away from the caller's actor, and its result is `Sendable`.
-///   For the same reason this is no policy of a pipeline: put it around a pipeline, as above.
+/// - A flight belongs to no call. A call that is cancelled, or whose deadline comes, leaves immediately, and the
+///   others go on waiting. When the last one leaves, the operation is cancelled.
+/// - The operation has the task-local values of the call that began the flight, but no ``/Resilience/CallDeadline``:
+///   later calls may have more time. It has the highest priority of its calls so far, where the system can raise it
+///   (Linux, macOS 26).
+/// - The operation may outlive its calls, so it is `@Sendable`, runs outside the caller's actor, and its result is
+///   `Sendable`. For the same reason this is not a policy of a pipeline: put it around a pipeline, as above.
 ///
-/// The key must contain all that the result depends on: who asks, in which language, with which rights. It must equal
+/// The key must contain everything that the result depends on: the user, the language, the rights. It must equal
 /// itself, as `Double.nan` does not, and its `==` and `hash(into:)` must not use the single flight.
 ///
 /// See <doc:SingleFlightGuide>.
@@ -30,9 +31,9 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     public let name: String
     /// How long a flight accepts calls after it begins; nil for as long as it lasts.
     public let joinWindow: Duration?
-    /// Whether a call takes the error of a flight that had begun before it.
+    /// Whether a call takes the error of a flight that began before the call.
     public let sharesErrors: Bool
-    /// The observers that are told of flights.
+    /// The observers of flights.
     public let observers: PolicyObservers
     @usableFromInline let timeBase: any TimeBase
     @usableFromInline let state: Locked<SingleFlightStateMachine<Key, Flight>>
@@ -42,10 +43,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     ///   - name: The name in events.
     ///   - joinWindow: How long a flight accepts calls after it begins; above 0. A later call begins a new one. nil, the default, for
     ///     as long as it lasts.
-    ///   - sharesErrors: Whether a call takes the error of a flight that had begun before it. If not, it asks once more: then it takes
-    ///     what comes. True by default.
+    ///   - sharesErrors: Whether a call takes the error of a flight that began before the call. If not, it asks once
+    ///     more, and takes that result. True by default.
     ///   - timeBase: The time base of deadlines and of the window.
-    ///   - observers: The observers that are told of flights; nil for none at first.
+    ///   - observers: The observers of flights; nil for none at first.
     public init(
         _ name: String = "singleFlight", joinWindow: Duration? = nil, sharesErrors: Bool = true,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
@@ -58,19 +59,19 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         state = Locked(SingleFlightStateMachine(joinWindow: self.joinWindow))
     }
 
-    /// Returns the result of the key's flight: of one that is in flight, or of one that begins with this call.
+    /// Returns the result of the key's flight, which may begin with this call.
     ///
-    /// A call that is part of the key's flight, since the operation makes it, does not join it: it would wait for itself. It
-    /// begins a flight that nobody else joins.
+    /// A call that the flight's own operation makes does not join the flight, since it would wait for itself. It begins
+    /// a flight that no other call joins.
     /// - Parameters:
-    ///   - key: What is asked for.
-    ///   - deadline: When this call must have ended; by default when the ``/Resilience/CallDeadline`` does that travels with the task. The earlier one
-    ///     counts.
-    ///   - operation: What to run if no flight can be joined. It is cancelled when no call waits for it any more; if it has not begun
-    ///     by then, it does not run.
-    /// - Returns: What the operation of the flight returned.
-    /// - Throws: What the operation of the flight threw; `CancellationError` if the caller is cancelled; ``/Resilience/TimedOut`` if
-    ///   the deadline comes; ``/Resilience/DeadlinePassed`` if it has passed before.
+    ///   - key: The key.
+    ///   - deadline: When this call must have ended; by default the ``/Resilience/CallDeadline`` that travels with
+    ///     the task. The earlier one counts.
+    ///   - operation: The work if no flight can be joined. It is cancelled when no call waits for it any more; if
+    ///     it has not begun by then, it does not run.
+    /// - Returns: The result of the flight's operation.
+    /// - Throws: The error of the flight's operation; `CancellationError` if the caller is cancelled;
+    ///   ``/Resilience/TimedOut`` if the deadline comes; ``/Resilience/DeadlinePassed`` if it has passed before.
     @inlinable public nonisolated(nonsending) func run(
         for key: Key, deadline: MonotonicInstant = .distantFuture,
         _ operation: @escaping @Sendable () async throws -> Value
@@ -85,7 +86,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         let (isFirst, first) = try await ask(key, at: began, until: deadline, operation)
         guard let first else { throw timedOut(nil) }
         guard case .failure(let error) = first, !isFirst else { return try first.get() }
-        // A cancellation that is not this call's may be that of the one that began the flight.
+        // A cancellation other than this call's may be that of the call that began the flight.
         if sharesErrors, !(error is CancellationError), !(error is CancelledWhileWaiting) { throw error }
         try Task.checkCancellation()
         let now = timeBase.now
@@ -95,17 +96,17 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         return try second.get()
     }
 
-    /// Lets the next call for a key begin a flight of its own, for example after a write that the present one may not
-    /// have seen. Those who wait for the present one still get its result.
+    /// Lets the next call for a key begin a new flight, for example after a write that the present one may not have
+    /// seen. Calls that wait for the present flight still get its result.
     /// - Parameter key: The key.
     public func forget(_ key: Key) { state.withLock { $0.forget(key) } }
 
-    /// Lets the next call for each key begin a flight of its own: see ``forget(_:)``.
+    /// Lets the next call for each key begin a new flight: see ``forget(_:)``.
     public func forgetAll() { state.withLock { $0.forgetAll() } }
 
     public var presentTime: MonotonicInstant { timeBase.now }
 
-    /// How many flights there are, and how many calls wait for them.
+    /// The number of flights, and of calls that wait for them.
     public var status: SingleFlightStatus { state.withLock { $0.status } }
 
     public var description: String {
@@ -129,8 +130,8 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         let (number, flight) = (joined.number, joined.payload)
         if observers.want(.trace) { tell(joined.isFirst ? .began : .joined(waiting: joined.waiting), at: now) }
         if joined.isFirst {
-            // Never on the caller's thread, not even for its first step, since that may block. And not on an executor that the
-            // caller's task prefers: the flight may outlive it.
+            // Never on the caller's thread, not even for its first step, because that may block. Nor on an executor
+            // that the caller's task prefers: the flight may outlive it.
             if let executor = timeBase.taskExecutor {
                 flight.keep(
                     Task(executorPreference: executor, priority: priority) { @concurrent [self] in
@@ -144,7 +145,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
             flight.add(waiter)
         }
         switch await flight.wait(by: waiter, until: deadline, on: timeBase) {
-        // Only this single flight's `fly` lets its flights land.
+        // Only this single flight's `fly` ends its flights.
         case .landed(let landing): return (joined.isFirst, landing.map { ($0 as! FlightValue<Value>).value })
         case .expired:
             leave(number, flight)
@@ -177,7 +178,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
 
     @usableFromInline func leave(_ number: Int, _ flight: Flight) {
         let now = timeBase.now
-        // What it returns is released outside of the lock, since a key's deinit may be user code.
+        // Its result is released outside of the lock, since a key's deinit may be user code.
         guard let abandoned = state.withLock({ $0.left(number, at: now) }) else { return }
         tell(.abandoned(after: max(.zero, abandoned.began.duration(to: now))), at: now)
         flight.cancel(on: timeBase.taskExecutor)

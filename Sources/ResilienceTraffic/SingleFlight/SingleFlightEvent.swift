@@ -1,6 +1,6 @@
 public import Resilience
 
-/// What a ``SingleFlight`` tells its observers.
+/// An event of a ``SingleFlight``.
 public enum SingleFlightEvent: PolicyEventDetail, Equatable {
     /// A call found no flight to join, and began one.
     case began

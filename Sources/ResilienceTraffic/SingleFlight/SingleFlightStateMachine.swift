@@ -1,14 +1,14 @@
 public import Resilience
 
-/// Which flight a call joins, and whether anybody still waits for it.
+/// Which flight a call joins, and whether calls still wait for it.
 ///
 /// ```
 /// joinable ── its key is forgotten, or the window is over ─▶ no longer joinable
-///     both ── its operation ends ─▶ gone: those who wait have its result
-///     both ── the last of those who wait leaves ─▶ abandoned ── its operation ends ─▶ gone
+///     both ── its operation ends ─▶ gone: its waiting calls have the result
+///     both ── its last waiting call leaves ─▶ abandoned ── its operation ends ─▶ gone
 /// ```
 @usableFromInline struct SingleFlightStateMachine<Key: Hashable & Sendable, Payload: Sendable>: Sendable {
-    /// A flight that somebody waits for.
+    /// A flight with waiting calls.
     @usableFromInline struct Flight: Sendable {
         @usableFromInline let key: Key
         @usableFromInline let payload: Payload
@@ -25,7 +25,7 @@ public import Resilience
         @usableFromInline let payload: Payload
         /// Whether the flight begins with this call.
         @usableFromInline let isFirst: Bool
-        /// How many wait for it now, this call included.
+        /// The number of calls that wait for it now, including this one.
         @usableFromInline let waiting: Int
 
         @inlinable init(number: Int, payload: Payload, isFirst: Bool, waiting: Int) {
@@ -34,20 +34,20 @@ public import Resilience
     }
 
     @usableFromInline enum End: Sendable {
-        /// Somebody waits for the result.
+        /// A call waits for the result.
         case awaited(Flight)
-        /// The last of those who waited left this long ago.
+        /// The last waiting call left this long ago.
         case late(by: Duration)
     }
 
     /// How long a flight accepts calls after it begins; nil for as long as it lasts.
     @usableFromInline let joinWindow: Duration?
-    /// Those that somebody waits for, by number.
+    /// The flights with waiting calls, by number.
     @usableFromInline var flights: [Int: Flight] = [:]
-    /// The one of each key that accepts calls. Its key is the flight's own, so that no key is released in here: that may be a
-    /// user's code.
+    /// Each key's flight that accepts calls. The key is the flight's own, so that no key is released in here: that may
+    /// be user code.
     @usableFromInline var joinable: [Key: Int] = [:]
-    /// When those whose operation still runs were abandoned, by number.
+    /// When the flights that still run without a waiting call were abandoned, by number.
     @usableFromInline var abandoned: [Int: MonotonicInstant] = [:]
     @usableFromInline var waiting = 0
     @usableFromInline var next = 0
@@ -57,8 +57,8 @@ public import Resilience
 
     /// A call asks for a key, and waits.
     /// - Parameters:
-    ///   - mayJoin: Whether the call may join this flight. If not, it begins one that nobody else joins.
-    ///   - make: Returns what to keep with a flight that begins.
+    ///   - mayJoin: Whether the call may join this flight. If not, it begins one that no other call joins.
+    ///   - make: Returns a new flight's payload.
     @inlinable mutating func join(
         _ key: Key, at now: MonotonicInstant, ifAllowed mayJoin: (Payload) -> Bool, make: () -> Payload
     ) -> Joined {
@@ -85,7 +85,7 @@ public import Resilience
         joinWindow.map { now < flight.began + $0 } ?? true
     }
 
-    /// Whether the operation of a flight may begin: not if nobody waits for it any more.
+    /// Whether the operation of a flight may begin: not if no call waits for it any more.
     @inlinable mutating func mayBegin(_ number: Int) -> Bool {
         if flights[number] != nil { return true }
         abandoned[number] = nil
@@ -93,7 +93,7 @@ public import Resilience
     }
 
     /// A call waits no longer, for another reason than the flight's end.
-    /// - Returns: The flight, if nobody waits for it any more: it is abandoned.
+    /// - Returns: The flight, if no call waits for it any more: it is abandoned.
     mutating func left(_ number: Int, at now: MonotonicInstant) -> Flight? {
         guard let flight = flights[number] else { return nil }
         waiting -= 1
@@ -105,7 +105,7 @@ public import Resilience
         return remove(number)
     }
 
-    /// The operation of a flight has ended. From now on nobody joins it.
+    /// The operation of a flight has ended. From now on no call joins it.
     @inlinable mutating func ended(_ number: Int, at now: MonotonicInstant) -> End {
         guard let flight = remove(number) else {
             let since = abandoned.removeValue(forKey: number) ?? now
@@ -123,10 +123,10 @@ public import Resilience
         return flight
     }
 
-    /// Nobody joins the key's flight any more. Those who wait for it still do.
+    /// No further call joins the key's flight. Its waiting calls stay.
     @inlinable mutating func forget(_ key: Key) { joinable[key] = nil }
 
-    /// Nobody joins any of the present flights any more.
+    /// No further call joins any of the present flights.
     mutating func forgetAll() { joinable = [:] }
 
     var status: SingleFlightStatus {

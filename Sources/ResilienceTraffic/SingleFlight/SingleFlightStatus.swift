@@ -2,19 +2,20 @@ public import Resilience
 
 /// The state of a ``SingleFlight`` at one moment.
 public struct SingleFlightStatus: PolicyStatusDetail {
-    /// How many flights somebody waits for. There may be two for a key, if the earlier one can't be joined any more.
+    /// The number of flights with waiting calls. There may be two for a key, if the earlier one can't be joined any
+    /// more.
     public let flights: Int
-    /// How many calls wait for them.
+    /// The number of calls that wait for them.
     public let waiting: Int
-    /// How many operations still run though nobody waits for them any more. If it keeps growing, they ignore their
+    /// The number of operations that still run without a waiting call. If it keeps growing, they ignore their
     /// cancellation.
     public let abandoned: Int
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
-    ///   - flights: How many flights somebody waits for.
-    ///   - waiting: How many calls wait for them.
-    ///   - abandoned: How many operations still run though nobody waits for them any more.
+    ///   - flights: How many flights have waiting calls.
+    ///   - waiting: The number of calls that wait for them.
+    ///   - abandoned: How many operations still run without a waiting call.
     public init(flights: Int, waiting: Int, abandoned: Int) {
         self.flights = flights
         self.waiting = waiting

@@ -1,4 +1,4 @@
-/// The calls that a rule looks back on.
+/// The latest calls that a rule counts.
 public struct CallWindow: SettingsGroup, CustomStringConvertible {
     enum Kind: Sendable, Hashable {
         case calls(Int)

@@ -23,9 +23,9 @@ public struct CombinedRule: PackagedRule {
 
     /// Failing if any rule says so, whatever the quorum; else healthy if any rule says so.
     ///
-    /// Each rule counts its own failures: the failure that meets the last rule may be none for the others.
+    /// Each rule counts its own failures: the failure that meets the last rule need not count for the others.
     /// - Parameter end: How the call ended, and when.
-    /// - Returns: What the end says about the endpoint.
+    /// - Returns: The end's evidence about the endpoint.
     public func evidence(of end: CallEnd) -> TripEvidence {
         let evidence = rules.map { $0.evidence(of: end) }
         return evidence.contains(.failing) ? .failing : evidence.contains(.healthy) ? .healthy : .inconclusive
@@ -34,7 +34,7 @@ public struct CombinedRule: PackagedRule {
     /// Failing if such calls alone would open the circuit: with ``Quorum/any`` if any rule says so, with ``Quorum/all``
     /// if any rule says so and none says healthy.
     /// - Parameter end: How the probe ended, and when.
-    /// - Returns: What the end says about the endpoint.
+    /// - Returns: The end's evidence about the endpoint.
     public func evidence(ofProbe end: CallEnd) -> TripEvidence {
         let evidence = rules.map { $0.evidence(ofProbe: end) }
         if quorum == .all, evidence.contains(.healthy) { return .healthy }
@@ -68,14 +68,14 @@ public struct CombinedRule: PackagedRule {
 
     /// The counts of the first rule that counts any failures, else of the first rule.
     /// - Parameter now: The current time.
-    /// - Returns: What that rule has counted.
+    /// - Returns: That rule's counts.
     public func counts(at now: MonotonicInstant) -> TripCounts {
         let all = rules.map { $0.counts(at: now) }
         return all.first { $0.failureCount > 0 } ?? all[0]
     }
 
     public func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant {
-        // A rule that a success does not change sets no limit.
+        // A rule that ignores successes sets no limit.
         rules.filter { $0.needs.contains(.successes) }.map { $0.tallyEnds(after: now) }.min() ?? .distantFuture
     }
 
@@ -104,7 +104,7 @@ public struct CombinedRule: PackagedRule {
 
     public var needs: TripRuleNeeds { rules.reduce(into: []) { $0.formUnion($1.needs) } }
 
-    /// The memories of the rules, each after its length.
+    /// The rules' memories, each preceded by its length.
     /// - Parameter now: The current time.
     /// - Returns: All these memories in one.
     public func memory(at now: MonotonicInstant) -> [Int] {

@@ -52,7 +52,7 @@ extension ConsecutiveFailures {
     /// - Parameters:
     ///   - limit: The failure in a row that opens the circuit; 1 or more.
     ///   - failing: The verdicts that count as failures.
-    ///   - healthy: The verdicts that reset the count; they have nothing in common with `failing`.
+    ///   - healthy: The verdicts that reset the count; disjoint from `failing`.
     public init(_ limit: Int, failing: VerdictSet, healthy: VerdictSet) {
         self = ConsecutiveFailures(limit: limit, failing: failing, healthy: healthy).checked()
     }

@@ -68,12 +68,12 @@ extension FailuresInWindow {
     /// Creates a rule.
     /// - Parameters:
     ///   - limit: How many failures are too many.
-    ///   - window: The calls that are looked back on.
+    ///   - window: The calls that count.
     ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
     ///     than the window holds.
     ///   - failing: The verdicts that count as failures.
-    ///   - healthy: The verdicts that count as calls without a failure; they have nothing in common with `failing`.
-    ///     Calls with any other verdict are not in the window.
+    ///   - healthy: The verdicts that count as calls without a failure; disjoint from `failing`. Calls with any other
+    ///     verdict are not in the window.
     public init(
         _ limit: Limit, over window: CallWindow, minimumCalls: Int, failing: VerdictSet, healthy: VerdictSet
     ) {
@@ -93,7 +93,7 @@ extension FailuresInWindow.Limit: CustomStringConvertible {
         }
     }
 
-    /// Whether it is reached, or would be if enough calls without a failure followed.
+    /// Whether it is reached, or would be after enough further calls without a failure.
     func couldBeReached(by counts: OutcomeWindow.Counts, minimumCalls: Int) -> Bool {
         let enough = OutcomeWindow.Counts(failures: counts.failures, calls: max(counts.calls, minimumCalls))
         return isReached(by: enough, minimumCalls: minimumCalls)
@@ -115,7 +115,7 @@ extension TripRule where Self == FailuresInWindow {
     /// Opens when this share of the latest calls failed.
     /// - Parameters:
     ///   - ratio: The share; above 0, at most 1.
-    ///   - window: The calls that are looked back on.
+    ///   - window: The calls that count.
     ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
     ///     than the window holds.
     ///   - failing: The verdicts that count as failures.
@@ -131,7 +131,7 @@ extension TripRule where Self == FailuresInWindow {
     /// Opens when this many of the latest calls failed.
     /// - Parameters:
     ///   - count: The number of failures; 1 or more, and no more than the window holds.
-    ///   - window: The calls that are looked back on.
+    ///   - window: The calls that count.
     ///   - failing: The verdicts that count as failures.
     ///   - healthy: The verdicts that count as calls without a failure. Calls with any other verdict are not in the
     ///     window.

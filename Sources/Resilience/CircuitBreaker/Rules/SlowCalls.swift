@@ -1,7 +1,7 @@
 /// Opens when too many of the latest calls were slow, which means that they took longer than a limit.
 ///
 /// A call in flight is slow as soon as the limit has passed. So the circuit opens even if no call ever returns, and
-/// even if a timeout further out cancels slow calls.
+/// even if an outer timeout cancels slow calls.
 public struct SlowCalls: PackagedRule, Hashable {
     /// How many slow calls are too many.
     public internal(set) var limit: FailuresInWindow.Limit
@@ -21,7 +21,7 @@ public struct SlowCalls: PackagedRule, Hashable {
     /// A slow call is failing, however it ended. A call in time is healthy if it succeeded or failed permanently; any
     /// other error says nothing.
     /// - Parameter end: How the call ended, and when.
-    /// - Returns: What the end says about the endpoint.
+    /// - Returns: The end's evidence about the endpoint.
     public func evidence(of end: CallEnd) -> TripEvidence {
         isSlow(end)
             ? .failing : end.verdict.kind == .success || end.verdict.kind == .permanent ? .healthy : .inconclusive
@@ -36,7 +36,7 @@ public struct SlowCalls: PackagedRule, Hashable {
 
     public mutating func ended(_ end: CallEnd) {
         noteSlow(at: end.time)
-        // A call that was in flight for too long has been counted already.
+        // A call that was in flight for too long has already been counted.
         guard let began = end.began, underWay.ended(began: began) else { return }
         let slow = isSlow(end)
         if slow || !end.verdict.saysNothing { outcomes.add(1, failing: slow, at: end.time) }
@@ -51,7 +51,7 @@ public struct SlowCalls: PackagedRule, Hashable {
     }
 
     public func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>? {
-        // A call that begins and ends in one stretch of those in flight is not slow.
+        // A call that begins and ends in one stretch is not slow.
         guard !limit.couldBeReached(by: outcomes.counts(at: now), minimumCalls: minimumCalls),
             let stretch = underWay.stretch(around: now)
         else { return nil }
@@ -65,7 +65,7 @@ public struct SlowCalls: PackagedRule, Hashable {
 
     public mutating func forgetCalls() { underWay = CallsUnderWay(slowness) }
 
-    /// Calls in flight are known only by eighths of the limit, so only a rule with the same limit can take them over.
+    /// Calls in flight are tracked in eighths of the limit, so only a rule with the same limit can take them over.
     /// - Parameter other: The rule that is replaced.
     /// - Returns: Whether the other rule is of this type and has the same limit.
     public mutating func takeCalls(from other: any TripRule) -> Bool {
@@ -98,7 +98,7 @@ extension SlowCalls {
     ///   - limit: How many slow calls are too many.
     ///   - slowness: How long a call may take; above 0. A call in flight is noticed up to 1/8 of this time later, when
     ///     another call begins or ends.
-    ///   - window: The calls that are looked back on.
+    ///   - window: The calls that count.
     ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
     ///     than the window holds.
     public init(
@@ -108,13 +108,13 @@ extension SlowCalls {
     }
 }
 
-/// The number of calls in flight by when they began, in memory that does not grow: a bucket for each eighth of the time
-/// that they may take.
+/// The number of calls in flight by their beginnings, in memory that does not grow: a bucket for each eighth of the
+/// allowed time.
 struct CallsUnderWay: Sendable, Hashable {
     private let slowness: Int64
     private let width: Int64
     private var buckets: [Int]
-    /// Calls that began before this stretch of time have been taken as slow. nil before the first call.
+    /// Calls that began before this stretch of time have been counted as slow. nil before the first call.
     private var oldest: Int64?
 
     init(_ slowness: Duration) {
@@ -132,7 +132,7 @@ struct CallsUnderWay: Sendable, Hashable {
         buckets[place(of: stretch)] += 1
     }
 
-    /// - Returns: Whether the call was still here. It is not if it was taken as slow, or began before calls were
+    /// - Returns: Whether the call was still here. It is not if it was counted as slow, or began before calls were
     ///   watched.
     mutating func ended(began: MonotonicInstant) -> Bool {
         let stretch = stretch(of: began.nanoseconds)
@@ -142,10 +142,10 @@ struct CallsUnderWay: Sendable, Hashable {
     }
 
     /// Removes all calls that have been in flight for too long.
-    /// - Returns: How many they were.
+    /// - Returns: Their number.
     mutating func takeSlow(at now: MonotonicInstant) -> Int {
         guard let oldest else { return 0 }
-        // All calls of a stretch are slow once the last one that can have begun in it is.
+        // All calls of a stretch are slow once the last possible one is.
         let limit = stretch(of: now.nanoseconds.saturatingSubtracting(slowness))
         guard limit > oldest else { return 0 }
         var slow = 0
@@ -157,7 +157,7 @@ struct CallsUnderWay: Sendable, Hashable {
         return slow
     }
 
-    /// The time around `now` in which calls count in the same bucket and none is taken as slow; nil if some are to be taken now.
+    /// The time around `now` in which calls count in the same bucket and none becomes slow; nil if some already are.
     func stretch(around now: MonotonicInstant) -> Range<MonotonicInstant>? {
         let now = now.nanoseconds
         let limit = stretch(of: now.saturatingSubtracting(slowness))
@@ -189,7 +189,7 @@ extension TripRule where Self == SlowCalls {
     /// - Parameters:
     ///   - ratio: The share; above 0, at most 1.
     ///   - slowness: How long a call may take; above 0.
-    ///   - window: The calls that are looked back on.
+    ///   - window: The calls that count.
     ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more, and no more
     ///     than the window holds.
     public static func slowCalls(

@@ -1,5 +1,4 @@
-/// Decides when a closed circuit opens. A pure value: it is told how calls end, and counts; it knows no clock and no
-/// lock.
+/// Decides when a closed circuit opens. A pure value that counts the ends of calls, without a clock or a lock.
 ///
 /// ```swift
 /// CircuitBreaker(
@@ -46,8 +45,8 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// The stretch of time around `now` in which calls may be batched, for a rule that needs ``TripRuleNeeds/calls`` or is
     /// combined with one. They are delivered before any other input.
     ///
-    /// A batched call costs no lock. It must make no difference when in the stretch such calls begin and succeed. The rule is
-    /// not met, and no number of them may make it be.
+    /// A batched call costs no lock. It must make no difference when in the stretch these calls begin and succeed. The
+    /// rule is not met, and no number of these calls may meet it.
     /// - Parameter now: The current time.
     /// - Returns: A stretch with `now` in it; nil, the default, if each call must be delivered as it comes.
     func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>?
@@ -61,7 +60,7 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     ///   - now: An instant in the stretch.
     mutating func tallied(began: Int, succeeded: Int, at now: MonotonicInstant)
 
-    /// Whether, by what is counted, the circuit should be open.
+    /// Whether the circuit should be open, given the counts.
     ///
     /// Called when evidence is failing, and, if the rule needs ``TripRuleNeeds/calls``, when a call begins. So only a
     /// failing call, or a slow one in flight, opens a circuit.
@@ -71,7 +70,7 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// Resets all counts.
     mutating func reset()
 
-    /// Returns what counts now, for people to read.
+    /// Returns the present counts, for display.
     /// - Parameter now: The current time.
     func counts(at now: MonotonicInstant) -> TripCounts
 
@@ -89,20 +88,20 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     ///   true if the rule does not need ``TripRuleNeeds/calls``.
     mutating func takeCalls(from other: any TripRule) -> Bool
 
-    /// What the rule must be told in its present state; the rest costs a call nothing. By default successes.
+    /// The inputs that the rule needs in its present state; others cost a call nothing. By default successes.
     var needs: TripRuleNeeds { get }
 
-    /// Returns what is counted, to be stored, or given to a rule that replaces this one.
+    /// Returns the counts, to be stored or given to a rule that replaces this one.
     ///
-    /// It begins with a mark of its kind, so that rules of other kinds do not accept it. The marks of the package's
-    /// rules are 1 to 5. By default empty.
+    /// They begin with a mark of the rule's kind, so that rules of other kinds do not accept them. The marks of the
+    /// package's rules are 1 to 5. By default empty.
     /// - Parameter now: The current time.
     func memory(at now: MonotonicInstant) -> [Int]
 
-    /// Goes on from a memory of a rule of this kind, whose settings may have been different. The memory may come from
-    /// outside: check it.
+    /// Continues from the memory of a rule of this kind, whose settings may have been different. The memory may come
+    /// from outside: check it.
     /// - Parameters:
-    ///   - memory: What the other rule had counted.
+    ///   - memory: The other rule's counts.
     ///   - now: The time at which the memory was taken.
     /// - Returns: false if the memory makes no sense; then nothing has changed.
     mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool
@@ -131,7 +130,7 @@ extension TripRule {
     public mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool { memory.isEmpty }
 }
 
-/// What a rule must be told of calls that go well. What is not in here costs such a call nothing.
+/// The inputs about successful calls that a rule needs. Others cost such a call nothing.
 public struct TripRuleNeeds: OptionSet, Sendable, Hashable {
     public let rawValue: UInt8
 
@@ -153,7 +152,7 @@ enum MemoryKind: Int {
 
     func memory(_ content: [Int]) -> [Int] { [rawValue] + content }
 
-    /// What follows the mark; nil if the memory is of another kind.
+    /// The content after the mark; nil if the memory is of another kind.
     func content(of memory: [Int]) -> [Int]? { memory.first == rawValue ? Array(memory.dropFirst()) : nil }
 }
 
@@ -161,19 +160,19 @@ enum MemoryKind: Int {
 public struct CallEnd: Sendable, Hashable {
     /// How the call ended.
     public let verdict: Verdict
-    /// When the call ended.
+    /// The end of the call.
     public let time: MonotonicInstant
-    /// When the call began; nil unless the rule needs ``TripRuleNeeds/calls``.
+    /// The beginning of the call; nil unless the rule needs ``TripRuleNeeds/calls``.
     public let began: MonotonicInstant?
-    /// What is known of the endpoint, whatever a rule would say: set for a health check.
+    /// The evidence about the endpoint, in place of the rule's: set for a health check.
     public let evidence: TripEvidence?
 
     /// Creates the end of a call.
     /// - Parameters:
     ///   - verdict: How the call ended.
-    ///   - time: When the call ended.
-    ///   - began: When the call began; nil if nobody needs it.
-    ///   - evidence: What is known of the endpoint; nil if the rule decides.
+    ///   - time: The end of the call.
+    ///   - began: The beginning of the call; nil if nobody needs it.
+    ///   - evidence: The evidence about the endpoint; nil if the rule decides.
     public init(
         _ verdict: Verdict, at time: MonotonicInstant, began: MonotonicInstant? = nil, evidence: TripEvidence? = nil
     ) {
@@ -184,9 +183,9 @@ public struct CallEnd: Sendable, Hashable {
     }
 }
 
-/// What the end of a call says about an endpoint's health.
+/// The evidence in a call's end about an endpoint's health.
 public enum TripEvidence: Sendable, Hashable {
-    /// The endpoint is well.
+    /// The endpoint is healthy.
     case healthy
     /// The endpoint is failing.
     case failing
@@ -194,11 +193,11 @@ public enum TripEvidence: Sendable, Hashable {
     case inconclusive
 }
 
-/// What a rule has counted.
+/// The counts of a rule.
 public struct TripCounts: Sendable, Hashable {
     /// The failures that count now.
     public let failureCount: Int
-    /// The number of failures that opens the circuit; nil if the rule is not as simple as that.
+    /// The number of failures that opens the circuit; nil if no single number does.
     public let failureLimit: Int?
     /// The calls that count now, including failures; nil if the rule does not count calls.
     public let callCount: Int?

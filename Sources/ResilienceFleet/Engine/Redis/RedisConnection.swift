@@ -12,7 +12,7 @@
         case path(String)
     }
 
-    /// One connection, used by one thread at a time. Every wait ends at its deadline, whatever trickles in.
+    /// One connection, used by one thread at a time. Every wait ends at its deadline, even if bytes trickle in.
     struct RedisConnection: ~Copyable, Sendable {
         private let socket: Int32
         private var reader = RedisReplyReader()
@@ -135,7 +135,7 @@
 
         // MARK: Commands
 
-        /// Whether the server has closed it, or has sent what nobody asked for.
+        /// Whether the server has closed it, or has sent unrequested data.
         var hasEnded: Bool {
             var byte: UInt8 = 0
             return recv(socket, &byte, 1, Self.peek) >= 0 || !(errno == EAGAIN || errno == EINTR)
@@ -159,7 +159,7 @@
             }
         }
 
-        /// More than any script of ours answers.
+        /// More than any answer of our scripts.
         private static let longestAnswer = 1 << 20
 
         /// Reads the next answer.
@@ -191,7 +191,7 @@
                 let left = deadline - now
                 guard left > 0 else { return false }
                 var entry = pollfd(fd: socket, events: events, revents: 0)
-                // Rounded up, or it would spin for the last part.
+                // Rounded up; otherwise it would spin for the last part.
                 let ready = poll(&entry, 1, Int32(min((left + 999_999) / 1_000_000, 60_000)))
                 if ready > 0 { return true }
                 if ready < 0, errno != EINTR, errno != EAGAIN { return false }

@@ -9,13 +9,13 @@
     /// ```
     ///
     /// - Calls that come while one is in flight go together in the next batch, on one connection.
-    /// - A script runs by its hash (`EVALSHA`), and is sent once if the server does not know it. A call whose answer is
-    ///   lost is not repeated.
-    /// - The connection is closed after any timeout, error of the connection, unreadable answer, or `READONLY`: an answer
-    ///   that comes late would be taken for the next one's, and a server that has become a replica stays one. The next
-    ///   call connects anew, and resolves the name anew.
-    /// - There is no TLS, since hiredis has none before version 1.0. Between machines use a private network or a tunnel,
-    ///   or a client of your own as the ``ScriptEngine``. Redirections of a cluster (`MOVED`) are not followed.
+    /// - A script runs by its hash (`EVALSHA`), and is sent once if the server does not know it. A call without an
+    ///   answer is not repeated.
+    /// - The connection is closed after any timeout, connection error, unreadable answer, or `READONLY`: a late
+    ///   answer would be taken for the next one's, and a server that has become a replica stays one. The next call
+    ///   connects anew, and resolves the name anew.
+    /// - There is no TLS, since hiredis has none before version 1.0. Between machines use a private network or a
+    ///   tunnel, or a client of your own as the ``ScriptEngine``. Redirections of a cluster (`MOVED`) are not followed.
     public final class RedisEngine: ScriptEngine {
         struct Job {
             let script: EngineScript
@@ -45,8 +45,8 @@
         ///   - user: The user's name; nil for the default user.
         ///   - password: The password; nil for none.
         ///   - database: The number of the database.
-        ///   - timeout: How long a call may take, with connecting if that is necessary; above 0. A name server that does
-        ///     not answer may take longer.
+        ///   - timeout: How long a call may take, including any connection; above 0. An unresponsive name server may
+        ///     take longer.
         public convenience init(
             host: String = "127.0.0.1", port: UInt16 = 6379, user: String? = nil, password: String? = nil,
             database: Int = 0, timeout: Duration = .milliseconds(50)
@@ -61,7 +61,7 @@
         ///   - user: The user's name; nil for the default user.
         ///   - password: The password; nil for none.
         ///   - database: The number of the database.
-        ///   - timeout: How long a call may take, with connecting if that is necessary; above 0.
+        ///   - timeout: How long a call may take, including any connection; above 0.
         public convenience init(
             unixSocket path: String, user: String? = nil, password: String? = nil, database: Int = 0,
             timeout: Duration = .milliseconds(50)
@@ -119,7 +119,7 @@
                 unknown = []
                 isGood = exchange(sources, on: &connection, asSource: true, unknown: &unknown)
             }
-            // Not run, and never asked again.
+            // Not run, and not asked again.
             for job in unknown {
                 job.continuation.resume(throwing: RedisEngineError.noAnswer("the connection is lost"))
             }
@@ -133,7 +133,7 @@
             var connection = try RedisConnection(to: address, until: deadline)
             for words in greeting {
                 try connection.send(RedisCommand.bytes(words), until: deadline)
-                // The answer names what is wrong, and never the password.
+                // The answer names the problem, but never the password.
                 if case .error(let message) = try connection.receive(until: deadline) {
                     throw .rejected("\(words[0]): \(message)")
                 }
@@ -168,7 +168,7 @@
                     case .error(let message) where message.hasPrefix("NOSCRIPT") && !asSource:
                         unknown.append(job)
                     case .error(let message):
-                        // Within a script it is not at the beginning.
+                        // Within a script the word is not at the beginning.
                         if message.contains("READONLY") { isGood = false }
                         job.continuation.resume(throwing: RedisEngineError.rejected(message))
                     default:

@@ -3,11 +3,11 @@
     public enum RedisEngineError: Error, Hashable, CustomStringConvertible {
         /// There is no connection, so nothing was sent.
         case unreachable(String)
-        /// It was sent, perhaps in part, and nobody knows whether it has run.
+        /// It was sent, perhaps in part, and may or may not have run.
         case noAnswer(String)
         /// The server answers with an error, such as `LOADING`, `OOM`, `READONLY`, `NOPERM` or `WRONGPASS`.
         case rejected(String)
-        /// The server answers what is not its protocol.
+        /// The reply is not valid RESP.
         case unreadable(String)
 
         public var description: String {

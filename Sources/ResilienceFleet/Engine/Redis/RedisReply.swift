@@ -21,14 +21,14 @@
         }
     }
 
-    /// Reads answers as they come in, with hiredis' parser.
+    /// Reads answers as they arrive, with hiredis' parser.
     ///
-    /// Unchecked because it holds a pointer. Safe: nobody else has the pointer, and the reader can't be copied.
+    /// Unchecked because it holds a pointer. Safe: nothing else has the pointer, and the reader can't be copied.
     struct RedisReplyReader: ~Copyable, @unchecked Sendable {
         private let reader: UnsafeMutablePointer<redisReader>
 
         init() {
-            // hiredis itself ends the process if there is no memory.
+            // hiredis itself ends the process if it runs out of memory.
             reader = redisReaderCreate()
         }
 
@@ -41,7 +41,7 @@
             guard result == REDIS_OK else { throw problem }
         }
 
-        /// - Returns: The next whole answer; nil if there is none yet.
+        /// - Returns: The next complete answer; nil if there is none yet.
         mutating func next() throws(RedisEngineError) -> RedisReply? {
             var reply: UnsafeMutableRawPointer?
             guard redisReaderGetReply(reader, &reply) == REDIS_OK else { throw problem }

@@ -1,21 +1,23 @@
 import Resilience
 
-/// Decides when a queue that follows a shared store looks, so that not all of them look for each mutation.
+/// Decides when a queue that follows a shared store looks, so that not all queues look for each mutation.
 ///
-/// All hear the same notifications, in the same order. Some are news, each with a number of its own; whoever finds that no
-/// lane is free any more says which news it had heard of before it looked. The queue that said so last, or that found something
-/// since, looks at once. The others wait, each for another time, and look unless it was said meanwhile that what they heard is served.
+/// All hear the same notifications, in the same order. Some are news, each with a number of its own. A queue that finds
+/// no more free lanes announces which news it had heard before it looked. The queue that last announced this, or that
+/// found something since, looks at once. The others wait, each for another time, and look unless the heard news was
+/// meanwhile announced as served.
 struct NewsStateMachine: Sendable, Hashable {
-    /// Longer than the first needs to take what is free. Nobody is known to be the first until one has said something.
+    /// Longer than the first queue needs to take the free lanes. None is known to be the first until one has announced
+    /// something.
     static let leastWait = Duration.milliseconds(50)
     static let spread = Duration.milliseconds(450)
 
-    /// What a notification says.
+    /// The content of a notification.
     enum Notification: Sendable, Hashable {
-        /// Everybody is to look: at a pause, or because something may have been missed.
+        /// All queues must look: at a pause, or because something may have been missed.
         case everybody
         case news(String)
-        /// A queue ended without sending all that it had taken.
+        /// A queue ended without sending all of its taken mutations.
         case left(String)
         case served(String, by: String)
 
@@ -42,15 +44,15 @@ struct NewsStateMachine: Sendable, Hashable {
 
     enum Step: Sendable, Hashable {
         case wait
-        /// Look whether there is anything, because of this news; nil if because of none.
+        /// Look whether there is anything, because of this news; nil if for another reason.
         case look(String?)
         /// Begin to send: there probably is something.
         case begin
     }
 
-    /// Tells it from all others.
+    /// Its unique name.
     let name: String
-    /// The last news that was heard, if nobody has said that it is served.
+    /// The last news heard, unless it was announced as served.
     private(set) var unserved: String?
     private var looksAt: MonotonicInstant?
     private var mustLook = false
@@ -61,7 +63,7 @@ struct NewsStateMachine: Sendable, Hashable {
     init(name: String) { self.name = name }
 
     /// - Parameter chance: From 0 to 1.
-    /// - Returns: When to ask for the ``next(at:)`` step; nil if not because of this.
+    /// - Returns: When to ask for the ``next(at:)`` step; nil if this changes nothing.
     mutating func heard(
         _ notification: Notification, at now: MonotonicInstant, chance: Double
     ) -> MonotonicInstant? {
@@ -80,14 +82,14 @@ struct NewsStateMachine: Sendable, Hashable {
             return looksAt
         case .served(let number, let name):
             knowsOthers = true
-            // Of two that began at once, one stays the first: all hear the same as the last.
+            // Of two that began at once, one stays the first: all hear the same last notification.
             isFirst = name == self.name
             served(number)
             return nil
         }
     }
 
-    /// Called when it is time to look even if nothing was heard.
+    /// Called when it is time to look even without a notification.
     mutating func looksNowAndThen() { mustLook = true }
 
     mutating func next(at now: MonotonicInstant) -> Step {
@@ -102,21 +104,21 @@ struct NewsStateMachine: Sendable, Hashable {
     /// Called when the queue that sends has looked.
     /// - Parameters:
     ///   - foundSome: Whether it has taken any.
-    ///   - served: The news that it has told the others is served; nil for none.
+    ///   - served: The news that it has announced as served; nil for none.
     mutating func looked(foundSome: Bool, served number: String?) {
         if foundSome { isFirst = true }
         if let number { served(number) }
     }
 
     /// Called when the queue ended.
-    /// - Parameter leftSome: Whether it has not sent all that it had taken.
+    /// - Parameter leftSome: Whether it has not sent all of its taken mutations.
     mutating func ended(leftSome: Bool) {
         self.leftSome = leftSome
         if leftSome { isFirst = false }
     }
 
     private mutating func served(_ number: String) {
-        // What was heard later may have come after that look.
+        // Later news may have come after that look.
         if unserved == number { (unserved, looksAt) = (nil, nil) }
     }
 }

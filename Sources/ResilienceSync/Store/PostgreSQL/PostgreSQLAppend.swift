@@ -4,20 +4,20 @@
     import Foundation
 #endif
 
-/// An append, decided in memory about what the transaction has read and locked, and then written at once.
+/// An append, decided in memory from the transaction's reads and locks, and then written at once.
 struct PostgreSQLAppend {
     /// More must be read before it can be decided.
     enum Missing: Error {
         /// The pending mutation of a lane before this one.
         case earlier(entity: String, before: Int64)
-        /// Mutations that were never attempted, after those that are known.
+        /// Mutations that were never attempted, after the known ones.
         case fresh(after: Int64)
     }
 
-    /// The pending mutations at the end of a lane, as far as they are known.
+    /// The known pending mutations at the end of a lane.
     struct Tail {
         var mutations: [StoredMutation] = []
-        /// Whether there is no other before them.
+        /// Whether they are the whole lane.
         var isWhole = false
     }
 
@@ -27,7 +27,7 @@ struct PostgreSQLAppend {
         let bytes: Int
     }
 
-    /// What the transaction has read.
+    /// The transaction's reads.
     var ids: Set<ExactText> = []
     var tails: [ExactText: Tail] = [:]
     var count = 0
@@ -35,15 +35,15 @@ struct PostgreSQLAppend {
     var fresh: [Fresh] = []
     var isFreshWhole = false
 
-    /// What it decides.
+    /// The decisions.
     private(set) var inserted: [(position: Int64, mutation: Mutation)] = []
     private(set) var replaced: [(position: Int64, mutation: Mutation)] = []
     private(set) var removed: [Int64] = []
 
-    /// The entities of what is stored.
+    /// The entities of the stored mutations.
     var entities: Set<ExactText> { Set((inserted + replaced).map { ExactText($0.mutation.entity) }) }
 
-    /// Stands for a position that is not given out yet.
+    /// Represents a position that is not yet assigned.
     private static let firstOfOurs = Int64.max / 2
     private var nextOfOurs = firstOfOurs
 }
@@ -55,7 +55,7 @@ extension PostgreSQLAppend: AppendingTable {
         let tail = tails[ExactText(entity)] ?? Tail(isWhole: true)
         if let last = tail.mutations.last { return last }
         if tail.isWhole { return nil }
-        // What the caller has removed.
+        // The caller has removed it.
         throw Missing.earlier(entity: entity, before: removed.min() ?? .max)
     }
 

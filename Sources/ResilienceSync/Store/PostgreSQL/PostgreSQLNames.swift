@@ -1,5 +1,5 @@
-/// The names of a queue's tables and functions. They are the only thing that becomes part of a statement's text, so
-/// their characters are checked, and they are quoted.
+/// The names of a queue's tables and functions. Only they become part of a statement's text, so their characters are
+/// checked, and they are quoted.
 struct PostgreSQLNames: Sendable, Hashable {
     let schema: String
     let queue: String
@@ -15,7 +15,7 @@ struct PostgreSQLNames: Sendable, Hashable {
                     reason: "The \(what)'s name must be 1 to 40 letters, digits and _, and begin with no digit.")
             }
         }
-        // The server keeps these for itself.
+        // The server reserves these.
         guard !schema.lowercased().hasPrefix("pg_") else {
             throw .unreadable(path: "PostgreSQL", reason: "The schema's name must not begin with pg_.")
         }
@@ -32,14 +32,14 @@ struct PostgreSQLNames: Sendable, Hashable {
         }
     }
 
-    /// What errors call the queue's place: nothing secret is in it.
+    /// The queue's name in errors: it contains no secret.
     var path: String { "PostgreSQL \(schema).\(queue)" }
 
-    /// The channel on which the queue's stores tell each other of changes.
+    /// The channel on which the queue's stores notify each other of changes.
     var channel: String { "resilience_\(String(schema.prefix(24)))_\(String(queue.prefix(24)))" }
 
     func callAsFunction(_ name: String) -> String { "\"\(schema)\".\"\(queue)_\(name)\"" }
 
-    /// The name of an index: those are in their table's schema, and no table's name ends so.
+    /// The name of an index: it is in its table's schema, and no table's name ends so.
     func index(_ name: String) -> String { "\"\(queue)_\(name)_index\"" }
 }

@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-// How texts, dates and mutations are kept in PostgreSQL.
+// The form of texts, dates and mutations in PostgreSQL.
 
 extension StatementValue {
     /// A text as the bytes of its UTF-8.
@@ -42,7 +42,7 @@ extension Mutation.Operation? {
     }
 }
 
-/// A row that an engine has returned. Reading what is not there throws: a default could be taken for what was stored.
+/// A row from an engine. Reading a missing value throws: a default could be taken for a stored value.
 struct PostgreSQLColumns {
     let columns: [StatementValue]
     let path: String
@@ -87,7 +87,7 @@ struct PostgreSQLColumns {
 }
 
 extension StatementValue {
-    /// What errors call it: they don't show the value.
+    /// Its name in errors, which don't show the value.
     fileprivate var type: String {
         switch self {
         case .null: "NULL"
@@ -100,7 +100,7 @@ extension StatementValue {
     }
 }
 
-/// A row of ``PostgreSQLSchema``'s functions that return mutations: what it is, and the columns of a mutation.
+/// A row of ``PostgreSQLSchema``'s functions that return mutations: its kind, and the columns of a mutation.
 struct PostgreSQLRow {
     let what: Int64
     private let columns: PostgreSQLColumns
@@ -112,7 +112,7 @@ struct PostgreSQLRow {
 
     var number: Int64 { get throws { try columns.integer(1) } }
     var id: String { get throws { try columns.text(2) } }
-    /// What a row of totals has instead of an operation.
+    /// The size; a row of totals has it in the column of the operation.
     var size: Int64 { get throws { try columns.integer(5) } }
 
     var stored: StoredMutation {

@@ -6,30 +6,30 @@ import Resilience
     public import Foundation
 #endif
 
-/// Appending, in a transaction of the store's or of the caller's.
+/// Appending, in the store's or the caller's transaction.
 extension PostgreSQLStore {
-    /// The largest payload. A statement's values can have 1 GB in PostgreSQL, and so can what it returns.
+    /// The largest payload. In PostgreSQL, the values of a statement can have 1 GB, and so can its result.
     public static let mostPayloadBytes = 256 << 20
-    /// How much goes into one statement.
+    /// The size of one statement.
     private static let chunk = (count: 2_000, bytes: 32 << 20)
 
-    /// Appends within a transaction of the caller's: rolled back with it, and durable once it is committed.
+    /// Appends within the caller's transaction: rolled back with it, and durable once it is committed.
     ///
-    /// ``SyncQueue/enqueue(_:in:telling:)`` checks the mutations, and uses the queue's rules. Until the transaction ends,
-    /// other appends to the same entities wait for it, and a shared queue does not send from their lanes.
+    /// ``SyncQueue/enqueue(_:in:telling:)`` checks the mutations, and uses the queue's rules. Until the transaction
+    /// ends, other appends to the same entities wait for it, and a shared queue does not send from their lanes.
     ///
-    /// Calls for one transaction at the same time wait for each other, and so do other statements of a session of
-    /// `PostgreSQLEngine`. With another engine, run no other statement of the transaction until this has returned: if it
-    /// throws, that statement would be undone, too.
+    /// Concurrent calls for one transaction wait for each other, and so do other statements of a session of
+    /// `PostgreSQLEngine`. With another engine, run no other statement of the transaction until this has returned: if
+    /// it throws, that statement would also be undone.
     ///
     /// - Parameters:
     ///   - mutations: The mutations to add.
     ///   - rules: The limits and the coalescing.
     ///   - date: Now, by the wall clock.
     ///   - session: A session of the store's database, within a transaction.
-    /// - Returns: What became of the mutations.
-    /// - Throws: What ``MutationStore/append(_:under:at:)`` throws. The transaction can continue then, and nothing of the
-    ///   mutations remains in it.
+    /// - Returns: The result of each mutation.
+    /// - Throws: As ``MutationStore/append(_:under:at:)``. Then the transaction can continue, without these
+    ///   mutations.
     public func append(
         _ mutations: [Mutation], under rules: AppendRules, at date: Date, joining session: any StatementSession
     ) async throws -> AppendResult {
@@ -43,7 +43,7 @@ extension PostgreSQLStore {
         }
     }
 
-    /// Nothing else may run in the transaction meanwhile: going back to the savepoint would undo it.
+    /// Nothing else may run in the transaction meanwhile: returning to the savepoint would undo it.
     private func append(
         _ mutations: [Mutation], under rules: AppendRules, at date: Date, within session: any StatementSession
     ) async throws -> AppendResult {
@@ -105,7 +105,7 @@ extension PostgreSQLStore {
         }
     }
 
-    /// Lanes that were made, or locked, for mutations of which nothing is left.
+    /// Settles lanes that were made, or locked, for mutations that no longer exist.
     private func settle(_ entities: Set<ExactText>, in session: any StatementSession) async throws {
         guard !entities.isEmpty else { return }
         try await session.run(
@@ -115,7 +115,7 @@ extension PostgreSQLStore {
             """, [.texts(entities.map(\.text))])
     }
 
-    /// By their bytes: all appends lock lanes in this order, so that none waits for another that waits for it.
+    /// By their bytes: all appends lock lanes in this order, so that they can't deadlock.
     private static func inOrder(_ entities: Set<ExactText>) -> [String] {
         entities.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
@@ -126,7 +126,7 @@ extension PostgreSQLStore {
         let mutation = name("mutation")
         switch missing {
         case .earlier(let entity, let position):
-            // The last of those that are known was removed in memory; this is the one before all of them.
+            // The last known one was removed in memory; this is the one before all of them.
             let first = known.tails[ExactText(entity)]?.mutations.first?.position ?? position
             let rows = try await session.run(
                 """
@@ -172,7 +172,7 @@ extension PostgreSQLStore {
             }
             rest = rest.dropFirst(chunk.count)
             isLast = rest.isEmpty
-            // With the last chunk: what is removed may leave a lane empty, and then the lane goes.
+            // With the last chunk: removals may leave a lane empty, which is then removed.
             let (replaced, removed) = isLast ? (append.replaced, append.removed) : ([], [])
             let rows = try await session.run(
                 """
@@ -187,12 +187,12 @@ extension PostgreSQLStore {
                     .texts(replaced.map(\.mutation.kind)), .integers(replaced.map(\.mutation.operation.number)),
                     .texts(replaced.map(\.mutation.idempotencyKey)), .arraysOfBytes(replaced.map(\.mutation.payload)),
                     .integers(removed), .date(date),
-                    // A date that is past is none.
+                    // A past date counts as none.
                     .reals(chunk.map { $0.notBefore?.timeIntervalSinceReferenceDate ?? -.infinity }),
                 ])
             number = try PostgreSQLColumns(rows.first ?? [], count: 1, path: path).integer(0)
         }
-        // Seldom any, so they are no part of the statement above.
+        // Rare, so they are not part of the statement above.
         let failed = append.inserted.map(\.mutation).filter { $0.earlierFailures > 0 }
         if !failed.isEmpty {
             try await session.run(
@@ -215,7 +215,7 @@ extension PostgreSQLStore {
         return "\(number)"
     }
 
-    /// Finds out whether a transaction was committed whose connection was lost meanwhile.
+    /// Finds out whether a transaction was committed although its connection was lost.
     func confirm(_ transaction: String, after error: StatementError) async throws {
         let end = timeBase.now + lease
         while true {
@@ -233,7 +233,7 @@ extension PostgreSQLStore {
 }
 
 extension SyncQueue {
-    /// Stores mutations in a transaction of the caller's: together with the change that they describe, or not at all.
+    /// Stores mutations in the caller's transaction: together with the change that they describe, or not at all.
     ///
     /// ```swift
     /// try await engine.transaction { session in
@@ -249,12 +249,12 @@ extension SyncQueue {
     /// - Parameters:
     ///   - mutations: The mutations to store.
     ///   - session: A session of the database of the queue's ``PostgreSQLStore``, within a transaction.
-    ///   - telling: Whether the commit tells the queues that follow the store (`NOTIFY`); true by default. Transactions
-    ///     that do commit one after the other in the whole server: turn it off if there are hundreds per second, and let
-    ///     the queues find the mutations at the next time that they look.
-    /// - Returns: What became of the mutations.
-    /// - Throws: What ``enqueue(_:)-([Mutation])`` throws; ``SyncQueueError/unreadable(path:reason:)`` if the queue's store
-    ///   is not a ``PostgreSQLStore``. The transaction can continue then, without these mutations.
+    ///   - telling: Whether the commit notifies the queues that follow the store (`NOTIFY`); true by default.
+    ///     Transactions that do commit one at a time in the whole server: turn it off if there are hundreds per second,
+    ///     and let the queues find the mutations when they next look.
+    /// - Returns: The result of each mutation.
+    /// - Throws: As ``enqueue(_:)-([Mutation])``; ``SyncQueueError/unreadable(path:reason:)`` if the queue's store is
+    ///   not a ``PostgreSQLStore``. Then the transaction can continue, without these mutations.
     @discardableResult
     public func enqueue(
         _ mutations: [Mutation], in session: some StatementSession, telling: Bool = true

@@ -18,11 +18,11 @@ extension PostgreSQLStore {
         ).first.map { try PostgreSQLRow($0, path: path).stored }
     }
 
-    /// Locks the lane first, as appends do. A claim locks the mutation alone: it comes before this, and is seen, or finds
+    /// Locks the lane first, as appends do. A claim locks only the mutation: it comes first, and is seen, or finds
     /// nothing to claim.
     private func cancel(_ id: String, in session: any StatementSession) async throws -> StoredMutation? {
         let (mutation, lane) = (name("mutation"), name("lane"))
-        // With the sum, no plan goes through a lane by its index.
+        // With the sum, no plan uses a lane's index.
         let isMeant = "\(schema.key("m.id")) = \(schema.key("$1::bytea")) AND m.state + 0 = 0"
         let locked = try await session.run(
             "SELECT l.lane FROM \(lane) l WHERE l.lane = (SELECT m.lane FROM \(mutation) m WHERE \(isMeant)) FOR UPDATE",
@@ -42,8 +42,8 @@ extension PostgreSQLStore {
             SELECT 0::int8, \(schema.columns(of: "g", entity: "l.entity")) FROM gone g JOIN \(lane) l ON l.lane = g.lane
             """, [.exactly(id), .integer(number)])
         guard let stored = try gone.first.map({ try PostgreSQLRow($0, path: path).stored }) else { return nil }
-        // A worker that may be sending it keeps an empty lane: what is appended must not overtake it. Once the worker is
-        // gone, anybody takes the lane.
+        // A worker that may be sending it keeps an empty lane: later appends must not overtake it. Once the worker is
+        // gone, any worker takes the lane.
         let kept = try await session.run(
             """
             UPDATE \(lane) l SET head = NULL WHERE l.lane = $1::int8 AND $2::int8 > 0

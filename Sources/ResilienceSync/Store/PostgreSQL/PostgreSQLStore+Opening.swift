@@ -2,8 +2,8 @@
 extension PostgreSQLStore {
     enum Access { case open, use }
 
-    /// Returns the statements that make a queue's tables and functions, in order, for a database whose programs may not
-    /// make any. Run them in one transaction.
+    /// Returns the statements that create a queue's tables and functions, in order, for a database whose programs may
+    /// not create any. Run them in one transaction.
     ///
     /// - Parameters:
     ///   - schema: The schema of the tables, `resilience` by default.
@@ -38,7 +38,8 @@ extension PostgreSQLStore {
     /// - Returns: Whether there are tables.
     /// - Throws: If this version can't use them. None from before the first release is used.
     private func isThere(in session: any StatementSession) async throws -> Bool {
-        // Not to_regclass, which may answer from before another made the tables, in a transaction that has waited for it.
+        // Not to_regclass, which may give an answer from before another created the tables, in a transaction that has
+        // waited for it.
         let found = try await session.run(
             """
             SELECT 1::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -64,7 +65,7 @@ extension PostgreSQLStore {
     }
 
     private func makeTables(in session: any StatementSession) async throws {
-        // Others may start at the same time, with other queues in the same schema, too; this is held until the commit.
+        // Others may start at the same time, even with other queues in the same schema; this is held until the commit.
         try await session.run(
             "SELECT 1::int8 FROM pg_advisory_xact_lock(hashtextextended($1::text, 1400328785))", [.text(name.schema)])
         if try await isThere(in: session) { return }
@@ -76,7 +77,7 @@ extension PostgreSQLStore {
 
     // MARK: Errors
 
-    /// Runs an operation again if the server broke it off because of others: nothing of it remains then.
+    /// Repeats an operation if the server aborted it because of others: then nothing of it remains.
     @discardableResult
     func again<R: Sendable>(mapping: Bool = true, _ operation: @Sendable () async throws -> R) async throws -> R {
         var attempts = 1
@@ -84,7 +85,7 @@ extension PostgreSQLStore {
             do {
                 return try await operation()
             } catch let error as StatementError {
-                // Or a deadlock, which here leaves no lock of before.
+                // Or a deadlock, after which no earlier lock remains here.
                 if error.isOfARace || error.sqlState == "40P01", attempts < 10, !error.isOutcomeUnknown {
                     attempts += 1
                     continue
@@ -94,7 +95,7 @@ extension PostgreSQLStore {
         }
     }
 
-    /// Runs one statement, again if the server broke it off because of others.
+    /// Runs one statement, and repeats it if the server aborted it because of others.
     @discardableResult
     func run(_ statement: String, _ values: [StatementValue] = []) async throws -> [[StatementValue]] {
         try await again { try await self.engine.run(statement, values) }
@@ -111,7 +112,7 @@ extension PostgreSQLStore {
         guard access == .open, let state = error.sqlState else {
             return SyncQueueError.storeFailed(path: path, reason: reason)
         }
-        // Access rules and names, an unknown database, authentication, a transaction that can only read.
+        // Access rules and names, an unknown database, authentication, a read-only transaction.
         let isRefused = ["42", "3D", "3F", "28"].contains { state.hasPrefix($0) }
         guard isRefused else { return SyncQueueError.storeFailed(path: path, reason: reason) }
         let advice =
@@ -123,7 +124,7 @@ extension PostgreSQLStore {
 }
 
 extension StatementError {
-    /// Whether others did something meanwhile that the next attempt sees: claimed a mutation into which this one was to be
-    /// coalesced, or appended its id to another lane.
+    /// Whether others made a change that the next attempt sees: claimed a mutation that this one was to be coalesced
+    /// into, or appended its id to another lane.
     var isOfARace: Bool { sqlState == "40001" || sqlState == "23505" }
 }

@@ -6,7 +6,7 @@ import Resilience
     public import Foundation
 #endif
 
-/// Leases, and telling others.
+/// Leases and notifications.
 extension PostgreSQLStore {
     public var isShared: Bool { sending == .shared }
 
@@ -47,7 +47,7 @@ extension PostgreSQLStore {
             guard state.holder == queue else { return (nil, false) }
             defer { (state.holder, state.worker) = (nil, nil) }
             if let alarm = state.renewal.take() { timeBase.cancel(alarm) }
-            // A pause is for all.
+            // A pause applies to all.
             let leftSome = isShared && !state.unsent.isEmpty && state.knownPauses.isEmpty
             state.news.ended(leftSome: leftSome)
             return (state.worker, leftSome)
@@ -75,7 +75,7 @@ extension PostgreSQLStore {
     /// In seconds since 2001.
     private static let serverDate = "(extract(epoch FROM clock_timestamp()) - 978307200)::float8"
 
-    /// By the server's clock, as it was asked for when the store was opened, or a queue on it began to send or renewed its
+    /// By the server's clock, as read when the store was opened, or when a queue on it began to send or renewed its
     /// lease.
     public var now: Date? {
         let now = timeBase.now
@@ -88,7 +88,7 @@ extension PostgreSQLStore {
         try readClock(try await engine.run("SELECT \(Self.serverDate)", []).first ?? [], column: 0, askedAt: began)
     }
 
-    /// - Parameter column: That of the date, which is the last.
+    /// - Parameter column: The date's column, which is the last.
     private func readClock(_ row: [StatementValue], column: Int, askedAt instant: MonotonicInstant) throws {
         let date = try PostgreSQLColumns(row, count: column + 1, path: path).date(column)
         state.withLock { $0.clock = (date, instant) }
@@ -131,7 +131,7 @@ extension PostgreSQLStore {
             UPDATE \(name("worker")) SET until = clock_timestamp() + make_interval(secs => $2::float8)
             WHERE worker = $1::int8 RETURNING \(Self.serverDate)
             """, [.integer(worker), .real(lease / .seconds(1))])
-        // If the server could not be asked, the lease goes on to its end.
+        // If the server could not be asked, the lease continues to its end.
         if let row = rows?.first { try? readClock(row, column: 0, askedAt: began) }
         if let rows { rows.isEmpty ? lost(worker) : renewed(worker, since: began) }
         scheduleRenewal()
@@ -141,7 +141,8 @@ extension PostgreSQLStore {
 
     private static let tellInterval = Duration.milliseconds(100)
 
-    /// Tells the others, after the commit and in no transaction: `NOTIFY` has transactions commit one after the other.
+    /// Notifies the others, after the commit and outside of a transaction: `NOTIFY` makes transactions commit one at a
+    /// time.
     func tellOthers() {
         guard tellsOthers else { return }
         let now = timeBase.now
@@ -151,14 +152,14 @@ extension PostgreSQLStore {
             return max(now, state.toldAt + Self.tellInterval)
         }
         guard let at else { return }
-        // Also if the program needs the store no more by then.
+        // Even if the program no longer needs the store then.
         _ = timeBase.schedule(at: at) {
             Task {
                 let isForAll = self.state.withLock { state in
                     defer { (state.tellsSoon, state.tellsEverybody, state.toldAt) = (false, false, self.timeBase.now) }
                     return state.tellsEverybody
                 }
-                // Whoever misses it looks now and then.
+                // A worker that misses it looks now and then.
                 try? await self.tell(isForAll ? .everybody : .news(Self.newNumber()), in: self.engine)
             }
         }
@@ -213,7 +214,7 @@ extension PostgreSQLStore {
     }
 
     private func isToFlush() async -> Bool {
-        // Several queues may follow this value then.
+        // Then several queues may follow this value.
         guard isShared else { return await hasNews() }
         let now = timeBase.now
         switch state.withLock({ $0.news.next(at: now) }) {
@@ -226,11 +227,12 @@ extension PostgreSQLStore {
         }
     }
 
-    /// Whether a queue that looks now finds something: a lane that nobody has, one whose head is not known, another pause, or a mutation
-    /// that is due, or will be before any that this store knows of. If there is none of them, it says so, and the others need not look.
+    /// Whether a queue that looks now finds something: a free lane, a lane with an unknown head, another pause, or a
+    /// mutation that is due, or will be before any that this store knows. If not, it announces that, and the others
+    /// need not look.
     private func hasNews() async -> Bool {
         func lease() -> MonotonicInstant? { state.withLock { $0.holder == nil ? $0.leaseEnd : nil } }
-        // A queue that sends is told in any case: a lane that it has just taken is free again if it ends without sending.
+        // A sending queue is always told: a lane that it has just taken is free again if it ends without sending.
         guard let before = lease() else { return true }
         let served = state.withLock { state in
             state.news.unserved.map { NewsStateMachine.Notification.served($0, by: state.news.name) }
@@ -249,12 +251,12 @@ extension PostgreSQLStore {
                 .text(name.channel), .text(served?.text ?? ""),
                 .real(state.withLock { $0.knownDue }?.timeIntervalSinceReferenceDate ?? .infinity),
             ])
-        // Whoever looks is told what is wrong with the server.
+        // The queue that looks gets the server's error.
         guard let row = rows?.first, row.count == 3, row[0] == .integer(0), lease() == before else { return true }
         return row[1] != state.withLock { Self.text(of: $0.knownPauses) }
     }
 
-    /// The pauses as the server writes them together.
+    /// The pauses in the server's combined form.
     static func text(of pauses: [String: String]) -> StatementValue {
         pauses.isEmpty ? .null : .exactly(pauses.sorted { $0.key < $1.key }.map { $0 + $1 }.joined())
     }

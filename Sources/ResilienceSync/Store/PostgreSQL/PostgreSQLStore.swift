@@ -14,21 +14,21 @@ package import Resilience
 /// let queue = SyncQueue("outbox", store: store, pipeline: pipeline, handlers: handlers)
 /// ```
 ///
-/// The store makes its tables in a schema of their own, under a lock: any number of workers may start
-/// at the same time. A schema and a queue's name keep tenants apart.
+/// The store creates its tables in a schema of their own, under a lock: any number of workers may start at the same
+/// time. A schema and a queue's name keep tenants apart.
 ///
-/// A queue that sends has a *lease*: the server gives its lanes to others if it does not hear of it for that long. All
-/// leases are measured by the server's clock. What a queue without a lease claims is rejected, and so are its failures;
-/// its acknowledgements count, because their effects have happened.
+/// A queue that sends has a *lease*: the server gives its lanes to others if it does not hear from it for that long.
+/// All leases are measured by the server's clock. Claims and failures of a queue without a lease are rejected; its
+/// acknowledgements count, because their effects have happened.
 ///
-/// With ``Sending/shared``, each queue needs a value of the store of its own. It takes free lanes with `SKIP LOCKED`, and
-/// gives a lane back when what it has sent of it is acknowledged. A lane is in the hands of at most one queue.
+/// With ``Sending/shared``, each queue needs a value of the store of its own. It takes free lanes with `SKIP LOCKED`,
+/// and gives a lane back when the mutations sent from it are acknowledged. At most one queue has a lane.
 public final class PostgreSQLStore: MutationStore {
-    /// How many queues send.
+    /// The number of queues that send.
     public enum Sending: Sendable, Hashable {
         /// One queue at a time; the others wait for it.
         case exclusive
-        /// Any number of queues, each other lanes.
+        /// Any number of queues, each for other lanes.
         case shared
     }
 
@@ -44,19 +44,19 @@ public final class PostgreSQLStore: MutationStore {
         var clock: (date: Date, instant: MonotonicInstant)?
         /// The stored pauses, as this store read or wrote them last.
         var knownPauses: [String: String] = [:]
-        /// When the next mutation is due, as this store was told last.
+        /// The next due date, by this store's last reading.
         var knownDue: Date?
-        /// When the others were told last, and whether they are told again soon, and of a pause.
+        /// When the others were last notified, and whether they will be again soon, and of a pause.
         var toldAt = MonotonicInstant.distantPast
         var tellsSoon = false
         var tellsEverybody = false
-        /// What this store has heard from others.
+        /// This store's news from others.
         var news = NewsStateMachine(name: PostgreSQLStore.newNumber())
-        /// The heads that the holder has taken and of which it has told nothing yet.
+        /// The heads that the holder has taken and not yet reported on.
         var unsent: Set<Int64> = []
     }
 
-    /// How many queues send.
+    /// The number of queues that send.
     public let sending: Sending
     /// How long the server waits for a sign of life.
     public let lease: Duration
@@ -70,10 +70,10 @@ public final class PostgreSQLStore: MutationStore {
 
     var name: PostgreSQLNames { schema.name }
 
-    /// What errors call the store: the schema and the queue.
+    /// The store's name in errors: the schema and the queue.
     public var path: String { name.path }
 
-    /// Opens the queue's tables, or makes them.
+    /// Opens the queue's tables, or creates them.
     ///
     /// - Parameters:
     ///   - engine: Reaches the database.
@@ -86,12 +86,12 @@ public final class PostgreSQLStore: MutationStore {
     ///     day; 30 s by default. The store renews it three times as often.
     ///   - lanesAtOnce: With ``Sending/shared``, the most lanes to take at a time, 1 or more; 16 by default. For
     ///     handlers of batches, take the size of a batch.
-    ///   - pollInterval: How often ``changes()`` asks to look, even if nobody told of a change, from 0.1 s to a day; 10 s by
-    ///     default.
-    ///   - tellsOthers: Whether the store tells the others of what it appends, and of pauses (`NOTIFY`), at most ten times
-    ///     a second; true by default.
-    ///   - migrates: Whether it makes tables; true by default. If not, and they are missing, it throws: run the statements
-    ///     of ``migration(schema:queue:)`` yourself.
+    ///   - pollInterval: How often ``changes()`` asks to look, even without a notification, from 0.1 s to a day; 10 s
+    ///     by default.
+    ///   - tellsOthers: Whether the store notifies the others of appends and pauses (`NOTIFY`), at most ten times a
+    ///     second; true by default.
+    ///   - migrates: Whether it creates tables; true by default. If false, and they are missing, it throws: run the
+    ///     statements of ``migration(schema:queue:)`` yourself.
     /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
     ///   ``SyncQueueError/storeFailed(path:reason:)``.
     public convenience init(
@@ -153,7 +153,7 @@ public final class PostgreSQLStore: MutationStore {
         let worker = isShared ? state.withLock { $0.worker } : nil
         let most = worker == nil ? Self.mostRows : lanesAtOnce
         let began = timeBase.now
-        // Whoever has looked from the beginning, and has found less than it asked for, has taken all that was free.
+        // A worker that has looked from the beginning, and found less than it asked for, has taken all free lanes.
         let (unserved, ownName) = state.withLock { ($0.news.unserved, $0.news.name) }
         let news = worker != nil && position == .min ? unserved : nil
         let heads = "SELECT * FROM \(name("heads"))($1::int8, $2::float8, $3::int8, $4::int8, $5::float8)"
@@ -176,7 +176,7 @@ public final class PostgreSQLStore: MutationStore {
         for row in rows {
             let row = try PostgreSQLColumns(row, count: 9, path: path)
             if row.columns[0] == .null {
-                // Without a lane, the join has one row of nothing.
+                // Without a lane, the join has one empty row.
                 if news == nil || row.columns[4] != .null { found.nextDue = try row.date(4) }
                 continue
             }
@@ -197,7 +197,7 @@ public final class PostgreSQLStore: MutationStore {
         return found
     }
 
-    /// The most rows of a page, whatever the caller asks for: all of them are in memory at once.
+    /// The most rows of a page, whatever the caller requests: all of them are in memory at once.
     private static let mostRows = 10_000
 
     public func othersHaveHeads() async throws -> Bool {
@@ -258,7 +258,7 @@ public final class PostgreSQLStore: MutationStore {
             default: result.claimed.append(try row.stored)
             }
         }
-        // What was claimed and is not there is not sent, either.
+        // Claimed mutations that are missing are not sent either.
         let gone = isLost || result.hasOtherPause ? [] : Set(positions).subtracting(result.claimed.map(\.position))
         state.withLock { state in
             state.unsent.subtract(gone)
@@ -316,8 +316,8 @@ public final class PostgreSQLStore: MutationStore {
         }
     }
 
-    /// First without waiting for transactions of others, and then for the rest: while it waits for some, it has none of the
-    /// others locked.
+    /// First without waiting for others' transactions, and then for the rest: while it waits for some, it has none of
+    /// the others locked.
     private func withoutWaiting(_ most: Int, _ change: (_ waits: Int64) async throws -> Int) async throws -> Int {
         let count = try await change(0)
         return count < most ? try await count + change(1) : count
@@ -356,7 +356,7 @@ public final class PostgreSQLStore: MutationStore {
         name == SyncQueue.pauseName || name == SyncQueue.handPauseName
     }
 
-    /// A pause that another worker has stored, and that ends later, stays. This worker learns of it when it claims.
+    /// A later-ending pause that another worker has stored stays. This worker learns of it when it claims.
     private static let unlessShorter = """
         \(" ")WHERE CASE WHEN \(isNumber("s.value")) AND \(isNumber("excluded.value"))
         THEN encode(s.value, 'escape')::float8 <= encode(excluded.value, 'escape')::float8 ELSE true END
@@ -376,7 +376,7 @@ public final class PostgreSQLStore: MutationStore {
                 ON CONFLICT (name) DO UPDATE SET value = excluded.value\(isPause && isShared ? Self.unlessShorter : "")
                 """, [.exactly(name), .exactly(value)])
         } else if isPause, isShared {
-            // Another may have stored a pause since, which this one does not know of.
+            // Another may have stored a pause since, which this one does not know.
             let known = state.withLock { $0.knownPauses[name] }
             try await run(
                 "\(delete) AND value = $2::bytea", [.exactly(name), known.map { .exactly($0) } ?? .null])

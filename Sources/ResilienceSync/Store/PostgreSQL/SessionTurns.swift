@@ -1,6 +1,6 @@
 import Resilience
 
-/// Lets one task at a time go on. The others wait, in order.
+/// Lets one task at a time continue. The others wait, in order.
 final class Turns: Sendable {
     private let state = Locked<(isTaken: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
 
@@ -36,8 +36,8 @@ protocol ExclusiveSession: StatementSession {
     func exclusively<R: Sendable>(_ body: (any StatementSession) async throws -> R) async throws -> R
 }
 
-/// The transactions in which mutations are being appended, for sessions of other engines: two appends to one
-/// transaction at the same time would undo each other's work with their savepoints.
+/// The transactions with appends in progress, for sessions of other engines: two concurrent appends to one transaction
+/// would undo each other's work with their savepoints.
 enum TransactionTurns {
     private static let users = Locked<[String: (turns: Turns, count: Int)]>([:])
 

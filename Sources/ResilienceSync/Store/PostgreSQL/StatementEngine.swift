@@ -4,8 +4,7 @@
     public import Foundation
 #endif
 
-/// A value that a statement is given or returns. A value is always bound, and never becomes part of the statement's
-/// text.
+/// A parameter or a result of a statement. A value is always bound, and never becomes part of the statement's text.
 public enum StatementValue: Sendable, Hashable {
     /// SQL's NULL.
     case null
@@ -17,11 +16,11 @@ public enum StatementValue: Sendable, Hashable {
     case bytes(Data)
     /// `text`.
     case text(String)
-    /// `int8[]`; only given.
+    /// `int8[]`; only as a parameter.
     case integers([Int64])
-    /// `float8[]`; only given.
+    /// `float8[]`; only as a parameter.
     case reals([Double])
-    /// `bytea[]`; only given.
+    /// `bytea[]`; only as a parameter.
     case arraysOfBytes([Data])
 
     var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
@@ -33,7 +32,7 @@ public enum StatementValue: Sendable, Hashable {
     var text: String? { if case .text(let value) = self { value } else { nil } }
 }
 
-/// What runs statements on PostgreSQL, one after the other: a connection, perhaps within a transaction.
+/// Runs statements on PostgreSQL in order: a connection, perhaps within a transaction.
 public protocol StatementSession: Sendable {
     /// Runs one statement.
     ///
@@ -47,13 +46,13 @@ public protocol StatementSession: Sendable {
     func run(_ statement: String, _ values: [StatementValue]) async throws -> [[StatementValue]]
 }
 
-/// What a ``PostgreSQLStore`` reaches its database with.
+/// A ``PostgreSQLStore``'s access to its database.
 ///
 /// With the trait `PostgreSQL`, the package has one on the C client, `PostgreSQLEngine`. The guide on the queue on
 /// PostgreSQL shows one on PostgresNIO.
 ///
-/// ``StatementSession/run(_:_:)`` runs a statement in a transaction of its own at `READ COMMITTED`, which is committed when
-/// it returns, on any connection. The engine bounds the time that a statement takes, and may be called by many tasks at the same time.
+/// ``StatementSession/run(_:_:)`` runs a statement in a transaction of its own at `READ COMMITTED`, which is committed
+/// when it returns, on any connection. The engine bounds the time of a statement, and may be called concurrently.
 public protocol StatementEngine: StatementSession {
     /// Runs a body in a transaction at `READ COMMITTED`: committed when the body has returned, rolled back if it throws.
     ///
@@ -61,8 +60,8 @@ public protocol StatementEngine: StatementSession {
     /// `nonisolated(nonsending) @Sendable (any StatementSession) async throws -> R`.
     ///
     /// - Parameter body: Receives the transaction's session, which must not be used after the body.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body throws; ``StatementError``, with ``StatementError/isOutcomeUnknown`` if the connection
+    /// - Returns: The result of the body.
+    /// - Throws: The error of the body; ``StatementError``, with ``StatementError/isOutcomeUnknown`` if the connection
     ///   was lost while the transaction was being committed.
     @discardableResult
     func transaction<R: Sendable>(
@@ -72,8 +71,8 @@ public protocol StatementEngine: StatementSession {
     /// Listens to a channel (`LISTEN`), on a connection of its own.
     ///
     /// - Parameter channel: The name of the channel.
-    /// - Returns: The payload of each notification, none left out, and an empty text each time that notifications may have been
-    ///   missed, also once it listens. nil, the default, if the engine can't listen: then the store asks now and then.
+    /// - Returns: The payload of each notification, and an empty text each time that notifications may have been
+    ///   missed, and once it listens. nil, the default, if the engine can't listen: then the store asks now and then.
     func notifications(on channel: String) -> AsyncStream<String>?
 }
 
@@ -81,15 +80,15 @@ extension StatementEngine {
     public func notifications(on channel: String) -> AsyncStream<String>? { nil }
 }
 
-/// A statement failed, or it is not known whether it did.
+/// A statement failed, or its outcome is unknown.
 public struct StatementError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The server's `SQLSTATE`, such as `23505`; nil if the error does not come from the server.
     public var sqlState: String?
-    /// What happened, without any value that was bound, and without the password. It may name the server's address, the user
-    /// and the database.
+    /// What happened, without any bound value, and without the password. It may name the server's address, the user and
+    /// the database.
     public var message: String
-    /// Whether the server may have done what it was asked to: the connection was lost, or the time was over, after the
-    /// statement was sent.
+    /// Whether the server may have executed the statement: the connection was lost, or the time was over, after it was
+    /// sent.
     public var isOutcomeUnknown: Bool
 
     /// Creates an error.
@@ -97,7 +96,7 @@ public struct StatementError: Error, Sendable, Hashable, CustomStringConvertible
     /// - Parameters:
     ///   - sqlState: The server's `SQLSTATE`; nil, the default, if the error does not come from the server.
     ///   - message: What happened.
-    ///   - isOutcomeUnknown: Whether the server may have done what it was asked to; false by default.
+    ///   - isOutcomeUnknown: Whether the server may have executed the statement; false by default.
     public init(sqlState: String? = nil, message: String, isOutcomeUnknown: Bool = false) {
         self.sqlState = sqlState
         self.message = message

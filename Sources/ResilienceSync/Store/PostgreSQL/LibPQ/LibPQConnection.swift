@@ -16,12 +16,12 @@
         private let secrets: [String]
         /// Whether a transaction is at `READ COMMITTED` if it does not say so.
         private var isReadCommitted = true
-        /// Whether a pooler gives it a connection of the server for each transaction only: what is set stays with that.
+        /// Whether a pooler gives it a server connection only for each transaction: settings stay with that.
         private(set) var isShared = false
         /// Called every half second while a statement runs: the server tells nothing until it has ended.
         var onSlowAnswer: (() -> Void)?
         static let slice = Duration.milliseconds(500)
-        /// Whether it may be within a transaction that nobody ends.
+        /// Whether it may be within a transaction that is never ended.
         private var isSpoilt = false
 
         deinit { PQfinish(connection) }
@@ -64,13 +64,13 @@
             }
         }
 
-        /// The server bounds what it does, too: a statement that this side has given up on ends there, and a
-        /// transaction whose program was stopped does not hold its locks for ever.
+        /// The server also bounds its work: a statement that this side has given up on ends there, and a transaction
+        /// whose program was stopped does not hold its locks for ever.
         private func begin(
             _ settings: LibPQSettings, until deadline: MonotonicInstant
         ) throws(StatementError) {
             guard settings.setsTimeouts else {
-                // What is set would stay with a connection that others use, too.
+                // Settings would stay with a connection that others also use.
                 let row = try run(
                     "SELECT current_setting('default_transaction_isolation'), pg_backend_pid()::int8", [],
                     until: deadline
@@ -88,7 +88,7 @@
                 """, [.text(length)], until: deadline)
         }
 
-        /// Whether the server has not closed it, as far as is known here.
+        /// Whether it is open: no close by the server is known here.
         var isOpen: Bool {
             guard !isSpoilt, PQstatus(connection) == CONNECTION_OK else { return false }
             // A server that closes a connection says why first, so there may be something to read before the end.
@@ -125,7 +125,7 @@
         func run(
             _ statement: String, _ values: [StatementValue], until deadline: MonotonicInstant
         ) throws(StatementError) -> Answer {
-            // libpq would send what is before it.
+            // libpq would send only the part before it.
             guard !statement.utf8.contains(0) else {
                 throw StatementError(message: "The statement contains a NUL character.")
             }
@@ -138,7 +138,7 @@
                 PQsendQueryParams(
                     connection, statement, CInt(values.count), types, pointers, lengths, formats, 1) == 1
             }
-            // Nothing was sent yet, unless the connection was lost on the way.
+            // Nothing was sent, unless the connection was lost on the way.
             guard isSent else { throw failure("The statement can't be sent.", isOutcomeUnknown: !isOpen) }
             try flush(until: deadline)
             var answer = Answer()
@@ -177,7 +177,7 @@
                 switch PQflush(connection) {
                 case 0: return
                 case 1:
-                    // The server may wait until something is read before it reads any more.
+                    // The server may not read more until its output is read.
                     guard wait(for: Int16(POLLIN | POLLOUT), until: deadline) else { throw late }
                     guard PQconsumeInput(connection) == 1 else {
                         throw failure("The connection was lost.", isOutcomeUnknown: true)
@@ -250,8 +250,8 @@
             return StatementError(message: message.isEmpty ? what : message, isOutcomeUnknown: isOutcomeUnknown)
         }
 
-        /// Why it can't connect. libpq's texts on settings and on names quote them, and a password that was misread
-        /// may be part of them, so only what it says of an attempt to reach a server is shown.
+        /// Why it can't connect. libpq's texts on settings and names quote them, and they may contain a misread
+        /// password, so only its text about an attempt to reach a server is shown.
         private func connectFailure(_ settings: LibPQSettings) -> StatementError {
             let lines = String(cString: PQerrorMessage(connection)).split(whereSeparator: \.isNewline)
             var shown: [Substring] = []
@@ -278,7 +278,7 @@
             Self.clean(message, of: secrets)
         }
 
-        /// Short passwords occur in words: they are only replaced where they are quoted.
+        /// Short passwords occur in words: they are replaced only where they are quoted.
         static func clean(_ message: String, of secrets: [String]) -> String {
             var message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
             for secret in secrets where !secret.isEmpty {

@@ -4,9 +4,9 @@
     import Foundation
     import Resilience
 
-    /// How a server is reached. The connection's settings may hold a password, so this is never described.
+    /// How to reach a server. The connection's settings may contain a password, so this is never described.
     struct LibPQSettings: Sendable {
-        /// What to do about a password that was read as another part of an address.
+        /// Advice about a password that was read as another part of an address.
         static let advice =
             "In a postgresql:// address, a password's @, /, ?, : and % are written %40, %2F, %3F, %3A and %25."
 
@@ -42,8 +42,8 @@
             self.setsTimeouts = setsTimeouts
         }
 
-        /// In an address, an @ ends the password. One that comes after the host's part, or after another one, may have
-        /// been meant to.
+        /// In an address, an @ ends the password. One after the host's part, or after another one, may have been meant
+        /// to.
         private static func mayBeMisread(_ connection: String) -> Bool {
             for scheme in ["postgresql://", "postgres://"] where connection.hasPrefix(scheme) {
                 let parts = connection.dropFirst(scheme.count).split(separator: "@", omittingEmptySubsequences: false)
@@ -53,14 +53,14 @@
         }
     }
 
-    /// A thread that owns one connection, and runs statements on it, one after the other.
+    /// A thread that owns one connection, and runs statements on it in order.
     final class LibPQThread: Sendable {
         enum Place: Sendable {
             /// In a transaction of its own.
             case alone
             /// It begins a transaction.
             case first
-            /// It belongs to a transaction that is open, so that no other connection will do.
+            /// It belongs to an open transaction, so that no other connection will do.
             case within
         }
 
@@ -72,7 +72,7 @@
             case end
         }
 
-        /// A connection that nobody has used for as long is closed.
+        /// A connection that is idle for this long is closed.
         private static let longestIdle = DispatchTimeInterval.seconds(2)
 
         private let requests = Locked<[Request]>([])
@@ -102,7 +102,7 @@
             thread.start()
         }
 
-        /// What the thread holds of this: it outlives the engine by its last request.
+        /// The thread's part of this: it outlives the engine by its last request.
         private struct Mailbox: Sendable {
             let thread: LibPQThread
 
@@ -155,7 +155,8 @@
         func end() { send(.end) }
     }
 
-    /// A thread that listens to a channel, and runs statements meanwhile: who only listens needs one connection.
+    /// A thread that listens to a channel, and runs statements meanwhile: a program that only listens needs one
+    /// connection.
     final class LibPQListener: Sendable {
         private struct Request: Sendable {
             let statement: String
@@ -166,7 +167,7 @@
 
         private enum Use { case isAway, isFree, isTaken(Request?) }
 
-        /// A half-open connection looks like a quiet queue, so it is asked now and then.
+        /// A half-open connection looks like a quiet queue, so it is checked now and then.
         private static let pingInterval = Duration.seconds(60)
 
         private let settings: LibPQSettings
@@ -218,18 +219,18 @@
             }
         }
 
-        /// Returns when the connection is lost, or nobody listens any more.
+        /// Returns when the connection is lost, or the listeners are gone.
         private func listen(_ continuation: AsyncStream<String>.Continuation) {
             let base = SystemTimeBase.shared
             do throws(StatementError) {
                 let connection = try LibPQConnection(settings, until: base.now + settings.deadline)
-                // Through a pooler, it would listen for somebody else, and nobody could end that.
+                // Through a pooler, it would listen for another client, and nothing could end that.
                 if !connection.isShared {
                     _ = try connection.run("LISTEN \(channel)", [], until: base.now + settings.deadline)
                 }
                 connection.onSlowAnswer = { continuation.yield("") }
                 use.withLock { $0 = .isFree }
-                // What happened before it listened is seen by whoever looks now.
+                // The next look sees everything from before it listened.
                 continuation.yield("")
                 defer {
                     let last = use.withLock { use -> Request? in
@@ -258,7 +259,7 @@
                     _ = try connection.run("UNLISTEN \(channel)", [], until: base.now + .seconds(1))
                 }
             } catch {
-                // It is tried again, and the store asks now and then in any case.
+                // It is tried again, and the store looks now and then in any case.
             }
         }
 

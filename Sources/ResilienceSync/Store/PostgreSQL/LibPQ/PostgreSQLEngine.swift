@@ -3,7 +3,7 @@
     import Foundation
     import Resilience
 
-    /// Runs statements on PostgreSQL's C client, libpq: its TLS, its ways to authenticate, its settings.
+    /// Runs statements with PostgreSQL's C client, libpq: its TLS, its authentication, its settings.
     ///
     /// ```swift
     /// let engine = try PostgreSQLEngine(
@@ -11,16 +11,16 @@
     /// let store = try await PostgreSQLStore(engine)
     /// ```
     ///
-    /// It keeps a few connections, each on a thread of its own, so a slow server never holds up Swift's own threads. A
-    /// statement that takes too long fails, and its connection is closed; the server ends the statement, too. A
-    /// connection that was lost is made again with the next statement.
+    /// It keeps a few connections, each on its own thread, so a slow server never holds up Swift's own threads. A
+    /// statement that takes too long fails, and its connection is closed; the server also ends the statement. A lost
+    /// connection is made again with the next statement.
     ///
-    /// With two connections or more, transactions use all but one of them: the last is kept for single statements, such as
-    /// those that renew a store's lease, so slow transactions don't cost the lease. A transaction that runs another one
-    /// within it, or an `enqueue` without its session, needs a connection more.
+    /// With two connections or more, transactions use all but one of them: the last is kept for single statements, such
+    /// as those that renew a store's lease, so slow transactions don't cost the lease. A transaction that runs another
+    /// one within it, or an `enqueue` without its session, needs one more connection.
     ///
-    /// Errors show neither the password nor libpq's texts on the connection string. What they say of a server that can't be
-    /// reached names its address, and the server's own words may name the user and the database.
+    /// Errors show neither the password nor libpq's texts on the connection string. An error about an unreachable
+    /// server names its address, and the server's own words may name the user and the database.
     public final class PostgreSQLEngine: StatementEngine {
         private enum Use { case statement, transaction }
 
@@ -33,11 +33,11 @@
         private struct State {
             var threads: [LibPQThread] = []
             var free: [LibPQThread] = []
-            /// How many threads are in the hands of transactions.
+            /// The number of threads in use by transactions.
             var transactions = 0
             var waiting: [Waiter] = []
             var last = 0
-            /// Runs single statements too, while it listens and is not busy.
+            /// Also runs single statements, while it listens and is not busy.
             var listener: LibPQListener?
         }
 
@@ -48,13 +48,13 @@
         /// Creates an engine. It connects with the first statement.
         ///
         /// - Parameters:
-        ///   - connection: libpq's connection string: an address `postgresql://…`, or pairs `keyword=value`. What it
-        ///     leaves out comes from the environment, such as `PGPASSWORD`, and from libpq's files.
-        ///   - connections: The most connections, 1 or more; 4 by default. Listening needs one more, which runs single
-        ///     statements, too. The others are closed when nobody has used them for two seconds.
-        ///   - deadline: How long a statement may take, with waiting for a connection and making it, more than 0; 30 s by
-        ///     default. Less than 1 ms counts as 1 ms, and more than a day as a day. Looking up a host's name is not bounded
-        ///     by it.
+        ///   - connection: libpq's connection string: an address `postgresql://…`, or pairs `keyword=value`. Missing
+        ///     parts come from the environment, such as `PGPASSWORD`, and from libpq's files.
+        ///   - connections: The most connections, 1 or more; 4 by default. Listening needs one more, which also runs
+        ///     single statements. The others are closed after two unused seconds.
+        ///   - deadline: How long a statement may take, including the wait for a connection and making it, more than
+        ///     0; 30 s by default. Less than 1 ms counts as 1 ms, and more than a day as a day. It does not bound the
+        ///     lookup of a host's name.
         ///   - setsTimeouts: Whether each connection sets `statement_timeout` and
         ///     `idle_in_transaction_session_timeout` to the deadline, and `default_transaction_isolation` to `READ
         ///     COMMITTED`; true by default. Turn it off behind PgBouncer's transaction pooling, where they would stay with
@@ -91,11 +91,11 @@
         /// Runs a body in a transaction at `READ COMMITTED`: committed when the body has returned, rolled back if it
         /// throws.
         ///
-        /// - Parameter body: Receives the transaction's session. Statements wait for each other. After the body, the session
-        ///   can't be used any more, and throws.
-        /// - Returns: What the body returns.
-        /// - Throws: What the body throws; ``StatementError``; `CancellationError` if the task is cancelled while it waits
-        ///   for a connection.
+        /// - Parameter body: Receives the transaction's session. Statements wait for each other. After the body, the
+        ///   session can't be used any more, and throws.
+        /// - Returns: The result of the body.
+        /// - Throws: The error of the body; ``StatementError``; `CancellationError` if the task is cancelled while it
+        ///   waits for a connection.
         @discardableResult
         public func transaction<R: Sendable>(
             _ body: @Sendable (_ session: any StatementSession) async throws -> R
@@ -164,7 +164,7 @@
                 }
             }
 
-            /// Returns when what runs has ended: the connection belongs to another then.
+            /// Returns when the running statement has ended: then the connection belongs to another.
             func end() async {
                 await turns.alone { isOver.withLock { $0 = true } }
             }
@@ -196,8 +196,8 @@
             return thread
         }
 
-        /// A transaction that waits ends when its task is cancelled. A single statement does not: the queue stores with
-        /// them what it has sent.
+        /// A transaction that waits ends when its task is cancelled. A single statement does not: the queue uses them
+        /// to store what it has sent.
         private func take(for use: Use, until deadline: MonotonicInstant) async throws -> LibPQThread {
             let (thread, number) = state.withLock { state -> (LibPQThread?, Int) in
                 state.last += 1
@@ -211,7 +211,7 @@
             let given = try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
                     let answer = state.withLock { state -> Result<LibPQThread, any Error>? in
-                        // The handler has run already, or finds it.
+                        // The handler has already run, or finds it.
                         if use == .transaction, Task.isCancelled { return .failure(CancellationError()) }
                         // One may have come back meanwhile.
                         if let thread = available(for: use, &state) { return .success(thread) }
@@ -229,7 +229,7 @@
             return given
         }
 
-        /// Takes one out of those that wait.
+        /// Removes one from the waiting ones.
         private func waiter(_ number: Int) -> CheckedContinuation<LibPQThread?, any Error>? {
             state.withLock { state in
                 state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0).continuation }
