@@ -349,8 +349,8 @@ let package = Package(
         .testTarget(
             name: "ResilienceSyncTests",
             dependencies: [
-                "Resilience", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting", "ResilienceSyncTesting",
-                "FuzzOracles", "TestSupport", "PostgreSQLServer",
+                "Resilience", "ResilienceTraffic", "ResilienceHTTP", "ResilienceSync", "ResilienceTesting",
+                "ResilienceSyncTesting", "FuzzOracles", "TestSupport", "PostgreSQLServer",
                 .product("GRDB", of: "GRDB.swift", if: "SQLite"),
                 .product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
                 .product("ServiceLifecycleTestKit", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
