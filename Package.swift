@@ -298,7 +298,7 @@ let package = Package(
             name: "ResilienceHummingbirdTests",
             dependencies: [
                 "Resilience", "ResilienceHTTP", "ResilienceHummingbird", "ResilienceAsyncHTTPClient",
-                "ResilienceTesting", "TestSupport",
+                "ResilienceObservability", "ResilienceDashboard", "ResilienceTesting", "TestSupport",
                 .product("AsyncHTTPClient", of: "async-http-client", if: "AsyncHTTPClient"),
                 .product("Hummingbird", of: "hummingbird", if: "Hummingbird"),
                 .product("HummingbirdTesting", of: "hummingbird", if: "Hummingbird"),

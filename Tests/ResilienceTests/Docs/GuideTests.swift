@@ -46,10 +46,10 @@ import Testing
             #expect(errors == "")
         }
 
-        @Test("every page with code is such a program, but for parts of test suites and of the gateway")
+        @Test("every page with code is such a program, but for parts of test suites and of servers")
         func allPrograms() throws {
             let others = try Guide.all().filter { !$0.code.isEmpty && !$0.isProgram }.map(\.name)
-            #expect(Set(others) == ["AServiceInFifteenMinutes", "TestingCodeThatUsesPolicies"])
+            #expect(Set(others) == ["AServiceInFifteenMinutes", "GettingStartedServer", "TestingCodeThatUsesPolicies"])
         }
     #endif
 
