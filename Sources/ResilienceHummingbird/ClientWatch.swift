@@ -3,10 +3,11 @@
     public import NIOCore
     import Resilience
 
-    /// A context that knows the connection of its request: then a client that goes away ends its request.
+    /// A context that knows the connection of its request: then a client that disconnects ends its request.
     ///
-    /// ``CallFailureMiddleware`` and ``ResilienceMiddleware`` cancel the task of such a request when its client has closed the
-    /// connection. ``AddressRequestContext`` is such a context. Your own becomes one by keeping the `channel` of its source:
+    /// ``CallFailureMiddleware`` and ``ResilienceMiddleware`` cancel the work for such a request when its client has
+    /// closed the connection. ``AddressRequestContext`` is such a context. For your own, keep the `channel` of its
+    /// source:
     ///
     /// ```swift
     /// struct Context: ConnectionRequestContext {
@@ -24,16 +25,14 @@
         var connection: any Channel { get }
     }
 
-    /// Cancels the task of a request when its client has gone.
-    ///
-    /// That is the task that the server runs the request in, so middleware further out is cancelled with it, as the whole of a
-    /// request is in other servers. A task of its own for what is further in would wake threads twice per request.
+    /// Cancels the work for a request when its client disconnects.
     enum ClientWatch {
-        /// Whether a middleware further out watches the client already.
+        /// Whether an outer middleware already watches the client.
         @TaskLocal private static var isOn = false
 
-        /// Runs the work for a request. If its context knows the connection, the task is cancelled when the client goes.
-        @concurrent static func run<R>(
+        /// Runs the work for a request. If its context knows the connection, the work is cancelled when the client
+        /// disconnects.
+        @concurrent static func run<R: Sendable>(
             for context: some RequestContext, _ work: @concurrent () async throws -> R
         ) async throws -> R {
             try await run(on: isOn ? nil : connection(of: context), work)
@@ -44,78 +43,51 @@
             (context as? any ConnectionRequestContext)?.connection
         }
 
-        /// Runs work in a task that is cancelled when the client at the other end of a connection goes. Without a connection,
-        /// it just runs.
-        @concurrent static func run<R>(
+        /// Runs work in a task of its own, which is cancelled when the client of a connection disconnects. Without a
+        /// connection, it just runs.
+        @concurrent static func run<R: Sendable>(
             on connection: (any Channel)?, _ work: @concurrent () async throws -> R
         ) async throws -> R {
             guard let connection else { return try await work() }
-            let departure = Departure()
-            departure.task.begins()
-            ConnectionWatch.tell(departure, of: connection)
-            do {
-                let result = try await $isOn.withValue(true) { try await work() }
-                await departure.cannotCome()
-                return result
-            } catch {
-                await departure.cannotCome()
-                throw error
-            }
-        }
-    }
-
-    /// The client of a request goes before the request has ended: its task is cancelled.
-    private final class Departure: Sendable {
-        private enum Stage {
-            case possible
-            /// The task is being cancelled, and must not end before that. The waiter is what it waits with, if it does.
-            case cancelling(waiter: CheckedContinuation<Void, Never>?)
-            case over
-        }
-
-        let task = RunningTask()
-        private let stage = Locked(Stage.possible)
-
-        var canCome: Bool { stage.withLock { if case .possible = $0 { true } else { false } } }
-
-        /// The request has ended. Its task goes on, and may end.
-        func cannotCome() async {
-            let isOver = stage.withLock { stage in
-                if case .cancelling = stage { return false }
-                stage = .over
-                return true
-            }
-            if isOver { return }
-            await withCheckedContinuation { waiter in
-                let isOver = stage.withLock { stage in
-                    guard case .cancelling = stage else { return true }
-                    stage = .cancelling(waiter: waiter)
-                    return false
+            return try await withoutActuallyEscaping(work) { work in
+                let lent = Lent(work: work)
+                // The task takes the value along.
+                let task = $isOn.withValue(true) { Task { try await lent.work() } }
+                let departure = Departure { task.cancel() }
+                defer { departure.cannotCome() }
+                ConnectionWatch.tell(departure, of: connection)
+                return try await withTaskCancellationHandler {
+                    try await task.value
+                } onCancel: {
+                    task.cancel()
                 }
-                if isOver { waiter.resume() }
             }
-        }
-
-        func came() {
-            let isFirst = stage.withLock { stage in
-                guard case .possible = stage else { return false }
-                stage = .cancelling(waiter: nil)
-                return true
-            }
-            guard isFirst else { return }
-            task.cancel()
-            let waiter = stage.withLock { stage in
-                guard case .cancelling(let waiter) = stage else { return nil as CheckedContinuation<Void, Never>? }
-                stage = .over
-                return waiter
-            }
-            waiter?.resume()
         }
     }
 
-    /// Whether the client at the other end of one connection has gone, and who wants to know.
+    /// Unchecked because the work may use what its caller uses. Safe: the caller does nothing until the one task that
+    /// runs the work has ended.
+    private struct Lent<R>: @unchecked Sendable {
+        let work: @concurrent () async throws -> R
+    }
+
+    /// The action for a client that disconnects before the request has ended.
+    private final class Departure: Sendable {
+        /// nil once it has happened, or no longer can.
+        private let action: Locked<(@Sendable () -> Void)?>
+
+        init(_ action: @escaping @Sendable () -> Void) { self.action = Locked(action) }
+
+        var canCome: Bool { action.withLock { $0 != nil } }
+
+        func cannotCome() { action.withLock { $0 = nil } }
+
+        func came() { action.withLock { $0.take() }?() }
+    }
+
+    /// Whether the client of one connection has disconnected, and the requests to notify.
     private final class ConnectionWatch: Sendable {
-        /// Those of the open connections that have had a request.
+        /// The open connections that have had a request.
         private static let all = Locked<[ObjectIdentifier: ConnectionWatch]>([:])
 
         /// Requests on one connection are answered in order, so there is one departure, or none.
@@ -134,7 +106,7 @@
                     try connection.pipeline.syncOperations.addHandler(handler, position: .first)
                     handler.lookBack(at: connection)
                 } catch {
-                    // The connection has no handlers any more: it is closed.
+                    // The connection no longer has handlers: it is closed.
                     departure.came()
                 }
             }
@@ -163,8 +135,8 @@
         func end(of key: ObjectIdentifier) { Self.all.withLock { $0[key] = nil } }
     }
 
-    /// Notices that the other end of a connection has closed it. It is the first of its channel's handlers, since those
-    /// further in may keep what they are told until they have time for it.
+    /// Detects that the other end has closed a connection. It is the first of its channel's handlers, since inner ones
+    /// may delay events until they have time for them.
     private final class DepartureHandler: ChannelInboundHandler {
         typealias InboundIn = NIOAny
 
@@ -173,7 +145,7 @@
 
         init(_ watch: ConnectionWatch, _ key: ObjectIdentifier) { (self.watch, self.key) = (watch, key) }
 
-        /// The client may have closed its end before there was this handler.
+        /// The client may have closed its end before this handler was there.
         func lookBack(at connection: any Channel) {
             guard let socket = connection as? any SocketOptionProvider else { return }
             #if canImport(Darwin)

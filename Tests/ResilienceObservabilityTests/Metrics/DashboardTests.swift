@@ -133,7 +133,7 @@
                     counter.receive(PolicyEvent(policy: "call", pipeline: "pay", time: now, detail: event))
                 }
             }
-            let rejection = Pipeline.Event.failed(.rejected, took: .zero, attempts: 0)
+            let rejection = Pipeline.Event.rejected(took: .zero, attempts: 0)
             counter.receive(PolicyEvent(policy: "call", pipeline: "pay", time: now, detail: rejection))
             let opening = CircuitBreaker.Event.opened(3, of: 3, for: .seconds(1))
             let reopening = CircuitBreaker.Event.reopened(for: .seconds(1))
