@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test("each library of the table of integrations takes at most three lines, and each of them is in a test of its adapter")
+    @Test("each integration takes at most three lines, and each of them is in a test of its adapter")
     func adoptions() throws {
         let rows = try Guide.adoptions()
         #expect(rows.count > 10)
