@@ -107,6 +107,7 @@ extension Segment {
         let ends = min(wait.ends, call.sharedLimit?.expiry ?? .distantFuture)
         let wake = await wait.waiter.wait(until: ends, on: call.timeBase)
         call.reading = nil
+        if wake == .cancelled { call.noteCancelled() }
         if let began, began < call.now { call.sharedNotes?.add(began.duration(to: call.now), of: name(at: frame.next)) }
         guard call.isCancelled || wake == .cancelled else {
             let step = walkIn(&call, &frame)

@@ -102,7 +102,7 @@
         }
     }
 
-    /// The caller was cancelled before the limit of a timeout inside of the shared one, which is earlier.
+    /// The caller was cancelled before the limit of a timeout further out came.
     mutating func noteCancelled() { _ = sharedLimit?.machine.callerCancelled() }
 
     /// Whether the caller's deadline has come. Timeouts do not change it.

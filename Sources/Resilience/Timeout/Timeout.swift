@@ -116,7 +116,7 @@ extension Timeout: SharingTimeLimit {
         case .deadlinePassed: throw DeadlinePassed()
         case .begin(let expiry, _):
             // Only alarms know which of two alarms for the same instant was set first.
-            return expiry == call.deadline ? nil : SharedLimit(expiry: expiry)
+            return expiry == call.deadline || expiry == call.sharedLimit?.expiry ? nil : SharedLimit(expiry: expiry)
         }
     }
 

@@ -80,9 +80,10 @@ struct NestedTimeoutsStateMachine: Sendable, Hashable {
         limits.outerIsFirst ? end(outer.limitPassed()) : inner.limitPassed()
     }
 
-    /// - Parameter now: The outer limit may have passed without an alarm, after the inner one.
     mutating func callerCancelled(at now: MonotonicInstant, _ limits: NestedLimits) -> Answer {
-        end(now >= limits.outer ? outer.limitPassed() : outer.callerCancelled())
+        // After the inner limit, the outer one has no alarm that would tell that it came first.
+        let outerPassed = inner == .expired && now >= limits.outer
+        return end(outerPassed ? outer.limitPassed() : outer.callerCancelled())
     }
 
     mutating func insideEnded() { inner.insideEnded() }

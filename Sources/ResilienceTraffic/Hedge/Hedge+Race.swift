@@ -85,6 +85,7 @@ extension Hedge: CopyingPolicy {
                     copy = await nextHedge(of: race, beside: first, &call)
                 }
                 group.cancelAll()
+                race.cancelFirst()
             }
         }
         race.cancelFirst()

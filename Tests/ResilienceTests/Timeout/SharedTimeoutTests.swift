@@ -279,6 +279,73 @@ extension PipelineCore {
         }
     }
 
+    /// How a call ends, and the events of its timeouts.
+    private func run(
+        @PipelineBuilder _ elements: () -> [Pipeline.Element], on clock: ManualClock,
+        _ body: @escaping @Sendable (Pipeline) async throws -> Void
+    ) throws -> [String] {
+        let recorder = EventRecorder()
+        let pipeline = Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder), elements)
+        let ends = Locked<[String]>([])
+        try clock.run {
+            do { try await body(pipeline) } catch { ends.withLock { $0.append(Self.text(error)) } }
+        }
+        return ends.withLock { $0 } + recorder.events.filter { $0.detail is Timeout.Event }.map { "\($0.policy)" }
+    }
+
+    @Test("a timeout of another pipeline that cancels at the limit's instant cancels: the limit has not passed first")
+    func cancelledAtLimit() throws {
+        let clock = ManualClock()
+        let lines = try run({ Timeout("whole", limit: .seconds(2)) }, on: clock) { outer in
+            let inner = Pipeline("inner", timeBase: clock) {
+                Retry()
+                Timeout("attempt", limit: .seconds(5))
+            }
+            try await CallDeadline(after: .seconds(60), on: clock).run {
+                try await outer.run { try await inner.run { try await clock.sleep(for: .seconds(9)) } }
+            }
+        }
+        #expect(lines == ["Timed out after 2 s (whole) of CancellationError()", "whole"])
+    }
+
+    @Test("of two timeouts with one limit, the outer one has passed, whatever is between")
+    func oneLimit() throws {
+        let clock = ManualClock()
+        let lines = try run(
+            {
+                Timeout("outer", limit: .seconds(2))
+                ClientTimeout("client", limit: .seconds(1))
+                Timeout("middle", limit: .seconds(2))
+                Timeout("inner", limit: .seconds(4))
+            }, on: clock
+        ) { try await $0.run { try await clock.sleep(for: .seconds(9)) } }
+        #expect(lines == ["Timed out after 2 s (outer) of CancellationError()", "outer"])
+    }
+
+    @Test("a caller that is cancelled in a wait, and goes on late, was cancelled first")
+    func cancelledThenLate() throws {
+        for hasDeadline in [false, true] {
+            let clock = ManualClock()
+            let lines = try run(
+                {
+                    if !hasDeadline { Timeout("outer", limit: .seconds(30)) }
+                    Retry(maxRetries: 3, backoff: .constant(.seconds(10)))
+                    Timeout("inner", limit: .seconds(5))
+                }, on: clock
+            ) { pipeline in
+                let options = RunOptions(deadline: hasDeadline ? clock.now + .seconds(30) : .distantFuture)
+                let call = Task {
+                    try await pipeline.run(options: options) { throw Judged(verdict: .transient) }
+                }
+                try await clock.sleep(for: .seconds(3))
+                call.cancel()
+                clock.jump(by: .seconds(60))
+                try await call.value
+            }
+            #expect(lines.count == 1 && lines[0].hasSuffix("(transient)"), "\(lines)")
+        }
+    }
+
     @Test("a timeout has a task of its own if anything unknown is between it and the next one, or that has none")
     func whoShares() {
         func shares(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Bool {

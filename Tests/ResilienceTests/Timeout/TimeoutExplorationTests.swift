@@ -71,7 +71,8 @@ private struct ListedNestedTimeouts: ExplorableMachine {
             try check(machine.limitPassed(of: limits), before)
         case .cancelled(let time):
             let now = MonotonicInstant(nanoseconds: time)
-            facts.append(now >= limits.outer ? .outerPassed : .cancelled)
+            // After the inner limit there is no alarm for the outer one.
+            facts.append(facts.first == .innerPassed && now >= limits.outer ? .outerPassed : .cancelled)
             try check(machine.callerCancelled(at: now, limits), before)
         case .insideEnded:
             facts.append(.over)

@@ -131,6 +131,35 @@ import Testing
         }
     }
 
+    @Test("a first copy that has lost is cancelled at once, though a hedge that has lost takes long to end")
+    func lost() throws {
+        let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
+        let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
+            hedge(after: .milliseconds(1), maxHedges: 2)
+            breaker
+        }
+        let winner = try clock.run { [clock] in
+            try await pipeline.runHedged { attempt in
+                switch attempt.hedge {
+                case 0:
+                    try? await clock.sleep(for: .seconds(5))
+                    throw Failed()
+                case 1: try await clock.sleep(for: .seconds(1))
+                default:
+                    await withCheckedContinuation { continuation in
+                        _ = clock.schedule(at: clock.now + .seconds(30)) { continuation.resume() }
+                    }
+                }
+                return attempt.hedge
+            }
+        }
+        #expect(winner == 1 && !breaker.status.isTripped)
+    }
+
+    private struct Failed: Error, VerdictConvertible {
+        var verdict: Verdict { .transient }
+    }
+
     @Test("whatever comes first, in any order, the call ends once and leaves nothing", arguments: UInt64(0)..<60)
     func anyOrder(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
