@@ -76,19 +76,17 @@ extension Hedge: CopyingPolicy {
     ) async {
         var copy = first == nil ? 0 : await nextHedge(of: race, beside: first, &call)
         // Most calls have none, and need no group.
-        if copy != nil {
-            await withDiscardingTaskGroup { group in
-                while let number = copy {
-                    group.addTask(executorPreference: race.start.executor) {
-                        await race.run(number, number == 0 ? .none : .usual)
-                    }
-                    copy = await nextHedge(of: race, beside: first, &call)
+        guard copy != nil else { return race.cancelFirst() }
+        await withDiscardingTaskGroup { group in
+            while let number = copy {
+                group.addTask(executorPreference: race.start.executor) {
+                    await race.run(number, number == 0 ? .none : .usual)
                 }
-                group.cancelAll()
-                race.cancelFirst()
+                copy = await nextHedge(of: race, beside: first, &call)
             }
+            group.cancelAll()
+            race.cancelFirst()
         }
-        race.cancelFirst()
     }
 
     /// Waits until a hedge is due.

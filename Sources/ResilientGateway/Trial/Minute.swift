@@ -16,9 +16,9 @@
             while ContinuousClock.now < end {
                 // Who was first is second the next time.
                 let order = turns.count.isMultiple(of: 2) ? [0, 1] : [1, 0]
-                var pair: [Int: Turn] = [:]
-                for index in order { pair[index] = try await house.turn(at: house.gateways[index]) }
-                turns.append(pair.sorted { $0.key < $1.key }.map(\.value))
+                var pair: [Turn] = []
+                for index in order { pair.append(try await house.turn(at: house.gateways[index])) }
+                turns.append(order.map { pair[$0] })
             }
             (without, with) = (median(of: turns.map { $0[0] }), median(of: turns.map { $0[1] }))
             rate = median(turns.map { $0[1].perSecond / $0[0].perSecond })

@@ -96,6 +96,7 @@
                 try await client.send(httpRequest)
             }
             #expect(reply.status == .ok)
+            #expect(client.replies.callCount == 2)
         }
 
         @Test("pipelines in one line")
