@@ -137,6 +137,7 @@ struct API {
                 }
                 continue
             }
+            checkStyle(of: symbol, comment)
             for parameter in symbol.functionSignature?.parameters ?? [] {
                 let names = [parameter.name, parameter.internalName].compactMap(\.self)
                 let isThere = names.contains {
@@ -149,6 +150,29 @@ struct API {
                     complaints.append("\(symbol.place): \(symbol.path) says nothing of its parameter \(names[0])")
                 }
             }
+        }
+    }
+
+    /// A summary of one sentence, then a blank line; what a function returns; that it throws, and what.
+    private mutating func checkStyle(of symbol: Graph.Symbol, _ comment: String) {
+        let summary = comment.components(separatedBy: "\n\n")[0]
+        if summary.isEmpty || !summary.hasSuffix(".") || summary.contains(#/\n *- |[.!?]\)?\s+[`A-Z]/#) {
+            complaints.append("\(symbol.place): \(symbol.path) has no summary of one sentence before a blank line")
+        }
+        guard symbol.functionSignature != nil else { return }
+        // Without the parameters, whose closures may throw and return.
+        var depth = 0
+        let declaration = symbol.line.dropFirst(symbol.path.count).filter { character in
+            depth += character == "(" ? 1 : character == ")" ? -1 : 0
+            return depth == 0
+        }
+        if declaration.contains(/\bthrows\b/), !comment.contains("- Throws:") {
+            complaints.append("\(symbol.place): \(symbol.path) does not document what it throws")
+        }
+        if declaration.contains("->"), !comment.contains("- Returns:"),
+            !summary.contains(#/^(Returns|The|A|An|Whether)\b/#)
+        {
+            complaints.append("\(symbol.place): \(symbol.path) does not document what it returns")
         }
     }
 

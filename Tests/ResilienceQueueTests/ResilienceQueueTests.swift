@@ -302,7 +302,8 @@
             let server = try PostgreSQLServer()
             let socket = try #require(server.connection.split(separator: " ").first?.dropFirst("host=".count))
             let url = "postgresql://resilience@/postgres?host=\(socket)"
-            let engine = try PostgreSQLEngine(server.connection)
+            // At the start of a run, a step waits minutes for its turn among all tests.
+            let engine = try PostgreSQLEngine(server.connection, deadline: .seconds(600))
             await #expect(throws: SyncQueueError.self) { try await run("list", url) }
             #expect(try await engine.run("SELECT 1::int8 FROM pg_namespace WHERE nspname = 'resilience'").isEmpty)
             let store = try await PostgreSQLStore(engine, sending: .shared)

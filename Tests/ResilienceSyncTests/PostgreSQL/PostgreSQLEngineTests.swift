@@ -27,9 +27,7 @@
             let name = "iso_\(database.schema)".lowercased()
             _ = try await database.run("CREATE DATABASE \(name)")
             _ = try await database.run("ALTER DATABASE \(name) SET default_transaction_isolation = '\(level)'")
-            let engine = try PostgreSQLEngine(
-                "\(try TestDatabase.server.get().connection) dbname=\(name)", connections: 1,
-                setsTimeouts: setsTimeouts)
+            let engine = try TestDatabase.engine("dbname=\(name)", connections: 1, setsTimeouts: setsTimeouts)
             #expect(
                 try await engine.run("SELECT current_setting('transaction_isolation')") == [[.text("read committed")]])
             let fixture = Fixture()

@@ -154,7 +154,8 @@
                 try TestDatabase.server.get(), mode: mode, connections: mode == "session" ? 3 : 1)
             defer { withExtendedLifetime(bouncer) {} }
             let isDirect = mode == "session"
-            let engine = try PostgreSQLEngine(bouncer.connection, connections: 1, setsTimeouts: isDirect)
+            let engine = try PostgreSQLEngine(
+                bouncer.connection, connections: 1, deadline: .seconds(600), setsTimeouts: isDirect)
             let fixture = Fixture()
             let store = try await store(engine)
             let queue = fixture.queue(store)
@@ -169,7 +170,8 @@
                     [.text("UNLISTEN \"\(store.name.channel)\"")]
                 ).isEmpty {}
             } else {
-                let other = try PostgreSQLEngine(bouncer.connection, connections: 1, setsTimeouts: false)
+                let other = try PostgreSQLEngine(
+                    bouncer.connection, connections: 1, deadline: .seconds(600), setsTimeouts: false)
                 #expect(try await other.run("SELECT 1::int8 FROM pg_listening_channels()") == [])
                 follower.cancel()
             }

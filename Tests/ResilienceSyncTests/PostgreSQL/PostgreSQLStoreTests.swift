@@ -65,7 +65,7 @@
             let role = "worker_\(database.schema)".lowercased()
             _ = try await database.run("CREATE ROLE \(role) LOGIN")
             _ = try await database.run("REVOKE CREATE ON DATABASE postgres FROM PUBLIC")
-            let engine = try PostgreSQLEngine("\(try TestDatabase.server.get().connection) user=\(role)")
+            let engine = try TestDatabase.engine("user=\(role)")
             let schema = database.schema
             do {
                 _ = try await PostgreSQLStore(engine, schema: schema)
@@ -258,7 +258,7 @@
         @Test("a server that crashes and comes back: clear errors meanwhile, and nothing that was confirmed is lost")
         func crash() async throws {
             let server = try PostgreSQLServer(["fsync=off"])
-            let store = try await PostgreSQLStore(try PostgreSQLEngine(server.connection))
+            let store = try await PostgreSQLStore(try TestDatabase.engine(on: server))
             for number in 0..<20 {
                 _ = try await store.append([Mutation("a\(number)")], under: Self.rules, at: Self.date)
             }
@@ -318,8 +318,7 @@
         @Test("a database that may only be read says so")
         func readOnly() async throws {
             _ = try await database.store()
-            let engine = try PostgreSQLEngine(
-                "\(try TestDatabase.server.get().connection) options='-c default_transaction_read_only=on'")
+            let engine = try TestDatabase.engine("options='-c default_transaction_read_only=on'")
             let store = try await PostgreSQLStore(engine, schema: database.schema)
             let error = await #expect(throws: SyncQueueError.self) {
                 try await store.append([Mutation("a1")], under: Self.rules, at: Self.date)

@@ -10,9 +10,14 @@
     enum TestDatabase {
         static let server = Result { try PostgreSQLServer(["max_connections=400", "shared_buffers=64MB"]) }
 
-        /// The deadline is for what hangs: beside all other tests, under a sanitizer, tables take a minute to make.
-        static func engine(connections: Int = 4, deadline: Duration = .seconds(600)) throws -> PostgreSQLEngine {
-            try PostgreSQLEngine(server.get().connection, connections: connections, deadline: deadline)
+        /// The deadline is for what hangs: at the start of a run, a step waits minutes for its turn among all tests.
+        static func engine(
+            _ options: String = "", on server: PostgreSQLServer? = nil, connections: Int = 4,
+            deadline: Duration = .seconds(600), setsTimeouts: Bool = true
+        ) throws -> PostgreSQLEngine {
+            try PostgreSQLEngine(
+                "\((server ?? Self.server.get()).connection) \(options)", connections: connections, deadline: deadline,
+                setsTimeouts: setsTimeouts)
         }
 
         static func newSchema() -> String { "test_\(UUID().uuidString.prefix(12).replacing("-", with: "_"))" }
