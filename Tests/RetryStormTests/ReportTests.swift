@@ -54,11 +54,11 @@
             report.naive.perSecond = [.init(admitted: 25, throttled: 75), .init(), .init(admitted: 50)]
             report.toolkit.perSecond = [.init(admitted: 50)]
             let svg = Picture(report: report).svg
-            #expect(svg.matches(of: /<rect [^>]*width="190\.9"/).count == 4)
-            #expect(svg.contains(##"y="112.5" width="190.9" height="27.5" fill="#2563eb"/>"##))
-            #expect(svg.contains(##"y="30.0" width="190.9" height="82.5" fill="#ea580c"/>"##))
-            #expect(svg.contains(##"y="251.0" width="190.9" height="55.0" fill="#2563eb"/>"##))
-            #expect(svg.contains(##"<path d="M44 112.5H760" stroke="#1f2937" stroke-dasharray="4 3"/>"##))
+            #expect(svg.matches(of: /<rect [^>]*width="116\.3"/).count == 4)
+            #expect(svg.contains(##"y="130.5" width="116.3" height="27.5" fill="#2563eb"/>"##))
+            #expect(svg.contains(##"y="48.0" width="116.3" height="82.5" fill="#ea580c"/>"##))
+            #expect(svg.contains(##"y="287.0" width="116.3" height="55.0" fill="#2563eb"/>"##))
+            #expect(svg.contains(##"<path d="M44 130.5H480" stroke="#1f2937" stroke-dasharray="4 3"/>"##))
             #expect(svg.contains("12,345 requests, 900 delivered, 100 lost"))
             #expect(svg.contains("1,039 requests, 1,000 delivered, 0 lost"))
             report.naive.perSecond = []

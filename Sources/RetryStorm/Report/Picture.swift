@@ -6,10 +6,11 @@
         let report: Report
         var isDark = false
 
-        private static let width = 760
+        /// Narrow enough to be read on a phone.
+        private static let width = 480
         private static let left = 44
         private static let barsHeight = 110
-        private static let panelHeight = 166
+        private static let panelHeight = 184
 
         private var text: String { isDark ? "#e5e7eb" : "#1f2937" }
         private var line: String { isDark ? "#4b5563" : "#d1d5db" }
@@ -37,7 +38,7 @@
             }
             let height = runs.count * Self.panelHeight + 30
             return """
-                <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Self.width) \(height)" role="img" \
+                <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(Self.width) \(height)" width="640" role="img" \
                 font-family="system-ui, sans-serif" font-size="13" fill="\(text)">
                 <title>\(title(runs.map(\.1)))</title>
                 \(panels.joined(separator: "\n"))
@@ -54,7 +55,7 @@
         }
 
         private func panel(_ name: String, _ run: RunResult, most: Int, seconds: Int, top: Int) -> String {
-            let base = top + 30 + Self.barsHeight
+            let base = top + 48 + Self.barsHeight
             let step = Double(Self.width - Self.left) / Double(seconds)
             func height(_ count: Int) -> Double { Double(count) / Double(most) * Double(Self.barsHeight) }
             func bar(_ second: Int, _ count: Int, above below: Int, _ color: String) -> String? {
@@ -74,13 +75,14 @@
                 + "\(run.lost.grouped) lost"
             let ticks = stride(from: 0, through: seconds, by: max(5, seconds / 10)).map {
                 "<text x=\"\(number(Double(Self.left) + Double($0) * step))\" y=\"\(base + 16)\" "
-                    + "font-size=\"11\">\($0) s</text>"
+                    + "font-size=\"11\" text-anchor=\"middle\">\($0) s</text>"
             }
             let limit = number(Double(base) - height(report.rate))
             return """
-                <text x="0" y="\(top + 18)"><tspan font-weight="600">\(name)</tspan>: \(figures)</text>
-                <text x="\(Self.left - 6)" y="\(top + 40)" font-size="11" text-anchor="end">\(most)/s</text>
-                <path d="M\(Self.left) \(top + 30)H\(Self.width)M\(Self.left) \(base)H\(Self.width)" stroke="\(line)"/>
+                <text x="0" y="\(top + 18)"><tspan font-weight="600">\(name)</tspan></text>
+                <text x="0" y="\(top + 36)">\(figures)</text>
+                <text x="\(Self.left - 6)" y="\(top + 58)" font-size="11" text-anchor="end">\(most)/s</text>
+                <path d="M\(Self.left) \(top + 48)H\(Self.width)M\(Self.left) \(base)H\(Self.width)" stroke="\(line)"/>
                 \((bars + ticks).joined(separator: "\n"))
                 <text x="\(Self.left - 6)" y="\(limit)" font-size="11" text-anchor="end">\(report.rate)/s</text>
                 <path d="M\(Self.left) \(limit)H\(Self.width)" stroke="\(text)" stroke-dasharray="4 3"/>
@@ -89,12 +91,12 @@
 
         private func legend(top: Int) -> String {
             """
-            <rect x="\(Self.left)" y="\(top - 10)" width="11" height="11" fill="\(admitted)"/>
-            <text x="\(Self.left + 17)" y="\(top)">requests admitted in each second</text>
-            <rect x="\(Self.left + 250)" y="\(top - 10)" width="11" height="11" fill="\(throttled)"/>
-            <text x="\(Self.left + 267)" y="\(top)">answered 429</text>
-            <path d="M\(Self.left + 380) \(top - 4)h24" stroke="\(text)" stroke-dasharray="4 3"/>
-            <text x="\(Self.left + 411)" y="\(top)">the server's limit</text>
+            <rect x="0" y="\(top - 10)" width="11" height="11" fill="\(admitted)"/>
+            <text x="17" y="\(top)">requests admitted</text>
+            <rect x="150" y="\(top - 10)" width="11" height="11" fill="\(throttled)"/>
+            <text x="167" y="\(top)">answered 429</text>
+            <path d="M275 \(top - 4)h24" stroke="\(text)" stroke-dasharray="4 3"/>
+            <text x="306" y="\(top)">the server's limit</text>
             """
         }
 
