@@ -15,7 +15,7 @@ public struct FlushReport: Sendable {
         /// mutations. The queue continues by itself at the earliest date; `MonotonicInstant.distantFuture` if that is
         /// too far away to compute.
         case waiting(until: MonotonicInstant)
-        /// Pending mutations have failed and wait to be tried again, or enough entities have failed that others were
+        /// Pending mutations have failed and wait for the next try, or so many entities have failed that others were
         /// not tried. The queue tries again by itself at this instant.
         case stalled(retryAt: MonotonicInstant)
         /// The other side could not be reached. The queue tries again by itself at this instant, or when triggered.
@@ -36,7 +36,7 @@ public struct FlushReport: Sendable {
             }
         }
 
-        /// Whether this is a pause that is over.
+        /// Whether this was a pause that is now over.
         func isOver(at now: MonotonicInstant) -> Bool {
             if case .paused(let until) = self { until <= now } else { false }
         }
@@ -77,8 +77,7 @@ public struct FlushReport: Sendable {
     public var delivered: Int { counts.delivered }
     /// The number of attempts that failed, whether they count against their mutation or not.
     public var failed: Int { counts.failed }
-    /// The number of mutations that became dead for a reason of their own, excluding those that died with them under
-    /// ``LaneRule/killRest``.
+    /// The number of mutations that became dead, except those that died with another under ``LaneRule/killRest``.
     public var died: Int { counts.died }
 
     mutating func add(_ other: FlushReport) {

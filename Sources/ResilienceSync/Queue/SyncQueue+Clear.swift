@@ -35,7 +35,7 @@ extension SyncQueue {
             if goesOn { trigger() }
             tellWatchers()
         }
-        // First of all: later enqueued mutations are not cleared.
+        // First, so that mutations enqueued from now on are not cleared.
         let sealed = await Result { try await store.seal() }
         await cancelFlight()
         let last = try sealed.get()

@@ -37,8 +37,7 @@
         }
     }
 
-    /// Reports appended mutations to the queue, once they are committed. GRDB reports a change while the transaction
-    /// can still roll it back.
+    /// Reports appended mutations to the queue once they are committed: GRDB's change callbacks come before that.
     private final class Commit: TransactionObserver {
         /// The queue may be released before the commit.
         private weak var queue: SyncQueue?
