@@ -452,7 +452,7 @@ extension StoreTrial {
 }
 
 extension StoreStage {
-    /// Each task sends its appends to a lane of its own, and adds to a lane that all share.
+    /// Each task appends to its own lane and to a shared one, and claims from its own.
     func crowd(tasks: Int) async throws {
         let rounds = 5
         try await withThrowingTaskGroup(of: Void.self) { group in

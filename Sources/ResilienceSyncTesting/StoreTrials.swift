@@ -6,7 +6,7 @@ import ResilienceSync
     import Foundation
 #endif
 
-/// One request of a queue to a store.
+/// One test of a store.
 struct StoreTrial<Store: MutationStore>: Sendable {
     let name: String
     let body: @Sendable (StoreStage<Store>) async throws -> Void
@@ -26,7 +26,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
         ]
     }
 
-    // MARK: What goes in comes out
+    // MARK: Contents
 
     private static var contents: [StoreTrial] {
         [
@@ -221,7 +221,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     "", "a\0b", "a\0c", "a", "\0", "\u{FEFF}a\0b", "👩‍👩‍👧‍👦", "\u{E9}", "e\u{301}", "\u{FEFF}a",
                     "'; DROP TABLE mutation; --", "\u{FFFF}\u{10FFFF}", "\n\r\t",
                 ]
-                // Each in a lane of its own, although some look alike.
+                // Each in its own lane, although some look alike.
                 try await stage.append(
                     texts.map {
                         Mutation(

@@ -26,7 +26,7 @@ struct StoreWalk<Store: MutationStore> {
         date = stage.now
     }
 
-    /// Stops at the first difference, since everything after it would differ, too.
+    /// Stops at the first difference, since everything after it would also differ.
     mutating func run(steps: Int) async throws {
         do {
             for _ in 0..<steps {

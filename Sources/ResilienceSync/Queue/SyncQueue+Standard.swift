@@ -3,8 +3,8 @@ public import Resilience
 extension Pipeline {
     /// A pipeline for the requests of a ``SyncQueue``, which paces and retries by itself. Outermost first:
     ///
-    /// - `CircuitBreaker`, by the pipeline's name: opens at 5 failures in a row, for 5 s, doubling up to 300 s. While it
-    ///   is open the queue pauses, so an outage costs one request now and then instead of every mutation in turn.
+    /// - `CircuitBreaker`, by the pipeline's name: opens at 5 failures in a row, for 5 s, doubling up to 300 s. While
+    ///   it is open, the queue pauses, so an outage costs one request now and then instead of every mutation in turn.
     /// - `Timeout` "request": 30 s. A request that hangs would hold up its entity, and `clear()` and `stop()`. The
     ///   breaker outside of it counts a timeout.
     ///
