@@ -61,10 +61,10 @@ struct RateSearch: Sendable, Hashable {
     /// Since when the pace has its present value, and how many of the requests sent since were acknowledged.
     private var steppedAt = MonotonicInstant.distantPast
     private var acknowledgements = 0.0
-    /// How many more requests were acknowledged in this rise than the limit explains, and than a limit a tenth higher
-    /// explains: the measurement is too low where part of the inflow is lost.
+    /// By how much the acknowledgements in this rise exceed the limit, and a limit a tenth higher: the measurement is
+    /// too low if part of the inflow is lost.
     private var (surplus, sureSurplus) = (0.0, 0.0)
-    /// The largest surplus at a 429, which the server had kept; nil until a 429 has come in a rise.
+    /// The largest surplus at a 429, which the server had kept in reserve; nil before the first 429 in a rise.
     private var reserve: Double?
 
     /// The pace stays below the limit, since exceeding the limit costs more than the difference is worth.
@@ -78,8 +78,8 @@ struct RateSearch: Sendable, Hashable {
     private static let few = 20.0
     /// The pace may be lower than one request per wait by this factor, since waits are only measured.
     private static let slack = 1.25
-    /// The seconds in which every sender tries for more once, however slow it is. So senders that share a limit
-    /// approach equal shares: a 429 takes the same part from each, and a faster sender meets more 429s.
+    /// The seconds in which every sender, however slow, tries for more once. So senders that share a limit approach
+    /// equal shares: a 429 takes the same part from each, and a faster sender meets more 429s.
     private static let period = 10.0
     /// The share of the pace to keep after a 429 while the pace held: other senders have risen, or the limit has
     /// fallen.
@@ -209,7 +209,7 @@ struct RateSearch: Sendable, Hashable {
         return min(Self.longestHold, believed * (1 + lost / 10))
     }
 
-    /// Whether more was acknowledged than the server ever had in reserve, so that the limit itself must have changed.
+    /// Whether more was acknowledged than the server ever had in reserve: then the limit must have changed.
     private var isProvenWrong: Bool { reserve.map { sureSurplus > $0 + 1 } ?? false }
 
     /// Called when a request was acknowledged that was sent as soon as the pace allowed.

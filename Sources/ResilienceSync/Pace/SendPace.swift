@@ -119,7 +119,7 @@ struct SendPace: Sendable, Hashable {
             if now < until { return .notBefore(until) }
             // Slow requests may take all of the server's capacity.
             guard inFlight < widthSearch.limit ?? .max else { return .afterAnEnd }
-            // With two sent at the same instant, their ends could not be told apart.
+            // The ends of two sent at the same instant could not be distinguished.
             return inFlight > 0 && now <= lastSentAt ? .afterAnEnd : .now
         case .probing:
             return inFlight > 0 ? .afterAnEnd : .now
@@ -146,14 +146,14 @@ struct SendPace: Sendable, Hashable {
             self.credit = credit - 1
             creditAt = now
         case .paused(let until):
-            // In a silence more may gather than the server keeps, as in a pause from elsewhere.
+            // In a silence more may gather than the server keeps, as in a pause for another reason.
             if phase == .flowing || isIdle(from: max(until, quotas.silence ?? until), to: now) { exhaustedAt = nil }
             startRun(at: now, beside: inFlight)
         case .probing:
             startRun(at: now, beside: inFlight)
         }
         if maxRate < Self.fastest {
-            // A late timer's loss may be made up for.
+            // Makes up for a late timer.
             let late = max(0, Self.mostCredit(maxRate) - 2)
             allowedAt = max(allowedAt, now + Self.time(for: -late, at: maxRate)) + Self.time(for: 1, at: maxRate)
         }

@@ -15,8 +15,7 @@ struct WidthSearch: Sendable, Hashable {
     /// The most requests to have in flight; nil if there is no evidence of a limit.
     private(set) var limit: Int?
 
-    /// The most that were in flight in this run, including those of earlier runs, and the acknowledgements since that
-    /// was reached.
+    /// The most requests in flight in this run, including those of earlier runs, and the acknowledgements since then.
     private var widest = 0
     private var acknowledged = 0
     /// When it was reached.
@@ -46,7 +45,7 @@ struct WidthSearch: Sendable, Hashable {
         if inFlight > widest { (widest, acknowledged, widestSentAt) = (inFlight, 0, now) }
     }
 
-    /// How many may be in flight while the rate is unknown: no more than before, until one was acknowledged since.
+    /// How many may be in flight while the rate is unknown: no more than before, until another is acknowledged.
     var most: Int { limit ?? (acknowledged == 0 && Self.careful.contains(widest) ? widest : .max) }
 
     mutating func acknowledgedOne() {

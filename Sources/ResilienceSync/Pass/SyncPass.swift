@@ -35,7 +35,7 @@ public final class SyncPass: Sendable {
         case pulledInPart(cursor: Int64)
         /// The queue was paused before the pass, or by the pass's check or a fetch.
         case paused(until: MonotonicInstant)
-        /// The flush did not send everything, as ``SyncPass/Report/flush`` says, so nothing was pulled.
+        /// The flush did not send everything (see ``SyncPass/Report/flush``), so nothing was pulled.
         case notFlushed
     }
 

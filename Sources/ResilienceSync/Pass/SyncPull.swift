@@ -4,7 +4,7 @@ import Resilience
 /// has not seen.
 public struct SyncPull: Sendable {
     /// Whether the page was fetched by a bootstrap: it and the pages that follow replace everything that the model
-    /// holds, except what is unsent.
+    /// holds, except unsent edits.
     public let isBootstrap: Bool
 
     private let watch: Watch

@@ -14,7 +14,7 @@ struct LaneThrottles: Sendable, Hashable {
     /// The lanes that were throttled since any lane got through.
     private var waiting: Set<String> = []
 
-    /// Whether the lane is held back for a limit of its own.
+    /// Whether the lane is held back for its own limit.
     func isLimited(_ lane: String) -> Bool { times[lane, default: 0] >= Self.enough }
 
     mutating func delivered(_ lane: String) {

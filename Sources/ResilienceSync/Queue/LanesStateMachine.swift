@@ -114,7 +114,7 @@ struct LanesStateMachine: Sendable, Hashable {
         var otherKinds: BatchLimit?
         /// Mutations queued before this are too old to be sent.
         var oldest: Date?
-        /// The claims without an answer at which a mutation is no longer sent.
+        /// The number of claims without an answer at which a mutation is no longer sent.
         var maxClaims = Int.max
 
         func batchLimit(for kind: String) -> BatchLimit? { batchLimits[kind] ?? otherKinds }
@@ -394,7 +394,7 @@ struct LanesStateMachine: Sendable, Hashable {
 
     /// Called when a pending mutation was removed: its lane is no longer held back because of it.
     ///
-    /// - Parameter isLimited: Whether the lane is held back for a limit of its own.
+    /// - Parameter isLimited: Whether the lane is held back for its own limit.
     mutating func removed(_ head: LaneHead, isLimited: Bool) {
         if suspects[head.entity]?.position == head.position { suspects[head.entity] = nil }
         if held[head.entity] != nil, !isLimited, head.position <= seen[head.entity] ?? .max {

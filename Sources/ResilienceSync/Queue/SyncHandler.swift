@@ -19,7 +19,7 @@ public struct SyncHandler: Sendable {
     /// The result of one mutation of a batch.
     public typealias ItemResult = Result<Void, any Error>
 
-    /// The kind; nil for every kind that has no handler of its own.
+    /// The kind; nil for every kind without its own handler.
     let kind: String?
     let batchLimit: BatchLimit
     let send: @Sendable ([Mutation]) async throws -> [ItemResult]
@@ -78,7 +78,7 @@ public struct SyncHandler: Sendable {
         return SyncHandler(kind: kind, batchLimit: limit, send: send)
     }
 
-    /// Creates a handler that sends mutations of all kinds without a handler of their own, one at a time.
+    /// Creates a handler that sends mutations of all kinds without their own handler, one at a time.
     ///
     /// - Parameter send: Sends one mutation. It returns when the other side has acknowledged it, and throws otherwise.
     /// - Returns: The handler.

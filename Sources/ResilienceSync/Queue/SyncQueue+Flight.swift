@@ -26,7 +26,7 @@ extension SyncQueue {
         switch state.machine.triggered(at: now) {
         case .start:
             disarm(&state)
-            // Detached: the trigger may come from a request with a deadline of its own, or from the handler of another
+            // Detached: the trigger may come from a request with its own deadline, or from the handler of another
             // queue.
             let flight = Task.detached(
                 executorPreference: pipeline.timeBase.taskExecutor, priority: Task.currentPriority
@@ -129,7 +129,7 @@ extension SyncQueue {
         try await uncancelled {
             var rest = SyncStateMachine.Rest(pending: try await self.store.totals().pending)
             guard rest.pending > 0 else { return rest }
-            // Dead mutations may block lanes whatever this queue's rule is.
+            // Dead mutations may block lanes, regardless of this queue's rule.
             let (found, dueIn) = try await self.heads(after: .min, limit: 1)
             (rest.heads, rest.dueIn) = (max(found.heads.count, found.urgent.count), dueIn)
             // This look found this queue's heads. Other heads are another queue's, or locked.

@@ -6,7 +6,7 @@
         /// Stores mutations in the caller's transaction: together with the change that they describe, or not at all.
         ///
         /// The commit triggers the queue. Mutations that a savepoint rolls back are neither reported nor sent. Outside
-        /// of a transaction the call commits by itself.
+        /// of a transaction the call itself commits.
         ///
         /// ```swift
         /// try await database.write { db in

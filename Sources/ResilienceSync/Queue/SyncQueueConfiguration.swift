@@ -61,7 +61,7 @@ public struct SyncQueueConfiguration: Sendable {
     /// is known. If a 429 names a wait, and the pause before it did not help, this is the minimum.
     public var throttledBackoff: Backoff
     /// How long an entity waits after the nth failure of its mutation. Also how long the queue waits, before it tries
-    /// again by itself, after the nth failure in a row to reach the other side or the store.
+    /// again, after the nth failure in a row to reach the other side or the store.
     public var failedBackoff: Backoff
     /// The longest pause, 0 or more. It also bounds a longer wait that a server names, and a stored pause that a
     /// changed clock would prolong.
@@ -70,10 +70,10 @@ public struct SyncQueueConfiguration: Sendable {
     /// when it is made, so that many queues with the same wait don't come back at the same instant. 0, the default,
     /// keeps to the named wait; 0.1 suits a fleet.
     public var pauseJitter: Double
-    /// The highest rate of requests, whatever the server allows; nil for no limit.
+    /// The highest rate of requests, even if the server allows more; nil for no limit.
     public var maxRate: ThrottleRate?
     /// Checks the other side through the pipeline before a flush sends its first mutation. If it throws, nothing is
-    /// sent, and the queue tries again by itself after ``failedBackoff``. nil for no check.
+    /// sent, and the queue tries again automatically after ``failedBackoff``. nil for no check.
     public var healthCheck: (@Sendable () async throws -> Void)?
     /// Whether an error means that the other side could not be reached at all. Such an error counts against no
     /// mutation. By default no error does; for URLSession it is `{ ($0 as? URLError)?.isOffline == true }`, with

@@ -39,7 +39,7 @@ extension SyncStateMachine {
         let witnesses: FailureWitnesses.Tally
         /// Whether this is the request's only report to the pace: a batch has an end for each of its mutations.
         var endsRequest = true
-        /// Whether a later mutation of the same batch got through: a 429 before it is not the first of a row.
+        /// Whether a later mutation of the same batch got through: a 429 before it does not begin a series.
         var isMadeUpFor = false
     }
 
@@ -51,7 +51,7 @@ extension SyncStateMachine {
         case holdLonger(LaneHead, times: Int)
         /// - Parameters:
         ///   - named: A wait that did not help before.
-        ///   - counts: Whether it counts in the row.
+        ///   - counts: Whether it counts in the series.
         case pause(sentAt: MonotonicInstant, isOurOwn: Bool, named: Duration?, counts: Bool)
         case outage
         /// A failure of the store.
@@ -234,7 +234,7 @@ extension SyncStateMachine {
 
     /// - Parameters:
     ///   - isOurOwn: Whether a policy of the pipeline rejected the request, so that it was not sent.
-    ///   - counts: Whether it counts in the row.
+    ///   - counts: Whether it counts in the series.
     private mutating func pause(
         for named: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, counts: Bool = true, at now: MonotonicInstant
     ) {

@@ -105,7 +105,7 @@ struct SyncStateMachine: Sendable, Equatable {
     var progress: Progress?
     /// How the last flight that was not cancelled ended; a failure of the store counts as an outage.
     var lastEnd = FlushReport.End.drained
-    /// Whether the lock was last denied, and the observers were told.
+    /// Whether the lock was last denied, and the observers know.
     var isLockedOut = false
     /// The id of the last request.
     var lastRequest = 0
@@ -126,7 +126,7 @@ struct SyncStateMachine: Sendable, Equatable {
         [pace.pausedUntil(at: now), pace.silentUntil(at: now), pauses.byHand(at: now)].compactMap(\.self).max()
     }
 
-    /// When the queue continues by itself; nil if it waits for a trigger.
+    /// When the queue continues automatically; nil if it waits for a trigger.
     var goesOnAt: MonotonicInstant? { flush.isStopped ? nil : lastEnd.goesOnAt }
 
     /// The number of mutations in flight.

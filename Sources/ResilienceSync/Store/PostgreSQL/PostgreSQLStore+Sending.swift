@@ -57,7 +57,7 @@ extension PostgreSQLStore {
         if leftSome, tellsOthers { try? await tell(.left(Self.newNumber()), in: engine) }
     }
 
-    /// If it fails, the lease ends by itself.
+    /// If this fails, the lease expires.
     private func giveBack(_ worker: Int64) async {
         _ = try? await run("DELETE FROM \(name("worker")) WHERE worker = $1::int8", [.integer(worker)])
     }

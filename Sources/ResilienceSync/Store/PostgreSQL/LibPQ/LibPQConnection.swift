@@ -230,7 +230,7 @@
         /// - Returns: False if the deadline passed.
         private func wait(for events: Int16, until deadline: MonotonicInstant, _ bell: LibPQBell? = nil) -> Bool {
             var descriptors = [pollfd(fd: PQsocket(connection), events: events, revents: 0)]
-            // libpq says what is wrong with it.
+            // libpq reports the problem.
             guard descriptors[0].fd >= 0 else { return true }
             if let bell { descriptors.append(pollfd(fd: bell.reading, events: Int16(POLLIN), revents: 0)) }
             while true {
