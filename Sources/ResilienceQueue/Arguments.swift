@@ -17,7 +17,7 @@
         @Option(help: "In PostgreSQL, the schema of the queue's tables.") var schema = "resilience"
         @Option(name: .customLong("queue"), help: "In PostgreSQL, the name of the queue.") var name = "sync"
 
-        /// Opens the queue as it is, stopped, so that it sends nothing, whatever it is told.
+        /// Opens the queue, stopped and without migration, so that it never sends.
         func open() async throws -> OpenQueue {
             guard place.hasPrefix("postgresql://") || place.hasPrefix("postgres://") else {
                 return await OpenQueue(try SQLiteStore(existing: place)) {}
@@ -27,7 +27,7 @@
             return await OpenQueue(store) { try? await store.tellEverybody(in: engine) }
         }
 
-        /// Changes the queue, and has its workers look.
+        /// Changes the queue, then wakes its workers.
         func change<R>(_ body: (SyncQueue) async throws -> R) async throws -> R {
             let open = try await open()
             let result = try await body(open.queue)
@@ -38,12 +38,12 @@
 
     struct OpenQueue {
         let queue: SyncQueue
-        /// Has workers look, rather than at their next poll.
+        /// Wakes the workers before their next poll.
         let tellWorkers: () async -> Void
 
         init(_ store: some MutationStore, tellWorkers: @escaping () async -> Void) async {
             let changed = Locked(0)
-            // What is changed goes in steps of 1 000.
+            // The queue changes up to 1,000 mutations per step.
             let progress = PolicyObservers { event in
                 let step =
                     switch event.detail as? SyncEvent {
@@ -66,14 +66,14 @@
         }
     }
 
-    /// How a mutation is named.
+    /// How the user names mutations.
     struct Naming: ParsableArguments {
-        @Flag(name: .customLong("at"), help: "Name mutations by their positions: for ids that no shell can pass.")
+        @Flag(name: .customLong("at"), help: "Name mutations by position, for ids that a shell can't pass.")
         var isPosition = false
 
         func check(_ names: [String]) throws {
             if isPosition, let name = names.first(where: { Int64($0) == nil }) {
-                throw ValidationError("\(escaped(name)) is no position.")
+                throw ValidationError("\(escaped(name)) is not a position.")
             }
         }
 
@@ -87,9 +87,9 @@
         }
     }
 
-    /// Which dead mutations.
+    /// The chosen dead mutations.
     struct DeadChoice: ParsableArguments {
-        @Argument(help: "The positions of the mutations, as list shows them.") var positions: [Int64] = []
+        @Argument(help: "The mutations' positions, as shown by list.") var positions: [Int64] = []
         @Flag(help: "All dead mutations.") var all = false
 
         /// nil for all.
@@ -101,7 +101,7 @@
 
         func tell(_ what: String, _ count: Int) throws {
             let named = Set(positions).count
-            print(all || count == named ? what : "\(what), of \(named) that were named")
+            print(all || count == named ? what : "\(what); \(named) positions were given")
             if !all, count < named { throw ExitCode.failure }
         }
     }

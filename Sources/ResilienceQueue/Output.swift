@@ -3,19 +3,19 @@
     import Resilience
     import ResilienceSync
 
-    /// Where the output goes; a test reads it.
+    /// The output's destination; tests replace it.
     enum Output {
         @TaskLocal static var write: @Sendable (String) -> Void = { Swift.print($0) }
     }
 
     func print(_ text: String) { Output.write(text) }
 
-    /// Tells the user, who may have closed the way to him.
+    /// Writes a message to the user; ignores a closed stream.
     func tell(_ text: String, on stream: FileHandle = .standardError) {
         try? stream.write(contentsOf: Data(text.utf8))
     }
 
-    /// A text without addresses that were among the arguments: they may hold a password, whatever they were taken for.
+    /// The text with addresses from any argument hidden: they may contain a password.
     func withoutAddresses(_ text: String, _ arguments: [String]) -> String {
         var text = text
         for argument in arguments {
@@ -30,7 +30,8 @@
         return text
     }
 
-    /// A text without what a terminal would obey, or would not show: such characters are written as in Swift's texts.
+    /// The text with control and invisible characters escaped as in Swift's string literals: a terminal would obey
+    /// them.
     func escaped(_ text: String, upTo limit: Int = .max) -> String {
         var shown = ""
         for scalar in text.unicodeScalars.prefix(limit) {
@@ -44,7 +45,7 @@
         return text.unicodeScalars.count > limit ? shown + "…" : shown
     }
 
-    /// What is shown of a mutation. The names of these fields, and what they mean, stay as they are.
+    /// A mutation as the tool shows it. The names and meanings of these fields are stable.
     struct Row: Encodable {
         let position: Int64
         let id: String
@@ -80,7 +81,7 @@
             (payloadBytes, payload) = (mutation.payload.count, withPayload ? mutation.payload : nil)
         }
 
-        /// A store may hold any date, but not each can be written as one.
+        /// A store may hold any date, but not every date can be formatted.
         static func text(_ date: Date) -> String {
             let seconds = date.timeIntervalSinceReferenceDate
             return abs(seconds) < 1e11 ? date.formatted(.iso8601) : "\(seconds) s since 2001-01-01"
@@ -127,17 +128,17 @@
         }
     }
 
-    /// What the queue holds, and whether it is paused.
+    /// The queue's totals, and its pause.
     struct Totals: Encodable {
         let pending: Int
         let pendingBytes: Int
         let dead: Int
         let deadBytes: Int
         let oldestAgeSeconds: Double?
-        /// The earliest date for which a pending mutation waits.
+        /// The earliest date that a pending mutation waits for.
         let nextDue: String?
         let isPausedByHand: Bool
-        /// How long the pause still lasts; nil if there is none, or it has no end.
+        /// The time until the pause ends; nil without a pause, or without an end.
         let pausedForSeconds: Double?
 
         init(_ queue: SyncQueue) async throws {
@@ -158,7 +159,7 @@
         var text: String {
             var text = "\(pending) pending (\(pendingBytes) bytes), \(dead) dead (\(deadBytes) bytes)"
             if let oldestAgeSeconds { text += "; the oldest is \(Duration.seconds(oldestAgeSeconds).text) old" }
-            if let nextDue { text += "; the next date is \(nextDue)" }
+            if let nextDue { text += "; the next is due at \(nextDue)" }
             if isPausedByHand || pausedForSeconds != nil {
                 text += "; paused\(isPausedByHand ? " by hand" : "")"
                 text += pausedForSeconds.map { " for \(Duration.seconds($0).text)" } ?? ", until it is resumed"

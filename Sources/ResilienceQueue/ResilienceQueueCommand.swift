@@ -8,20 +8,20 @@
     struct ResilienceQueueCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "resilience-queue",
-            abstract: "Looks at a durable queue, and changes it, also while programs send from it.",
+            abstract: "Shows and changes a durable queue, even while programs send from it.",
             discussion: """
-                A queue is named by the path of its SQLite file, also a program's own database that holds one, or by a \
-                URL postgresql://… of its database. Give the password in PGPASSWORD or ~/.pgpass: others see the arguments \
-                of a process. Nothing is sent, made or migrated.
+                Name a queue by the path of its SQLite file, which may be a program's own database, or by the \
+                postgresql://… URL of its database. Give the password in PGPASSWORD or ~/.pgpass: other users can \
+                see a process's arguments. The tool never sends or migrates; only salvage creates a file.
 
-                Exit status: 0 done; 1 not done, or not all of it; 64 wrong arguments.
+                Exit status: 0 done; 1 failed, or only partly done; 64 wrong arguments.
                 """,
             subcommands: [
                 List.self, Show.self, Retry.self, Discard.self, Cancel.self, Pause.self, Resume.self, Salvage.self,
             ])
 
         static func main() async {
-            // What is printed must not go to a file or a server that has the number of a stream that was closed.
+            // If a standard stream is closed, a file or socket opened later would get its number, and the output.
             while (0...2).contains(open("/dev/null", O_RDWR)) {}
             do {
                 let command = try parseAsRoot()
@@ -36,7 +36,7 @@
             }
         }
 
-        /// What the user is told of an error.
+        /// The message to the user about an error.
         static func remark(on error: any Error, _ arguments: [String]) -> String {
             if error is ExitCode { return "" }
             guard exitCode(for: error) == .failure else {
@@ -49,7 +49,7 @@
         struct List: AsyncParsableCommand {
             static let configuration = CommandConfiguration(abstract: "Lists pending or dead mutations, and totals.")
             @OptionGroup var place: QueuePlace
-            @Flag(help: "List those that are dead.") var dead = false
+            @Flag(help: "List dead mutations.") var dead = false
             @Option(help: "The most mutations to list.") var limit = 100
             @Option(help: "List only mutations at higher positions.") var after = Int64.min
             @Flag(help: "Print one JSON object.") var json = false
@@ -82,7 +82,7 @@
             @OptionGroup var naming: Naming
             @Argument(help: "The mutation's id.") var id: String
             @Flag(help: "Print one JSON object.") var json = false
-            @Flag(help: "Also its payload: as text, or as Base64 if it is none; in JSON always as Base64.")
+            @Flag(help: "Also print the payload: as text, or as Base64 if it is not UTF-8; in JSON always Base64.")
             var payload = false
 
             func validate() throws { try naming.check([id]) }
@@ -101,7 +101,7 @@
             static let configuration = CommandConfiguration(
                 abstract: "Removes pending mutations.",
                 discussion:
-                    "One that is in flight may have its effect all the same. After \"--\", an id may begin with a dash."
+                    "A mutation in flight may still take effect. After \"--\", an id may begin with a dash."
             )
             @OptionGroup var place: QueuePlace
             @OptionGroup var naming: Naming
@@ -132,7 +132,7 @@
             @OptionGroup var choice: DeadChoice
             @Flag(
                 help: """
-                    Also those behind which a later mutation of their entity was sent: they may overwrite newer state.
+                    Include overtaken mutations: a later one of their entity was sent, so they may overwrite it.
                     """)
             var evenOvertaken = false
 
@@ -156,9 +156,9 @@
         }
 
         struct Pause: AsyncParsableCommand {
-            static let configuration = CommandConfiguration(abstract: "Has all workers send nothing more.")
+            static let configuration = CommandConfiguration(abstract: "Pauses sending in all workers.")
             @OptionGroup var place: QueuePlace
-            @Option(name: .customLong("for"), help: "For how long: 90s, 10m, 2h or 1d. Until resume, if not given.")
+            @Option(name: .customLong("for"), help: "The length, such as 90s, 10m, 2h or 1d. (default: until resume)")
             var length: Length?
 
             func run() async throws {
@@ -168,7 +168,7 @@
         }
 
         struct Resume: AsyncParsableCommand {
-            static let configuration = CommandConfiguration(abstract: "Ends a pause, also one that a server asked for.")
+            static let configuration = CommandConfiguration(abstract: "Ends a pause, even one that a server asked for.")
             @OptionGroup var place: QueuePlace
 
             func run() async throws {
@@ -179,13 +179,13 @@
 
         struct Salvage: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "Copies what can be read of a damaged SQLite file into a new one.",
+                abstract: "Copies the readable mutations of a damaged SQLite file into a new one.",
                 discussion: """
-                    Stop every program that sends from the damaged file before. From a disk that can only be read, copy it and \
-                    the files beside it first.
+                    First stop every program that sends from the damaged file. If its disk is read-only, first \
+                    copy it and the files beside it.
                     """)
             @Argument(help: "The damaged file, which is left as it is.") var file: String
-            @Argument(help: "The path of the new file. There must be none yet.") var newFile: String
+            @Argument(help: "The path of the new file, which must not exist yet.") var newFile: String
 
             func run() async throws {
                 let salvaged = try SQLiteStore.salvage(file, into: newFile)

@@ -29,7 +29,7 @@ public struct Mutation: Sendable, Hashable, Codable {
     /// The date before which it is not sent, by the wall clock or the store's. nil if it was never delayed, if the
     /// queue has noticed that the date came, or if it is dead. Later mutations of its entity wait as well.
     public package(set) var notBefore: Date?
-    /// Whether it precedes mutations that are not urgent, with the earlier mutations of its lane.
+    /// Whether it, and earlier mutations of its lane, precede mutations that are not urgent.
     public package(set) var isUrgent: Bool
     /// How many attempts to send it failed before it was enqueued, for example in another queue; 0 once it is stored,
     /// since ``StoredMutation/failures`` then includes them.
@@ -105,7 +105,7 @@ public struct Mutation: Sendable, Hashable, Codable {
         return mutation
     }
 
-    /// The mutation without a date that has come, or that is not a number.
+    /// The mutation, without its ``notBefore`` if that has come or is not a number.
     package func waiting(at date: Date) -> Mutation {
         var mutation = self
         mutation.notBefore = notBefore.flatMap { $0 > date ? $0 : nil }
@@ -119,8 +119,8 @@ public struct StoredMutation: Sendable, Hashable {
     public package(set) var position: Int64
     /// The mutation itself, as it is after any coalescing.
     public var mutation: Mutation
-    /// When it entered the queue in its present form, by the wall clock, or the date before which it was not to be
-    /// sent; the age limit counts from here.
+    /// When it entered the queue in its present form, by the wall clock, or its ``Mutation/notBefore`` if that was
+    /// later. The age limit counts from here.
     public var queuedAt: Date
     /// Whether it may have been sent before. If so, nothing is coalesced into it.
     public var isAttempted: Bool
@@ -129,14 +129,14 @@ public struct StoredMutation: Sendable, Hashable {
     /// The last such failure, or why the mutation died. The stores keep at most 1 000 Unicode scalars: the first 999 of
     /// a longer text, and "…".
     public var lastError: String?
-    /// When the mutation died, by the wall clock; nil while it is pending. If the clock was since set back before that
-    /// time, this is when that was noticed.
+    /// When the mutation died, by the wall clock; nil while it is pending. If the clock was then set back to before
+    /// that time, this is when the store noticed.
     public var diedAt: Date?
     /// Whether the other side has received a later mutation of its entity since this one died, or may have: one that is
     /// pending and attempted. Sending this one now could overwrite newer state with older.
     public var isOvertaken: Bool
-    /// The number of claims since its last answer. While it is not in flight, this is how often the process ended,
-    /// or lost the store, before it knew of an answer.
+    /// The number of claims since its last answer. While it is not in flight, this is how often the process ended, or
+    /// lost the store, before it stored an answer.
     public var claims: Int
 
     /// Creates a stored mutation.
@@ -179,7 +179,7 @@ public struct StoredMutation: Sendable, Hashable {
             isAttempted: mutation.earlierFailures > 0, failures: mutation.earlierFailures)
     }
 
-    /// The part of an error's text that a store keeps: a server's answer may be megabytes long.
+    /// The part of an error's text to store: a server's answer may be megabytes long.
     static func bounded(_ error: String) -> String {
         let limit = 1_000
         let scalars = error.unicodeScalars

@@ -14,8 +14,8 @@ public enum SyncQueueError: Error, Hashable, CustomStringConvertible {
     /// The file can't be read or written now, for example because the disk is full or another process holds a lock.
     /// Nothing was changed.
     case storeFailed(path: String, reason: String)
-    /// The connection to the server was lost, or did not answer in time, while a change was being stored. It may or may
-    /// not be stored: enqueuing the same mutation again stores it only if it is not.
+    /// The connection was lost, or the server did not answer in time, while it stored a change. The change may or may
+    /// not be stored. Enqueuing the same mutation again is safe: it is stored once.
     case unknownOutcome(path: String, reason: String)
     /// The queue was stopped.
     case stopped
@@ -31,7 +31,7 @@ public enum SyncQueueError: Error, Hashable, CustomStringConvertible {
             "\(path) was written by a newer version of swift-resilience (schema \(version)). It was left as it is."
         case .storeFailed(let path, let reason): "\(path) can't be read or written now: \(reason) Nothing was changed."
         case .unknownOutcome(let path, let reason):
-            "\(path) did not confirm a change: \(reason) The change may have been made or not."
+            "\(path) did not confirm a change: \(reason) The change may or may not be stored."
         case .stopped: "The queue was stopped."
         }
     }

@@ -1,8 +1,8 @@
-// Without its trait, the compiler names the trait that a name needs. Each entry point is here, because the compiler
-// reports it only where everything else is right.
+// If a name's trait is missing, the compiler's error names the trait. This needs the signatures of all entry points:
+// the compiler reports an unavailable name only if the call is otherwise valid.
 
 #if !SQLite
-    // Another store, so that a queue can be given one.
+    // An alias of another store, so that a queue accepts it.
     @available(*, unavailable, message: "Add the trait \"SQLite\" to swift-resilience in your Package.swift.")
     public typealias SQLiteStore = MemoryStore
 

@@ -203,7 +203,7 @@ struct StoreModel {
         return row.stored
     }
 
-    /// Marks the dead before one that the other side may have.
+    /// Marks dead mutations before one that the other side may have.
     private mutating func overtake(_ later: StoredMutation) {
         for index in rows.indices
         where rows[index].state != .pending && rows[index].stored.mutation.entity == later.mutation.entity

@@ -37,7 +37,7 @@ final class StoreStage<Store: MutationStore>: Sendable {
     ) async {
         do {
             try await body()
-            complain("\(problem): it throws nothing")
+            complain("\(problem): it does not throw")
         } catch {
             require(error as? SyncQueueError == expected, "\(problem): it throws \(error) instead of \(expected)")
         }
@@ -87,12 +87,12 @@ final class StoreStage<Store: MutationStore>: Sendable {
 
     func requirePending(_ ids: [String], _ problem: String) async throws {
         let found = try await pending().map(\.mutation.id)
-        require(found == ids, "\(problem): pending are \(found) instead of \(ids)")
+        require(found == ids, "\(problem): \(found) are pending instead of \(ids)")
     }
 
     func requireDead(_ ids: [String], _ problem: String) async throws {
         let found = try await dead().map(\.mutation.id)
-        require(found == ids, "\(problem): dead are \(found) instead of \(ids)")
+        require(found == ids, "\(problem): \(found) are dead instead of \(ids)")
     }
 
     func requireHeads(_ ids: [String], at date: Date? = nil, _ problem: String) async throws {
@@ -115,7 +115,7 @@ final class StoreStage<Store: MutationStore>: Sendable {
         while case let next = try await page(position), let last = next.last {
             all += next
             guard last.position > position else {
-                throw StoreContractFailure(description: "the pages do not move on")
+                throw StoreContractFailure(description: "the pages do not advance")
             }
             position = last.position
         }

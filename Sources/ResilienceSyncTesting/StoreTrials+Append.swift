@@ -9,7 +9,7 @@ import ResilienceSync
 extension StoreTrial {
     static var coalescing: [StoreTrial] {
         [
-            StoreTrial("coalescing, every two operations") { stage in
+            StoreTrial("coalescing, each pair of operations") { stage in
                 let operations: [Mutation.Operation?] = Mutation.Operation.allCases + [nil]
                 for first in operations {
                     for second in operations {
@@ -34,12 +34,12 @@ extension StoreTrial {
                             ? [] : [AppendResult.Merge(id: "a2", into: "a1", cancelsOut: expected.isEmpty)]
                         stage.require(
                             appended[1].merges == merges && appended[1].added == (merges.isEmpty ? 1 : 0),
-                            "\(name) are told as \(appended[1])")
+                            "\(name) are reported as \(appended[1])")
                         _ = try await stage.store.removePending()
                     }
                 }
             },
-            StoreTrial("coalescing keeps the earlier one's place and id; its time in the queue begins anew") { stage in
+            StoreTrial("coalescing keeps the earlier one's place and id, and restarts its time in the queue") { stage in
                 try await stage.append([.trial("a1", .update), .trial("b1")])
                 let before = try await stage.pending()
                 _ = try await stage.store.append(
@@ -55,7 +55,7 @@ extension StoreTrial {
                 // The later mutation's id was not stored, so it is still free.
                 try await stage.append([.trial("a2", .create)])
             },
-            StoreTrial("nothing is coalesced into what may have been sent") { stage in
+            StoreTrial("nothing is coalesced into a mutation that may have been sent") { stage in
                 for attempt in ["claimed", "failed", "revived"] {
                     try await stage.append([.trial("a1", .create)], AppendRules())
                     let position = try await stage.position(of: "a1")
@@ -76,7 +76,7 @@ extension StoreTrial {
                     _ = try await stage.store.removePending()
                 }
             },
-            StoreTrial("coalescing looks at the last pending one of the lane alone") { stage in
+            StoreTrial("coalescing considers only the last pending mutation of a lane") { stage in
                 try await stage.append([.trial("a1", .update), .trial("a2")], AppendRules())
                 try await stage.append([.trial("b1", .update), .trial("a3", .update)], AppendRules())
                 try await stage.requirePending(["a1", "a2", "b1", "a3"], "one that stays apart is between")
@@ -100,10 +100,10 @@ extension StoreTrial {
                     appended.merges == [
                         .init(id: "a2", into: "a1", cancelsOut: false), .init(id: "b2", into: "b1", cancelsOut: false),
                         .init(id: "c2", into: "c1", cancelsOut: true),
-                    ] && appended.added == 4, "it is told as \(appended)")
+                    ] && appended.added == 4, "it is reported as \(appended)")
                 try await stage.requireHeads(["a1", "b1", "c3"], "seven in one batch")
             },
-            StoreTrial("what cancels out leaves its lane as it was") { stage in
+            StoreTrial("mutations that cancel out leave their lane unchanged") { stage in
                 try await stage.append([.trial("a1"), .trial("a2", .create)])
                 try await stage.append([.trial("a3", .delete), .trial("a4", .update)], AppendRules())
                 try await stage.requirePending(["a1", "a4"], "a create and a delete behind another")
@@ -112,7 +112,7 @@ extension StoreTrial {
                 try await stage.append([.trial("b2", .delete)], AppendRules())
                 try await stage.requireHeads(["a1"], "a create and a delete alone")
             },
-            StoreTrial("coalescing as the caller would have it") { stage in
+            StoreTrial("coalescing by the caller's rule") { stage in
                 let rules = AppendRules(coalescing: .merging { $0.payload + $1.payload })
                 try await stage.append([.trial("a1", .update, payload: "1")], rules)
                 try await stage.append([.trial("a2", .update, payload: "2")], rules)
@@ -139,9 +139,9 @@ extension StoreTrial {
                 }
                 try await stage.requirePending(["a1", "b1"], "after rejections")
                 let payload = try await stage.pending().first?.mutation.payload
-                stage.require(payload == Data("12".utf8), "what was rejected was merged")
+                stage.require(payload == Data("12".utf8), "a rejected mutation was merged")
                 try await stage.append([.trial("c1", payload: "567890")], rules)
-                try await stage.requirePending(["a1", "b1", "c1"], "just as much as there may be")
+                try await stage.requirePending(["a1", "b1", "c1"], "exactly as many as the limits allow")
                 // Appends that make the store no fuller.
                 try await stage.append([.trial("a2", .delete, payload: "1")], rules)
                 try await stage.append([], AppendRules(maxCount: 1))
@@ -153,26 +153,26 @@ extension StoreTrial {
                 try await stage.append([.trial("a1"), .trial("b1"), .trial("a2")], rules)
                 try await stage.apply(claiming: [try await stage.position(of: "a1")])
                 let appended = try await stage.append([.trial("c1")], rules)
-                stage.require(appended.dropped == ["b1"], "dropped are \(appended.dropped)")
+                stage.require(appended.dropped == ["b1"], "\(appended.dropped) are dropped")
                 try await stage.requirePending(["a1", "a2", "c1"], "the oldest never attempted is dropped")
                 try await stage.requireHeads(["a1", "c1"], "the oldest never attempted is dropped")
-                await stage.requireError(.full(count: 6, bytes: 0), "a batch that there is no room for") {
+                await stage.requireError(.full(count: 6, bytes: 0), "a batch without room") {
                     try await stage.append([.trial("d1"), .trial("e1"), .trial("f1")], rules)
                 }
-                try await stage.requirePending(["a1", "a2", "c1"], "nothing is dropped for what is rejected")
+                try await stage.requirePending(["a1", "a2", "c1"], "nothing is dropped for a rejected append")
             },
             StoreTrial("dropping the oldest for bytes") { stage in
                 try await stage.append([.trial("a1", .update, payload: "123"), .trial("b1", payload: "456")])
                 let rules = AppendRules(maxBytes: 7, overflow: .dropOldest, coalescing: .lastWriteWins)
                 // A merge into the oldest mutation protects it from being dropped.
                 let merged = try await stage.append([.trial("a2", .update, payload: "12345")], rules)
-                stage.require(merged.dropped == ["b1"], "dropped are \(merged.dropped)")
+                stage.require(merged.dropped == ["b1"], "\(merged.dropped) are dropped")
                 try await stage.append([.trial("c1", payload: "67"), .trial("d1", payload: "8")], rules)
                 try await stage.requirePending(["c1", "d1"], "dropped for bytes")
                 let totals = try await stage.store.totals()
                 stage.require(totals.bytes == 3, "there are \(totals.bytes) bytes instead of 3")
             },
-            StoreTrial("the dead count for no limit") { stage in
+            StoreTrial("the limits ignore dead mutations") { stage in
                 let rules = AppendRules(maxCount: 1, maxBytes: 3, overflow: .dropOldest)
                 try await stage.append([.trial("a1", payload: "123")], rules)
                 try await stage.apply([.died(try await stage.position(of: "a1"), error: "x", rest: .skip)])
@@ -192,7 +192,7 @@ extension StoreTrial {
                 try await stage.apply(positions[...2].map { .died($0, error: "x", rest: .skip) })
                 try await stage.requireHeads(["c1"], "three are dead")
                 let none = try await stage.store.revive([positions[3], 0, .max, .min], at: stage.now)
-                stage.require(none == 0, "\(none) that are not dead are revived")
+                stage.require(none == 0, "\(none) are revived that are not dead")
                 let some = try await stage.store.revive([positions[1], positions[1]], at: stage.now + 60)
                 stage.require(some == 1, "\(some) are revived instead of 1")
                 try await stage.requireHeads(["a2", "c1"], "one is revived")
@@ -209,10 +209,10 @@ extension StoreTrial {
                     stored.map { $0.queuedAt.timeIntervalSince(stage.now) } == [90, 60, 90, 0],
                     "the revived are queued since \(stored.map(\.queuedAt))")
                 stage.require(
-                    stored.map(\.isAttempted) == [true, false, false, false], "what was attempted is not as it was")
+                    stored.map(\.isAttempted) == [true, false, false, false], "isAttempted has changed")
                 try await stage.requireDead([], "all are revived")
             },
-            StoreTrial("one is revived before others of its lane") { stage in
+            StoreTrial("a mutation is revived before others of its lane") { stage in
                 try await stage.append(["a1", "a2", "a3", "a4"].map { .trial($0) })
                 let positions = try await stage.pending().map(\.position)
                 try await stage.apply(positions[...1].map { .died($0, error: "x", rest: .skip) })
@@ -226,18 +226,18 @@ extension StoreTrial {
                 stage.require(rest == 1, "\(rest) are revived behind one that was attempted")
                 try await stage.requireHeads(["a1"], "the second is revived")
             },
-            StoreTrial("what is overtaken is told, and passed over") { stage in
+            StoreTrial("overtaken mutations are reported and skipped") { stage in
                 try await stage.append(["a1", "a2", "b1", "b2", "a3"].map { .trial($0) })
                 let positions = try await stage.pending().map(\.position)
                 try await stage.apply([positions[0], positions[2]].map { .died($0, error: "x", rest: .skip) })
                 try await stage.apply([.acknowledged(positions[1])])
                 try await stage.reopen()
                 let overtaken = try await stage.dead().map(\.isOvertaken)
-                stage.require(overtaken == [true, false], "overtaken are \(overtaken)")
+                stage.require(overtaken == [true, false], "isOvertaken is \(overtaken)")
                 let all = try await stage.store.reviveAll(evenOvertaken: false, at: stage.now)
                 stage.require(all == 1, "\(all) are revived instead of the one that is not overtaken")
                 let one = try await stage.store.revive([positions[0]], evenOvertaken: false, at: stage.now)
-                stage.require(one == 0, "one that is overtaken is revived")
+                stage.require(one == 0, "an overtaken mutation is revived")
                 try await stage.requireHeads(["b1", "a3"], "one is revived")
                 let even = try await stage.store.revive([positions[0]], evenOvertaken: true, at: stage.now)
                 stage.require(even == 1, "\(even) are revived, even overtaken")
@@ -245,9 +245,9 @@ extension StoreTrial {
                 // It is still older than the delivered mutation.
                 try await stage.apply([.died(positions[0], error: "x", rest: .skip)])
                 let still = try await stage.dead().map(\.isOvertaken)
-                stage.require(still == [true], "what was overtaken before is no more")
+                stage.require(still == [true], "an overtaken mutation no longer is")
             },
-            StoreTrial("what a later one was attempted behind counts for overtaken") { stage in
+            StoreTrial("an attempted later mutation overtakes a dead one") { stage in
                 try await stage.append(["a1", "a2", "a3", "b1", "b2", "c1", "c2"].map { .trial($0) })
                 let positions = try await stage.pending().map(\.position)
                 let (a1, a2, a3, b1, b2, c1) = (
@@ -258,18 +258,18 @@ extension StoreTrial {
                 try await stage.reopen()
                 func require(_ expected: [Bool], _ problem: String) async throws {
                     let found = try await stage.dead().map(\.isOvertaken)
-                    stage.require(found == expected, "\(problem): overtaken are \(found) instead of \(expected)")
+                    stage.require(found == expected, "\(problem): isOvertaken is \(found) instead of \(expected)")
                 }
                 // a3 is in flight, and the outcome of b2 is unknown; c2 was never sent.
-                try await require([true, true, true, false], "behind them later ones were attempted")
+                try await require([true, true, true, false], "later ones were attempted")
                 let some = try await stage.store.revive([a1, b1], evenOvertaken: false, at: stage.now)
                 stage.require(some == 0, "\(some) are revived though later ones may be on the other side")
                 let one = try await stage.store.reviveAll(evenOvertaken: false, at: stage.now)
-                stage.require(one == 1, "\(one) are revived instead of the one behind which nothing was attempted")
+                stage.require(one == 1, "\(one) are revived instead of the one that is not overtaken")
                 try await stage.requireHeads(["a3", "b2", "c1"], "one is revived")
                 // Dead mutations overtake nothing.
                 try await stage.apply([a3, b2].map { .died($0, error: "x", rest: .skip) })
-                try await require([false, false, false, false, false], "what was attempted is dead, too")
+                try await require([false, false, false, false, false], "the attempted ones are also dead")
                 // Decided before any is revived: a3, which is attempted, is still dead then.
                 let all = try await stage.store.revive([a3, a2, a1], evenOvertaken: false, at: stage.now)
                 stage.require(all == 3, "\(all) of one lane are revived instead of 3")
@@ -277,7 +277,7 @@ extension StoreTrial {
                 let even = try await stage.store.revive([b1], evenOvertaken: true, at: stage.now)
                 stage.require(even == 1, "\(even) are revived, even overtaken")
             },
-            StoreTrial("who died last stays, whatever the clock says") { stage in
+            StoreTrial("the last to die stay, regardless of the clock") { stage in
                 func die(_ ids: [String], _ limits: DeadLimits, after seconds: Double, rest: LaneRule = .skip)
                     async throws -> [String]
                 {
@@ -288,7 +288,7 @@ extension StoreTrial {
                     ).dropped
                 }
                 func require(_ dropped: [String], _ expected: [String]) {
-                    stage.require(dropped == expected, "dropped are \(dropped) instead of \(expected)")
+                    stage.require(dropped == expected, "\(dropped) are dropped instead of \(expected)")
                 }
                 // The clock goes back between the deaths.
                 try await stage.append(["a1", "b1", "c1", "d1", "e1", "f1"].map { .trial($0) })
@@ -313,7 +313,7 @@ extension StoreTrial {
                 }
                 require(try await die([], DeadLimits(maxCount: 1), after: 90), ["h1", "i1"])
             },
-            StoreTrial("limits of what is dead") { stage in
+            StoreTrial("limits of dead mutations") { stage in
                 func die(_ ids: [String], _ limits: DeadLimits, after seconds: Double, rest: LaneRule = .skip)
                     async throws -> [String]
                 {
@@ -327,7 +327,7 @@ extension StoreTrial {
                     ).dropped
                 }
                 func require(_ dropped: [String], _ expected: [String]) {
-                    stage.require(dropped == expected, "dropped are \(dropped) instead of \(expected)")
+                    stage.require(dropped == expected, "\(dropped) are dropped instead of \(expected)")
                 }
                 require(try await die(["a1", "b1"], DeadLimits(maxCount: 2), after: 0, rest: .block), [])
                 require(try await die(["c1", "d1"], DeadLimits(maxCount: 3), after: 2), ["c1"])
@@ -341,7 +341,7 @@ extension StoreTrial {
                 try await stage.append([.trial("a2")])
                 try await stage.requireHeads([], "a lane is blocked")
                 require(try await die([], DeadLimits(maxBytes: 4), after: 20), ["a1"])
-                try await stage.requireHeads(["a2"], "what blocked the lane made room")
+                try await stage.requireHeads(["a2"], "the blocker was dropped")
                 require(try await die(["f1"], DeadLimits(maxCount: 0), after: 0), ["f1", "b1"])
                 let totals = try await stage.store.totals()
                 stage.require(totals.dead == 0 && totals.deadBytes == 0, "the totals are \(totals)")
@@ -351,7 +351,7 @@ extension StoreTrial {
                 let positions = try await stage.pending().map(\.position)
                 try await stage.apply(positions[...2].map { .died($0, error: "x", rest: .block) })
                 let none = try await stage.store.discard([positions[3], 0, .max, .min])
-                stage.require(none == 0, "\(none) that are not dead are discarded")
+                stage.require(none == 0, "\(none) are discarded that are not dead")
                 let some = try await stage.store.discard([positions[1], positions[1]])
                 stage.require(some == 1, "\(some) are discarded instead of 1")
                 try await stage.requireDead(["a1", "b1"], "one is discarded")
@@ -363,7 +363,7 @@ extension StoreTrial {
                 try await stage.append([.trial("a1")])
                 try await stage.requireHeads(["c1", "a1"], "a lane that was blocked")
             },
-            StoreTrial("looking at one by its id") { stage in
+            StoreTrial("reading a mutation by its id") { stage in
                 try await stage.append(["a1", "a2", "b1"].map { .trial($0, payload: "of \($0)") })
                 try await stage.apply([.died(try await stage.position(of: "a1"), error: "x", rest: .skip)])
                 try await stage.apply(claiming: [try await stage.position(of: "a2")])
@@ -384,7 +384,7 @@ extension StoreTrial {
                 let before = try await stage.pending().first
                 let first = try await stage.store.mutation("a1", cancelling: true)
                 stage.require(
-                    first == before && first?.isAttempted == true, "what is removed is \(String(describing: first))")
+                    first == before && first?.isAttempted == true, "it removes \(String(describing: first))")
                 for id in ["a1", "b1", "c1"] {
                     let none = try await stage.store.mutation(id, cancelling: true)
                     stage.require(none == nil, "\(id), which is not pending, is removed")
@@ -392,7 +392,7 @@ extension StoreTrial {
                 try await stage.reopen()
                 try await stage.requirePending(["a2", "a3", "b2"], "the first is cancelled")
                 try await stage.requireHeads(["a2", "b2"], "the first is cancelled")
-                try await stage.requireDead(["b1"], "one that is dead can't be cancelled")
+                try await stage.requireDead(["b1"], "a dead mutation can't be cancelled")
                 let totals = try await stage.store.totals()
                 stage.require(
                     totals == QueueTotals(pending: 3, bytes: 9, dead: 1, deadBytes: 3, oldest: stage.now),
@@ -403,18 +403,18 @@ extension StoreTrial {
                     .acknowledged(positions[0]),
                 ])
                 try await stage.append([.trial("a1")])
-                try await stage.requirePending(["a2", "a3", "b2", "a1"], "one is there again under its id")
+                try await stage.requirePending(["a2", "a3", "b2", "a1"], "the id is used again")
                 _ = try await stage.store.mutation("a3", cancelling: true)
-                try await stage.requireHeads(["a2", "b2"], "one behind the head is cancelled")
+                try await stage.requireHeads(["a2", "b2"], "a mutation behind the head is cancelled")
                 // A mutation that was never sent overtakes nothing.
                 _ = try await stage.store.mutation("b2", cancelling: true)
                 var overtaken = try await stage.dead().map(\.isOvertaken)
-                stage.require(overtaken == [false], "one is overtaken by what was never sent")
+                stage.require(overtaken == [false], "a mutation that was never sent overtakes")
                 try await stage.append([.trial("b3")])
                 try await stage.apply(claiming: [try await stage.position(of: "b3")])
                 _ = try await stage.store.mutation("b3", cancelling: true)
                 overtaken = try await stage.dead().map(\.isOvertaken)
-                stage.require(overtaken == [true], "what may have been sent overtakes nothing once it is cancelled")
+                stage.require(overtaken == [true], "a cancelled mutation that may have been sent overtakes nothing")
                 try await stage.append([.trial("c1"), .trial("c2")])
                 try await stage.apply([.died(try await stage.position(of: "c1"), error: "x", rest: .block)])
                 _ = try await stage.store.mutation("c2", cancelling: true)
@@ -433,7 +433,7 @@ extension StoreTrial {
                 let overtaken = try await stage.dead().map(\.isOvertaken)
                 stage.require(
                     overtaken == [true, false, true, false],
-                    "before, behind and beside what may have been sent, and before what was not: \(overtaken)")
+                    "isOvertaken is \(overtaken)")
             },
             StoreTrial("clearing") { stage in
                 try await stage.append(["a1", "a2", "b1", "c1"].map { .trial($0) })
@@ -452,7 +452,7 @@ extension StoreTrial {
 }
 
 extension StoreStage {
-    /// Each task sends its appends to a lane of its own, and adds to a lane that all share.
+    /// Each task appends to its own lane and to a shared one, and claims from its own.
     func crowd(tasks: Int) async throws {
         let rounds = 5
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -464,7 +464,7 @@ extension StoreStage {
                             id: "\(task).\(round) shared", entity: "shared", kind: "shared", payload: Data([1]))
                         try await append([own, shared])
                         let head = try await heads().first { $0.entity == own.entity }
-                        require(head?.id == own.id, "a task does not find its own")
+                        require(head?.id == own.id, "a task does not find its own mutation")
                         let claimed = try await apply(claiming: [head?.position ?? 0])
                         require(claimed.map(\.mutation) == [own], "a task claims \(claimed)")
                         try await apply([.acknowledged(head?.position ?? 0)])
@@ -477,7 +477,7 @@ extension StoreStage {
         require(left.count == tasks * rounds, "\(left.count) are left instead of \(tasks * rounds)")
         for task in 0..<tasks {
             let own = left.filter { $0.hasPrefix("\(task).") }
-            require(own == (0..<rounds).map { "\(task).\($0) shared" }, "one task's are in another order")
+            require(own == (0..<rounds).map { "\(task).\($0) shared" }, "one task's mutations are in another order")
         }
         let totals = try await store.totals()
         require(totals.pending == left.count && totals.bytes == left.count, "the totals are \(totals)")

@@ -26,7 +26,7 @@ extension StoreTrial {
                     }
                 }
                 let pending = try await stage.pending().map(\.mutation.isUrgent)
-                stage.require(pending == [false, true, false, true, true, false, false], "urgent are \(pending)")
+                stage.require(pending == [false, true, false, true, true, false, false], "isUrgent is \(pending)")
                 let positions = try await stage.heads().map(\.position)
                 let claimed = try await stage.apply(claiming: positions)
                 stage.require(
@@ -34,7 +34,7 @@ extension StoreTrial {
                 try await stage.apply([.acknowledged(positions[1]), .acknowledged(positions[3])])
                 try await stage.requireUrgent(["e1"], "those behind are not urgent")
             },
-            StoreTrial("what is pending before an urgent mutation of its lane is as urgent") { stage in
+            StoreTrial("mutations before an urgent one of their lane are as urgent") { stage in
                 try await stage.append([.trial("a1"), .trial("a2"), .trial("b1"), .trial("b2")])
                 try await stage.append([.trial("a3", isUrgent: true), .trial("a4")])
                 try await stage.reopen()
@@ -44,9 +44,9 @@ extension StoreTrial {
                 }
                 try await stage.requireUrgent([], "it is gone")
                 let pending = try await stage.pending().map(\.mutation.isUrgent)
-                stage.require(pending == [false, false, false], "urgent are \(pending)")
+                stage.require(pending == [false, false, false], "isUrgent is \(pending)")
             },
-            StoreTrial("of two that are coalesced one is urgent, and so is what they become") { stage in
+            StoreTrial("a merged mutation is urgent if either was") { stage in
                 for (name, first, then) in [("a", false, true), ("b", true, false), ("c", false, false)] {
                     for payload in ["x", "y"] {
                         try await stage.append(
@@ -59,9 +59,9 @@ extension StoreTrial {
                 try await stage.append([.trial("cx3", .delete, isUrgent: true)], AppendRules())
                 try await stage.requireUrgent(["ax1", "ay1", "bx1", "by1", "cx1"], "one of three is urgent")
                 let pending = try await stage.pending().map(\.mutation.isUrgent)
-                stage.require(pending == [true, true, true, true, true, false], "urgent are \(pending)")
+                stage.require(pending == [true, true, true, true, true, false], "isUrgent is \(pending)")
             },
-            StoreTrial("an urgent lane that is blocked, or waits for a date, has no head; then it is urgent") { stage in
+            StoreTrial("an urgent lane has no head while it is blocked or waits for a date") { stage in
                 let date = stage.now + 60
                 try await stage.append([
                     .trial("a1"), .trial("a2", isUrgent: true), .trial("b1", notBefore: date),

@@ -10,7 +10,7 @@ import ResilienceSync
 extension StoreTrial {
     static var waiting: [StoreTrial] {
         [
-            StoreTrial("what waits for its date, and what is behind it, is no head before") { stage in
+            StoreTrial("before its date, neither a mutation nor those behind it are heads") { stage in
                 let date = stage.now + 60
                 try await stage.append([.trial("a1", notBefore: date), .trial("a2"), .trial("b1")])
                 try await stage.append([.trial("a3")])
@@ -37,7 +37,7 @@ extension StoreTrial {
                 try await stage.apply([.acknowledged(before[0].position)])
                 try await stage.requireHeads(["a2", "b1"], "behind one that waited")
             },
-            StoreTrial("one that waits behind others is a head when both its date and its turn have come") { stage in
+            StoreTrial("a mutation behind others is a head once its date and its turn have come") { stage in
                 let date = stage.now + 60
                 try await stage.append([.trial("a1"), .trial("a2", notBefore: date), .trial("a3")])
                 let positions = try await stage.pending().map(\.position)
@@ -52,7 +52,7 @@ extension StoreTrial {
                 try await stage.apply([.acknowledged(try await stage.position(of: "c1"))])
                 try await stage.requireHeads(["a2", "b1", "c2"], "then its turn")
             },
-            StoreTrial("dates that are past, or far away, or none") { stage in
+            StoreTrial("past, distant and invalid dates") { stage in
                 let numbers: [(String, Double)] = [
                     ("a", 0), ("b", -1e300), ("c", -.infinity), ("d", .nan), ("e", 1e300), ("f", .infinity),
                 ]
@@ -71,7 +71,7 @@ extension StoreTrial {
                 let next = try await stage.store.totals().nextDue
                 stage.require(next == .distantFuture, "the next is due \(String(describing: next))")
             },
-            StoreTrial("what may be sent only later than what is there is not coalesced with it") { stage in
+            StoreTrial("a mutation with a later date is not coalesced with the one before it") { stage in
                 let date = stage.now + 60
                 func append(_ name: String, _ first: (Mutation.Operation, Date?), _ then: (Mutation.Operation, Date?))
                     async throws
@@ -101,9 +101,9 @@ extension StoreTrial {
                 try await stage.append([.trial("b3", .update)], AppendRules())
                 let merged = try await stage.pending().first { $0.mutation.id == "b1" }
                 stage.require(
-                    merged?.queuedAt == stage.now, "what was due is queued since \(String(describing: merged))")
+                    merged?.queuedAt == stage.now, "the due mutation is queued since \(String(describing: merged))")
             },
-            StoreTrial("what is dead waits for no date, nor once it is revived") { stage in
+            StoreTrial("dead and revived mutations wait for no date") { stage in
                 let date = stage.now + 60
                 try await stage.append([
                     .trial("a1"), .trial("a2", notBefore: date), .trial("b1"), .trial("b2", notBefore: date),
@@ -133,7 +133,7 @@ extension StoreTrial {
                 try await stage.apply([.died(try await stage.position(of: "d1"), error: "x", rest: .skip)])
                 try await stage.requireHeads(["a2", "b2", "c1"], "it is dead again")
             },
-            StoreTrial("one that waits is removed, and the next of its lane need not wait") { stage in
+            StoreTrial("after a waiting mutation is removed, the next of its lane need not wait") { stage in
                 let date = stage.now + 60
                 for (name, remove) in [
                     ("a", { _ = try await stage.store.mutation("a1", cancelling: true) }),
@@ -159,7 +159,7 @@ extension StoreTrial {
                     stage.require(next == nil, "the next is due \(String(describing: next))")
                 }
             },
-            StoreTrial("however many are due at once, all are heads in the end") { stage in
+            StoreTrial("however many are due at once, all become heads") { stage in
                 try await stage.append(
                     (0..<1_200).map {
                         .trial("\(String(UnicodeScalar(0x4e00 + $0) ?? "x"))1", notBefore: stage.now + 1)

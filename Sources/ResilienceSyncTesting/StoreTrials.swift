@@ -6,7 +6,7 @@ import ResilienceSync
     import Foundation
 #endif
 
-/// One request of a queue to a store.
+/// One test of a store.
 struct StoreTrial<Store: MutationStore>: Sendable {
     let name: String
     let body: @Sendable (StoreStage<Store>) async throws -> Void
@@ -26,7 +26,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
         ]
     }
 
-    // MARK: What goes in comes out
+    // MARK: Contents
 
     private static var contents: [StoreTrial] {
         [
@@ -47,23 +47,23 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 try await stage.reopen()
                 let stored = try await stage.pending()
                 stage.require(appended.added == 20, "\(appended.added) were added instead of 20")
-                stage.require(stored.map(\.mutation) == mutations, "what comes out is not what went in, in order")
+                stage.require(stored.map(\.mutation) == mutations, "the mutations or their order have changed")
                 stage.require(
                     stored.allSatisfy { stored in
                         stored.queuedAt == stage.now && !stored.isAttempted && stored.failures == 0
                             && stored.lastError == nil
-                    }, "a new mutation has a past")
+                    }, "a new mutation has attempts, failures or another date")
             },
-            StoreTrial("entities with something pending") { stage in
+            StoreTrial("entities with pending mutations") { stage in
                 try await stage.append([.trial("a1"), .trial("b1"), .trial("é1"), .trial("c1")])
                 let heads = try await stage.heads().map(\.position)
                 _ = try await stage.store.apply(
                     [.acknowledged(heads[0]), .died(heads[1], error: "error", rest: .block)], claiming: [heads[2]])
                 let entities = ["c", "b", "a", "d", "é"]
                 let found = try await stage.store.pendingEntities(among: entities)
-                stage.require(found == ["c", "é"], "pending of \(entities) are \(found)")
+                stage.require(found == ["c", "é"], "of \(entities), \(found) have pending mutations")
                 let none = try await stage.store.pendingEntities(among: [])
-                stage.require(none == [], "pending of none are \(none)")
+                stage.require(none == [], "of no entities, \(none) have pending mutations")
             },
             StoreTrial("sealing") { stage in
                 try await stage.append([.trial("a1", .update), .trial("b1", .update), .trial("d1", .update)])
@@ -72,12 +72,12 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 let appended = try await stage.append(
                     [.trial("a2", .update, payload: "new"), .trial("a3", .update, payload: "newer"), .trial("c1")],
                     AppendRules())
-                stage.require(appended.merges.map(\.into) == ["a2"], "coalesced are \(appended.merges)")
+                stage.require(appended.merges.map(\.into) == ["a2"], "the merges are \(appended.merges)")
                 let removed = try await stage.store.removePending(stage.store.pendingPositions().filter { $0 <= last })
-                stage.require(removed == 3, "\(removed) are removed instead of those that were there")
+                stage.require(removed == 3, "\(removed) are removed instead of the 3 sealed ones")
                 try await stage.reopen()
-                try await stage.requirePending(["a2", "c1"], "what came after the sealing")
-                try await stage.requireHeads(["a2", "c1"], "what came after the sealing")
+                try await stage.requirePending(["a2", "c1"], "appended after the sealing")
+                try await stage.requireHeads(["a2", "c1"], "appended after the sealing")
             },
             StoreTrial("the sending lock") { stage in
                 let (one, other) = (UUID(), UUID())
@@ -112,9 +112,9 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 }
                 try await stage.apply(positions.map { .died($0, error: "x", rest: .skip) })
                 let dead = try await store.dead(after: positions[1], limit: 2).map(\.position)
-                stage.require(dead == Array(positions[2...3]), "a page of dead ones is not the next ones")
+                stage.require(dead == Array(positions[2...3]), "a page of dead mutations is not the next ones")
             },
-            StoreTrial("limits of a page that are huge, zero or negative") { stage in
+            StoreTrial("huge, zero and negative limits of a page") { stage in
                 try await stage.append([.trial("a1"), .trial("b1")])
                 try await stage.apply([.died(try await stage.position(of: "b1"), error: "x", rest: .skip)])
                 for limit in [0, -1, Int.min, Int.max] {
@@ -127,7 +127,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     stage.require(counts == expected, "with the limit \(limit) pages hold \(counts)")
                 }
             },
-            StoreTrial("no id twice, and the others of the list") { stage in
+            StoreTrial("duplicate ids are skipped, and the others are added") { stage in
                 try await stage.append([.trial("a1"), .trial("d1")])
                 try await stage.apply([.died(try await stage.position(of: "d1"), error: "x", rest: .skip)])
                 func requireDuplicates(_ twice: [String], of mutations: [Mutation], _ rules: AppendRules) async throws {
@@ -150,26 +150,26 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 // Even if coalescing would leave only one of them.
                 try await requireDuplicates(
                     ["h1"], of: [.trial("h1", .update), .trial("h1", .update)], AppendRules())
-                try await stage.requirePending(pending + ["h1"], "after twice the same update")
+                try await stage.requirePending(pending + ["h1"], "after the same update twice")
                 // Even if this append coalesces the first one away. A taken id is not coalesced.
                 try await stage.append([.trial("j1", .create), .trial("k1", .create)])
                 let away = try await stage.append([.trial("j2", .delete), .trial("j1", .create)], AppendRules())
                 stage.require(
                     away.duplicates == ["j1"] && away.merges == [.init(id: "j2", into: "j1", cancelsOut: true)],
-                    "one that is coalesced away, and its id once more, give \(away)")
+                    "a mutation that is coalesced away, and its id again, give \(away)")
                 let taken = Mutation(id: "a1", entity: "k", kind: "kind", operation: .delete, idempotencyKey: "key")
                 try await requireDuplicates(["a1"], of: [taken], AppendRules())
                 try await stage.requirePending(pending + ["h1", "k1"], "after ids that were taken")
                 pending += ["h1", "k1"]
                 // A limit that the others exceed rejects all.
                 let count = pending.count
-                await stage.requireError(.full(count: count + 2, bytes: 0), "one more than may be") {
+                await stage.requireError(.full(count: count + 2, bytes: 0), "one more than the limit") {
                     try await stage.append(
                         [.trial("a1"), .trial("i1"), .trial("i2")], AppendRules(maxCount: count + 1))
                 }
                 try await stage.requirePending(pending, "after a list that was rejected")
             },
-            StoreTrial("failures that a mutation comes with") { stage in
+            StoreTrial("earlier failures of a mutation") { stage in
                 func failed(_ id: String, _ failures: Int) -> Mutation {
                     Mutation(
                         id: id, entity: "a", kind: "kind", operation: .update, idempotencyKey: "key",
@@ -206,7 +206,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     try await stage.append((0..<3).map { .trial("a\($0)") })
                     let positions = try await stage.pending().map(\.position)
                     stage.require(
-                        positions.allSatisfy { $0 > highest }, "a position is not above all that were given before")
+                        positions.allSatisfy { $0 > highest }, "a position is not above all earlier ones")
                     highest = positions.max() ?? highest
                     if round % 2 == 0 {
                         try await stage.apply(positions.map { .acknowledged($0) })
@@ -221,7 +221,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     "", "a\0b", "a\0c", "a", "\0", "\u{FEFF}a\0b", "👩‍👩‍👧‍👦", "\u{E9}", "e\u{301}", "\u{FEFF}a",
                     "'; DROP TABLE mutation; --", "\u{FFFF}\u{10FFFF}", "\n\r\t",
                 ]
-                // Each in a lane of its own, although some look alike.
+                // Each in its own lane, although some look alike.
                 try await stage.append(
                     texts.map {
                         Mutation(
@@ -277,7 +277,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                 }
                 _ = try await stage.store.removePending()
                 found = try await stage.store.setting("y")
-                stage.require(found == "other", "a setting goes with what is pending")
+                stage.require(found == "other", "a setting is removed with the pending mutations")
             },
             StoreTrial("totals") { stage in
                 try await stage.append([.trial("a1", payload: "123"), .trial("b1", payload: "4567")])
@@ -347,18 +347,18 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                         try await stage.requireDead(["a1", "a2", "a3"], "\(rule)")
                     }
                     let dead = try await stage.dead()
-                    stage.require(dead.allSatisfy { $0.lastError == "why" }, "a dead one does not say why")
-                    stage.require(dead.first?.failures == 1, "setting aside counts as a failure")
+                    stage.require(dead.allSatisfy { $0.lastError == "why" }, "a dead mutation lacks its error")
+                    stage.require(dead.first?.failures == 1, "the death counts as a failure")
                     stage.require(
                         dead.dropFirst().allSatisfy { $0.failures == 0 && !$0.isAttempted },
-                        "what was behind it has a past")
+                        "a mutation that died behind it has failures or attempts")
                     // A mutation that is appended now does not die with the others.
                     try await stage.append([.trial("a4")])
                     let heads = rule == .skip ? ["b1", "a2"] : rule == .block ? ["b1"] : ["b1", "a4"]
                     try await stage.requireHeads(heads, "\(rule), and one more appended")
                 }
             } + [
-                StoreTrial("a lane is blocked until all that block it are gone") { stage in
+                StoreTrial("a lane is blocked until all its blockers are gone") { stage in
                     try await stage.append(["a1", "a2", "a3"].map { .trial($0) })
                     let positions = try await stage.pending().map(\.position)
                     try await stage.apply(positions[...1].map { .died($0, error: "x", rest: .block) })
@@ -385,12 +385,12 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     _ = try await stage.store.discard([positions[0]])
                     try await stage.requireHeads(["a3"], "the one that blocked is discarded")
                 },
-                StoreTrial("one behind the head dies") { stage in
+                StoreTrial("a mutation behind the head dies") { stage in
                     try await stage.append(["a1", "a2", "a3"].map { .trial($0) })
                     let positions = try await stage.pending().map(\.position)
                     try await stage.apply([.died(positions[1], error: "x", rest: .killRest)])
-                    try await stage.requirePending(["a1"], "parking the rest behind the second")
-                    try await stage.requireHeads(["a1"], "parking the rest behind the second")
+                    try await stage.requirePending(["a1"], "the rest dies with the second")
+                    try await stage.requireHeads(["a1"], "the rest dies with the second")
                     _ = try await stage.store.reviveAll(at: stage.now)
                     try await stage.apply([.died(positions[1], error: "x", rest: .block)])
                     try await stage.requireHeads([], "the second blocks the lane")
@@ -408,7 +408,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                         dead?.failures == 2 && dead?.lastError == "three" && dead?.isAttempted == true,
                         "after five changes it is \(String(describing: dead))")
                 },
-                StoreTrial("changes to what is gone do nothing") { stage in
+                StoreTrial("changes to mutations that are not pending do nothing") { stage in
                     try await stage.append([.trial("a1"), .trial("b1"), .trial("c1")])
                     let positions = try await stage.pending().map(\.position)
                     try await stage.apply([
@@ -421,13 +421,13 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                                 .failed(position, error: "late"), .died(position, error: "late", rest: .skip),
                                 .acknowledged(position),
                             ], claiming: [position])
-                        stage.require(claimed.isEmpty, "one that is gone is claimed")
+                        stage.require(claimed.isEmpty, "a mutation that is not pending is claimed")
                     }
                     let after = try await stage.store.totals()
                     stage.require(after == before, "the totals are \(after) instead of \(before)")
                     try await stage.requirePending(["c1"], "after late changes")
                     let dead = try await stage.dead()
-                    stage.require(dead.map(\.lastError) == ["why"], "a dead one has changed")
+                    stage.require(dead.map(\.lastError) == ["why"], "a dead mutation has changed")
                 },
                 StoreTrial("claims") { stage in
                     try await stage.append(["a1", "b1", "c1"].map { .trial($0, .update) })
@@ -439,13 +439,13 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     )
                     stage.require(
                         claimed.map(\.mutation.id) == ["c1", "b1"],
-                        "claimed are \(claimed.map(\.mutation.id)), not those that are heads, in the order asked for")
-                    stage.require(claimed.map(\.failures) == [1, 0], "what is claimed is not as the changes left it")
-                    stage.require(claimed.allSatisfy(\.isAttempted), "what is claimed is not attempted")
+                        "\(claimed.map(\.mutation.id)) are claimed, not the heads in the requested order")
+                    stage.require(claimed.map(\.failures) == [1, 0], "a claimed mutation lacks the changes")
+                    stage.require(claimed.allSatisfy(\.isAttempted), "a claimed mutation is not attempted")
                     try await stage.reopen()
                     let stored = try await stage.pending()
                     stage.require(
-                        stored.map(\.isAttempted) == [true, true, false], "not what was claimed is attempted, or more")
+                        stored.map(\.isAttempted) == [true, true, false], "others than the claimed are attempted")
                 },
                 StoreTrial("claims without an answer") { stage in
                     try await stage.append(["a1", "b1", "c1", "d1"].map { .trial($0) })
@@ -462,7 +462,7 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     let second = try await stage.apply(claiming: positions)
                     stage.require(
                         first.map(\.claims) == [1, 1] && second.map(\.claims) == [2, 2, 1, 1],
-                        "what is claimed has \(first.map(\.claims)), then \(second.map(\.claims)) claims")
+                        "the claimed mutations have \(first.map(\.claims)), then \(second.map(\.claims)) claims")
                     try await stage.reopen()
                     try await expect([2, 2, 1, 1], "after a restart")
                     try await stage.apply([.answered(positions[0]), .failed(positions[2], error: "x")])
@@ -471,11 +471,11 @@ struct StoreTrial<Store: MutationStore>: Sendable {
                     stage.require(failures == [0, 0, 1, 0], "an answer that doesn't count is a failure: \(failures)")
                     try await stage.apply([.died(positions[1], error: "x", rest: .skip)])
                     let dead = try await stage.dead().map(\.claims)
-                    stage.require(dead == [2], "one that died has \(dead) claims")
+                    stage.require(dead == [2], "the dead mutation has \(dead) claims")
                     _ = try await stage.store.reviveAll(evenOvertaken: true, at: stage.now)
                     try await expect([0, 0, 0, 1], "after it is revived")
                 },
-                StoreTrial("a claim gives what was coalesced into a mutation since it was found") { stage in
+                StoreTrial("a claim returns merges since the head was found") { stage in
                     try await stage.append([.trial("a1", .update, payload: "old")], AppendRules())
                     _ = try await stage.pending()
                     let head = try await stage.heads().first

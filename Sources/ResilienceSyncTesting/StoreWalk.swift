@@ -26,7 +26,7 @@ struct StoreWalk<Store: MutationStore> {
         date = stage.now
     }
 
-    /// Stops at the first difference, since everything after it would differ, too.
+    /// Stops at the first difference, since everything after it would also differ.
     mutating func run(steps: Int) async throws {
         do {
             for _ in 0..<steps {
@@ -69,7 +69,7 @@ struct StoreWalk<Store: MutationStore> {
 
         let expected = await result { try model.append(mutations, rules, date) }
         let found = await result { try await stage.store.append(mutations, under: rules, at: date) }
-        try require(found == expected, "append gives \(found) instead of \(expected)")
+        try require(found == expected, "append returns \(found) instead of \(expected)")
 
         let known = Set(positions.keys)
         let added = model.pending.map(\.position).filter { !known.contains($0) }
@@ -125,7 +125,7 @@ struct StoreWalk<Store: MutationStore> {
         expected.claimed = expected.claimed.map(translated)
         let found = try await stage.store.apply(
             zip(changes, targets).map { $0(theirs($1)) }, claiming: claims.map(theirs), keeping: limits, at: date)
-        try require(found == expected, "applied is \(found) instead of \(expected)")
+        try require(found == expected, "apply returns \(found) instead of \(expected)")
     }
 
     /// A position of the model, most likely a head's.

@@ -13,7 +13,7 @@
     import ResilienceObservability
     import ResilienceTraffic
 
-    /// A gateway: `GET /api/reviews` is answered by what the service "reviews" answers.
+    /// A gateway: `GET /api/reviews` passes on the response of the service "reviews".
     struct Gateway {
         /// The file with the settings of the pipelines, which may change while the gateway runs.
         let settings: String
@@ -21,13 +21,13 @@
         let upstreams: [String: String]
         let address: BindAddress
         let logger: Logger
-        /// How many requests a client may make.
+        /// The request limit of each client.
         var perClient = ThrottleLimit.perSecond(50, burst: 100)
 
-        /// For as long as the process runs, so that nobody has to shut it down.
+        /// Lives as long as the process, so nothing shuts it down.
         private static let http = HTTPClient(configuration: .forPipelines(attempt: .seconds(1)))
 
-        /// - Parameter running: Is told the server's channel once that listens.
+        /// - Parameter running: Gets the server's channel once it listens.
         func application(
             running: @escaping @Sendable (any Channel) async -> Void = { _ in }
         ) throws -> some ApplicationProtocol {
@@ -35,12 +35,12 @@
             let counter = EventCounter()
             let observers = PolicyObservers(log, counter)
 
-            // The calls to the services: a pipeline for each, by the settings.
+            // The calls to the services: one pipeline each, from the settings.
             let pipelines = try ConfiguredPipelinesOf<Pipeline.AllSettings>(
                 file: settings, lookingEvery: .seconds(1), observers: observers)
             let calls = try pipelines.registry("upstreams")
 
-            // The requests that come in: so many at a time, and no client too many.
+            // Incoming requests: a limit on concurrency, and one per client.
             let requests = Pipeline.server("gateway", observers: observers)
             let router = Router(context: AddressRequestContext.self)
             router.add(middleware: CallFailureMiddleware())
@@ -58,7 +58,7 @@
                 return Response(passing: try await Self.http.resilient(calls[name]).execute(asked))
             }
 
-            // What people and machines see of it.
+            // Health, metrics and the live page.
             let health = HealthMonitor("gateway") {
                 requests
                 HealthSource(calls, name: "upstreams")

@@ -8,7 +8,7 @@
 
     /// Runs the gateway, the three services that it calls, and some traffic, until it is interrupted.
     ///
-    /// Settings of its own come from the environment: `PORT` (8080), `UPSTREAM_PORT` (8081, and the two after it),
+    /// Its own settings come from the environment: `PORT` (8080), `UPSTREAM_PORT` (8081, and the two after it),
     /// `FILE_PATH` (the settings of the pipelines), `TRAFFIC` (true).
     @main struct ResilientGateway {
         static func main() async {
@@ -42,7 +42,7 @@
 #else
     @main struct ResilientGateway {
         static func main() {
-            print("The gateway needs its packages: swift run --traits Gateway resilient-gateway")
+            print("The gateway needs the Gateway trait: swift run --traits Gateway resilient-gateway")
         }
     }
 #endif

@@ -6,9 +6,9 @@
     import ResilienceHummingbird
     import ServiceLifecycle
 
-    /// Three services on loopback for the gateway to call. Each has a trouble of its own.
+    /// Three services on loopback for the gateway to call. Each fails in its own way.
     struct Upstreams {
-        /// The port of the first; the others have the two after it.
+        /// The first service's port; the others use the next two.
         let firstPort: Int
 
         private static let names = ["reviews", "prices", "catalog"]
@@ -44,12 +44,12 @@
             }
         }
 
-        /// Answers five requests per second, and the others by 429.
+        /// Answers five requests per second, and the rest with a 429.
         private static func prices(on port: Int) -> some ApplicationProtocol {
             service(on: port, limit: .perSecond(5, burst: 5)) { _, _ in "a price\n" }
         }
 
-        /// Answers for 20 seconds, then is gone for 15, and so on.
+        /// Runs for 20 seconds, then is down for 15, and so on.
         private static func catalog(on port: Int) async throws {
             while true {
                 try await run(service(on: port) { _, _ in "a catalog\n" }, for: .seconds(20))
@@ -80,7 +80,7 @@
         private static func call(_ url: String) async throws {
             while true {
                 try await Task.sleep(for: .milliseconds(250))
-                // What the gateway answers is what the page and the log show.
+                // The page and the log show the result.
                 guard
                     let response = try? await HTTPClient.shared.execute(
                         HTTPClientRequest(url: url), timeout: .seconds(30))

@@ -18,12 +18,12 @@
             self.url = url
             let configuration = URLSessionConfiguration.ephemeral
             configuration.httpMaximumConnectionsPerHost = connections
-            // With a thousand requests at once, most wait for a connection. That wait is not the server's silence.
+            // With a thousand requests at once, most wait for a connection. That wait must not time out.
             configuration.timeoutIntervalForRequest = 600
             session = URLSession(configuration: configuration)
         }
 
-        /// Sends a mutation once, and returns if it was acknowledged.
+        /// Sends a mutation once, and throws unless the server acknowledges it.
         /// - Throws: `HTTPStatusError`, which carries its verdict; `URLError`.
         func deliver(_ mutation: Mutation) async throws {
             var request = URLRequest(url: url)

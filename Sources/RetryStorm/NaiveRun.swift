@@ -5,8 +5,8 @@
     /// The queue of the app that made the storm: two layers of retries that know nothing of each other, no breaker, and
     /// no shared pause.
     ///
-    /// A pass sends everything that is pending at once, as overlapping triggers did. Each request is retried three
-    /// times, after 1, 2 and 4 s. A mutation whose request has failed in five passes is given up.
+    /// A pass sends all pending mutations at once, as overlapping triggers did. Each request is retried three times,
+    /// after 1, 2 and 4 s. After five failed passes, a mutation is given up.
     struct NaiveRun: Sendable {
         static let retryDelays = [1.0, 2.0, 4.0]
         static let passes = 5
@@ -14,7 +14,7 @@
         static let atOnce = 1000
 
         let client: MutationClient
-        /// The factor that its waits are multiplied by.
+        /// The factor for its waits.
         let timeScale: Double
 
         func drain(_ mutations: [Mutation]) async {
@@ -22,7 +22,7 @@
             for _ in 0..<Self.passes { pending = await failed(of: pending) }
         }
 
-        /// Sends each, and returns those that have failed.
+        /// Sends the mutations, and returns those that failed.
         private func failed(of mutations: [Mutation]) async -> [Mutation] {
             await withTaskGroup(of: Mutation?.self) { group in
                 var waiting = mutations[...]

@@ -8,9 +8,9 @@
             commandName: "retry-storm",
             abstract: "Drains a backlog of mutations against a server with a rate limit, twice.",
             discussion: """
-                First as an app did that made a storm of it: every request retried three times, every mutation five \
-                times, nobody pausing for anybody else. Then through the toolkit. Each run has a real HTTP server on \
-                loopback of its own. Ends with a table of both.
+                First as an app did that caused a storm: it tried every mutation five times, and retried each of its \
+                requests three times, without a shared pause. Then through the toolkit. Each run has its own real \
+                HTTP server on loopback. A table at the end compares both.
 
                 Exit status: 0 everything delivered by the toolkit; 1 something was not; 64 wrong options.
                 """)
@@ -20,7 +20,7 @@
         @Option(parsing: .unconditional, help: "How many mutations there are, 0 to 1000000.")
         var mutations = 1000
 
-        @Option(parsing: .unconditional, help: "Requests a second that the server admits, 1 to 1000000.")
+        @Option(parsing: .unconditional, help: "Requests per second that the server admits, 1 to 1000000.")
         var rate = 25
 
         @Option(
@@ -29,7 +29,7 @@
         var burst: Int?
 
         @Option(
-            parsing: .unconditional, help: "What the waits of the naive run are multiplied by, above 0 and up to 100.")
+            parsing: .unconditional, help: "The factor for the naive run's waits, above 0 and up to 100.")
         var timeScale = 1.0
 
         @Option(

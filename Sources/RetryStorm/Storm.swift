@@ -3,10 +3,10 @@
     import Resilience
     import ResilienceSync
 
-    /// The whole demo: a backlog, drained in one way and then in the other.
+    /// The whole demo: a backlog, drained by hand and then through the toolkit.
     struct Storm: Sendable {
         let mutations: Int
-        /// What the server admits per second, and at once.
+        /// The requests that the server admits per second, and at once.
         let rate, burst: Int
         let timeScale: Double
         let console: Console
@@ -15,7 +15,7 @@
             let backlog = MutationGenerator.mutations(mutations, seed: 1)
             var report = Report(mutations: mutations, rate: rate, burst: burst, timeScale: timeScale)
             console.print(
-                "\(mutations.grouped) mutations, and a server that admits \(rate) a second, \(burst) at once; "
+                "\(mutations.grouped) mutations, and a server that admits \(rate) per second, \(burst) at once; "
                     + "best possible \(report.bestSeconds.secondsText)")
             report.naive = try await result("naive", connections: 64, report) { client in
                 await NaiveRun(client: client, timeScale: timeScale).drain(backlog)
@@ -28,7 +28,7 @@
             return report
         }
 
-        /// Drains the backlog in one way, against a server of its own.
+        /// Drains the backlog in one way, against its own server.
         private func result(
             _ name: String, connections: Int, _ report: Report, _ drain: (MutationClient) async throws -> Void
         ) async throws -> RunResult {

@@ -3,8 +3,8 @@
     import Resilience
     import ResilienceSync
 
-    /// Sends the same mutations through the toolkit: one queue, and one pause for all, in which the server is left
-    /// alone. After it the rest is sent at the rate that the server is found to allow.
+    /// Sends the same mutations through the toolkit: one queue, and one shared pause, in which nothing is sent. Then
+    /// the queue sends the rest at the rate that it finds the server to allow.
     struct ToolkitRun: Sendable {
         /// The most requests in flight at once.
         static let requests = 2
@@ -27,7 +27,7 @@
             }
         }
 
-        /// Sends what is pending, until nothing is left.
+        /// Sends all pending mutations.
         /// - Throws: The store's error.
         func drain() async throws -> FlushReport.End {
             let end = try await queue.drain().end

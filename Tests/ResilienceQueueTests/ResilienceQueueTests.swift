@@ -112,7 +112,7 @@
                     Mutation(id: "b1", entity: "b", kind: "create", notBefore: .init(timeIntervalSince1970: .infinity)),
                 ], under: AppendRules(), at: Date())
             let text = try await run("list", path())
-            #expect(text.contains("not due") && text.contains("the next date is 2096-10-02T07:06:40Z"))
+            #expect(text.contains("not due") && text.contains("the next is due at 2096-10-02T07:06:40Z"))
             #expect(try await run("show", path(), "a1").contains("not before       2096-10-02T07:06:40Z"))
             #expect(try await run("show", path(), "b1").contains("inf s since 2001"))
             #expect(try await run("list", path(), "--json").contains(#""notBefore":"2096-10-02T07:06:40Z""#))

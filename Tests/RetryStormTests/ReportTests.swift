@@ -43,8 +43,8 @@
                     """)
             #expect(
                 Table(report: report()).conclusion == """
-                    By hand: 12.35 requests a mutation, 100 of 1,000 lost.
-                    Through the toolkit: 1.04 requests a mutation, 0 of 1,000 lost.
+                    By hand: 12.35 requests per mutation, 100 of 1,000 lost.
+                    Through the toolkit: 1.04 requests per mutation, 0 of 1,000 lost.
                     """)
         }
 

@@ -1,9 +1,9 @@
 import Resilience
 
-/// Finds out whether a server's quotas are wrong.
+/// Tests whether a server's quotas are wrong.
 ///
-/// If repeatedly only the probe gets through before nothing is left again, the reason may be the server's limit, or a
-/// mistake, such as a proxy's cached answer. Only a test can tell: a request despite the exhausted quota. If it is
+/// If repeatedly only the probe gets through before the quota is exhausted again, the quota may be right, or wrong, for
+/// example from a proxy's cached answer. Only a test decides: a request despite the exhausted quota. If it is
 /// acknowledged, quotas are ignored for a while. If it gets a 429, the next test comes after twice as many silences.
 struct QuotaDoubt: Sendable, Hashable {
     private enum Test: Sendable, Hashable {
@@ -17,7 +17,7 @@ struct QuotaDoubt: Sendable, Hashable {
 
     private static let leastPatience = 8
     private static let mostPatience = 128
-    /// After this many acknowledgements quotas are believed again.
+    /// The number of acknowledgements after which quotas count again.
     private static let longestDisbelief = 1_000
 
     private var test = Test.none
@@ -42,7 +42,7 @@ struct QuotaDoubt: Sendable, Hashable {
     }
 
     /// Called when the test request goes out, alone.
-    /// - Parameter inSilence: Whether nothing is left, by the server's word. After the reset a test proves nothing:
+    /// - Parameter inSilence: Whether nothing is left, by the server's quota. After the reset a test proves nothing, so
     ///   the next silence is tested.
     mutating func sent(inSilence: Bool) { test = inSilence ? .sent : .none }
 

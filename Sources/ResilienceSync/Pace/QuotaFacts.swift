@@ -1,6 +1,6 @@
 import Resilience
 
-/// The server's quotas, and what follows for the next request.
+/// The server's quotas, and their consequences for the next request.
 ///
 /// The rule is that at most as many requests may be in flight as are left. It is exact for any order of the answers,
 /// since the server may or may not have counted a request that is still in flight. If nothing is left, there is silence
@@ -11,7 +11,7 @@ struct QuotaFacts: Sendable, Hashable {
     /// The quota in one answer.
     fileprivate struct Word: Sendable, Hashable {
         var remaining: Int
-        /// When the server gives new units; the longest pause from then if it doesn't say.
+        /// When the server gives new units; if it doesn't say, the end of the longest pause from the answer on.
         let until: MonotonicInstant
         let hasReset: Bool
         /// How many requests had been sent by then: any later request has newer information.
@@ -19,7 +19,7 @@ struct QuotaFacts: Sendable, Hashable {
     }
 
     fileprivate struct Limit: Sendable, Hashable {
-        /// The quotas that no later one replaces yet. The fewer are left, the earlier in the list.
+        /// The quotas that no later one has replaced, the fewest left first.
         var words: [Word] = []
         var size: Int?
         var window: Duration?
@@ -35,7 +35,7 @@ struct QuotaFacts: Sendable, Hashable {
     private static let mostWords = 32
     /// Spread requests go out a little more slowly than a bucket fills, so that it gains.
     private static let margin = 0.95
-    /// The queue and its user would not know of a longer wait.
+    /// The queue and its user would not see a longer wait.
     private static let longestSpread = Duration.seconds(10)
 
     private let maxInFlight: Int
@@ -47,7 +47,7 @@ struct QuotaFacts: Sendable, Hashable {
     private var forgotten = 0
     /// The end of the silence; nil if there is none, or if a request has been sent since its end.
     private(set) var silence: MonotonicInstant?
-    /// One may go at once, even if few are left.
+    /// Whether one request may go at once, by hand, even if few are left.
     private var isByHand = false
 
     /// - Parameters:
@@ -58,7 +58,7 @@ struct QuotaFacts: Sendable, Hashable {
         (self.maxInFlight, self.maxPause, self.lateness) = (maxInFlight, maxPause, lateness)
     }
 
-    // MARK: What is told
+    // MARK: Quotas from the server
 
     /// - Parameters:
     ///   - request: The number of the request with this answer; nil if unknown.
@@ -94,7 +94,7 @@ struct QuotaFacts: Sendable, Hashable {
         if let least { limits.removeValue(forKey: least.key) }
     }
 
-    /// Called when a request ended without a quota in its answer. The server may have counted it.
+    /// Called when a request ended without a quota. The server may have counted it.
     mutating func endedUntold(at now: MonotonicInstant) {
         guard !limits.isEmpty else { return }
         for name in limits.keys { limits[name]?.useOne(at: now) }
@@ -116,7 +116,7 @@ struct QuotaFacts: Sendable, Hashable {
         limits.values.lazy.flatMap(\.words).filter { $0.isEmpty && $0.until > now }.map(\.until).max()
     }
 
-    // MARK: What follows
+    // MARK: The next request
 
     func silentUntil(at now: MonotonicInstant) -> MonotonicInstant? { silence.flatMap { now < $0 ? $0 : nil } }
 
@@ -139,13 +139,13 @@ struct QuotaFacts: Sendable, Hashable {
         for limit in limits.values {
             guard let word = limit.words.first else { continue }
             let left = word.remaining
-            // If nothing is left, the silence is over, or has no known end: one may try. Where nothing was left, the
-            // server has counted the requests still in flight, so one may go beside them, if it could count all of them
-            // again.
+            // If nothing is left here, the silence is over or has no known end, so one request may try. A probe may go
+            // beside requests still in flight, which the exhausted quota has counted, while they are fewer than the
+            // whole limit.
             let size = limit.size ?? .max
             let most = isProbe && word.isEmpty ? size : max(1, min(limit.left(at: now), size))
             if silence == nil, inFlight >= most {
-                // At the reset there will be one more.
+                // The reset frees one more.
                 guard inFlight == left, left < size, word.hasReset, word.until > now else { return .afterAnEnd }
                 next = max(next, word.until)
             }
@@ -162,7 +162,7 @@ struct QuotaFacts: Sendable, Hashable {
         return next > now ? .notBefore(next) : .now
     }
 
-    // MARK: What happens
+    // MARK: Requests
 
     /// Called when a request goes out.
     mutating func sent(at now: MonotonicInstant) {
@@ -180,7 +180,7 @@ struct QuotaFacts: Sendable, Hashable {
 
     /// Called when a request ended without an answer, or without one about the limit.
     mutating func endedOtherwise(at now: MonotonicInstant) {
-        // One request is enough: the silence goes on.
+        // One test request is enough: the silence continues.
         if doubt.endedOtherwise() { silence = emptyUntil(at: now) }
     }
 
@@ -224,8 +224,8 @@ extension QuotaFacts.Limit {
         guard let told = quota.resetsAfter else { return (now + maxPause, false) }
         let wait = min(told, maxPause)
         var instant = now + wait
-        // Whole seconds are rounded up. Among several for one reset, the earliest is the closest. In a window of a
-        // second or two, it can't be distinguished from the previous reset.
+        // A reset in whole seconds was rounded up: of several for one reset, the earliest is the closest. In a window
+        // of a second or two, a reset can't be distinguished from the previous one.
         let isRounded = wait.saturatedNanoseconds % 1_000_000_000 == 0 && (window ?? longestReset) >= .seconds(4)
         if isRounded, remaining <= latest, resetAt > now, resetAt < instant, instant < resetAt + .seconds(1) {
             instant = resetAt
@@ -236,7 +236,7 @@ extension QuotaFacts.Limit {
     }
 
     fileprivate mutating func add(_ word: QuotaFacts.Word, isRounded: Bool, atMost most: Int) {
-        // They are of the same or an earlier reset, and no lower.
+        // These have the same or an earlier reset, and leave no less.
         let latest = word.until + (isRounded ? .milliseconds(999) : .zero)
         words.removeAll { $0.remaining >= word.remaining && $0.until <= latest }
         words.insert(word, at: words.firstIndex { $0.remaining >= word.remaining } ?? words.endIndex)
@@ -249,14 +249,14 @@ extension QuotaFacts.Limit {
         words.removeAll { $0.until <= now || $0.remaining == 0 && !$0.isEmpty }
     }
 
-    /// The least number left. Before the reset it was one more for the reporting request; so it is after the reset.
+    /// The smallest number left. After the reset it is one more: the request that reported the quota no longer counts.
     fileprivate func left(at now: MonotonicInstant) -> Int {
         guard let word = words.first, word.hasReset, word.until <= now else { return words.first?.remaining ?? .max }
         return min(word.remaining.saturatingAdding(1), words.first { $0.until > now }?.remaining ?? .max)
     }
 
-    /// When no more than these are left, and no more than may be in flight, requests are spread. nil if there are too
-    /// few to spread.
+    /// If at most this many, and at most as many as may be in flight, are left, requests are spread. nil if the limit
+    /// is too small to spread.
     fileprivate var reserve: Int? { size.flatMap { $0 < 4 ? nil : $0 / 4 } }
 
     fileprivate func rate(in window: Duration) -> Double? {

@@ -2,7 +2,7 @@ import Resilience
 
 /// Finds a server's rate, from the requests that it admits between one 429 and the next.
 ///
-/// A token bucket is empty at a 429. Whatever its size, until the next 429 it admits what has flowed in meanwhile, so
+/// A token bucket is empty at a 429. Until the next 429 it admits only what flows in meanwhile, whatever its size, so
 /// that count divided by that time is the rate. Servers that count in windows of a clock give the same in the long run.
 /// Two effects blur the measurement and are also learned: the bucket may be full before the pause ends (`burst`), or
 /// may not fill during it (`boldness`).
@@ -61,10 +61,10 @@ struct RateSearch: Sendable, Hashable {
     /// Since when the pace has its present value, and how many of the requests sent since were acknowledged.
     private var steppedAt = MonotonicInstant.distantPast
     private var acknowledgements = 0.0
-    /// How many more requests were acknowledged in this rise than the limit explains, and than a limit a tenth higher
-    /// explains: the measurement is too low where part of the inflow is lost.
+    /// By how much the acknowledgements in this rise exceed the limit, and a limit a tenth higher: the measurement is
+    /// too low if part of the inflow is lost.
     private var (surplus, sureSurplus) = (0.0, 0.0)
-    /// The largest surplus at a 429, which the server had kept; nil until a 429 has come in a rise.
+    /// The largest surplus at a 429, which the server had kept in reserve; nil before the first 429 in a rise.
     private var reserve: Double?
 
     /// The pace stays below the limit, since exceeding the limit costs more than the difference is worth.
@@ -78,11 +78,11 @@ struct RateSearch: Sendable, Hashable {
     private static let few = 20.0
     /// The pace may be lower than one request per wait by this factor, since waits are only measured.
     private static let slack = 1.25
-    /// The seconds in which every sender tries for more once, however slow it is. So senders that share a limit
-    /// approach equal shares: a 429 takes the same part from each, and a faster sender meets more 429s.
+    /// The seconds in which every sender, however slow, tries for more once. So senders that share a limit approach
+    /// equal shares: a 429 takes the same part from each, and a faster sender meets more 429s.
     private static let period = 10.0
-    /// The share of the pace that is left after a 429 that came while the pace held: other senders have risen, or the
-    /// limit has fallen.
+    /// The share of the pace to keep after a 429 while the pace held: other senders have risen, or the limit has
+    /// fallen.
     private static let cut = 0.7
 
     /// - Parameter limit: Above zero.
@@ -137,7 +137,7 @@ struct RateSearch: Sendable, Hashable {
 
     private mutating func adapt(to run: Run) {
         let admitted = Double(run.admitted)
-        // The server's admissions beyond the limit had gathered.
+        // The requests admitted beyond the limit had gathered in the silence.
         let found = admitted - limit * run.activity
         let isSoon = run.catchUp >= 1 && run.activity < 1.3 * run.silence
         if isSoon, found < 0.9 * gathered(in: run.silence) {
@@ -192,13 +192,13 @@ struct RateSearch: Sendable, Hashable {
         (step, acknowledgements, surplus, sureSurplus, isFloor) = (0, 0, 0, 0, false)
     }
 
-    // MARK: Between them
+    // MARK: Between 429s
 
     /// Whether the server makes requests wait for longer than a period, and admits only a few in that time.
     private var isSlow: Bool { Self.slack * wait > Self.period && limit * wait < Self.few }
 
-    /// The number of requests in a period, or in one of the server's waits if that is longer: such a server is slow by
-    /// itself, not because of other senders.
+    /// The number of requests in a period, or in one of the server's waits if that is longer: such a server is slow,
+    /// even without other senders.
     private var inPeriod: Double { pace * max(Self.period, wait) }
 
     private var believed: Double { min(trust, isSlow ? patience * inPeriod : inPeriod) }
@@ -209,7 +209,7 @@ struct RateSearch: Sendable, Hashable {
         return min(Self.longestHold, believed * (1 + lost / 10))
     }
 
-    /// Whether more was acknowledged than the server ever had in reserve, so that the limit itself must have changed.
+    /// Whether more was acknowledged than the server ever had in reserve: then the limit must have changed.
     private var isProvenWrong: Bool { reserve.map { sureSurplus > $0 + 1 } ?? false }
 
     /// Called when a request was acknowledged that was sent as soon as the pace allowed.

@@ -7,10 +7,10 @@ import Resilience
 ///                     ▲──────── 429, or no answer ───────┘
 /// ```
 ///
-/// While nothing is known, it sends as fast as answers come and its user allows, a few requests at a time first (slow
-/// start, RFC 5681). After the second 429 it knows a rate (``RateSearch``), and keeps a model of the server's bucket:
-/// empty at a 429, and filled at that rate. So the requests that gather during a pause are sent at once after it, and
-/// the rest as it flows in.
+/// While nothing is known, it sends as fast as answers come and its user allows, beginning with a few requests at a
+/// time (slow start, RFC 5681). After the second 429 it knows a rate (``RateSearch``), and keeps a model of the
+/// server's bucket: empty at a 429, and filled at that rate. So the requests that gather during a pause are sent at
+/// once after it, and the rest as it flows in.
 ///
 /// The server's own quotas (``QuotaFacts``) also apply: the stricter of the two decides.
 struct SendPace: Sendable, Hashable {
@@ -57,8 +57,7 @@ struct SendPace: Sendable, Hashable {
     /// Whether the latest request had waited for the pace.
     private var isHeldBack = false
 
-    /// How long to be silent if the server doesn't say, once its rate is known: half of the time that was enough
-    /// before.
+    /// How long to be silent if the server doesn't say, once its rate is known: half of the last silence that sufficed.
     private var quiet = Duration.zero
 
     /// - Parameters:
@@ -85,17 +84,17 @@ struct SendPace: Sendable, Hashable {
     /// The end of the silence for an exhausted quota; nil if there is none.
     func silentUntil(at now: MonotonicInstant) -> MonotonicInstant? { quotas.silentUntil(at: now) }
 
-    /// The server's estimated rate, in requests per second: as measured, or as sustained since, or else as the server
-    /// says; nil while unknown.
+    /// The server's estimated rate, in requests per second: measured or sustained since, or else reported by the
+    /// server; nil while unknown.
     var rate: Double? { search.map { max($0.limit, $0.pace) } ?? quotas.rate.map { min($0, maxRate) } }
 
-    /// How many may go at once before ``rate`` holds: none if it was measured, else as many as the server says.
+    /// How many may go at once before ``rate`` applies: none if it was measured, else as many as the server reports.
     func left(at now: MonotonicInstant) -> Int { search == nil ? quotas.left(at: now) ?? 0 : 0 }
 
     enum Answer: Sendable, Equatable {
         case now
         case notBefore(MonotonicInstant)
-        /// Enough are in flight, or a probe is: ask again when one has ended.
+        /// Enough requests are in flight, or a probe is: ask again when one has ended.
         case afterAnEnd
     }
 
@@ -109,7 +108,7 @@ struct SendPace: Sendable, Hashable {
 
     private var isPaused: Bool { if case .paused = standing { true } else { false } }
 
-    /// A probe follows a silence for a quota, as it does a pause.
+    /// A probe follows a silence for a quota, as after a pause.
     private var standing: Phase {
         if case .flowing = phase, let silence = quotas.silence { .paused(until: silence) } else { phase }
     }
@@ -120,7 +119,7 @@ struct SendPace: Sendable, Hashable {
             if now < until { return .notBefore(until) }
             // Slow requests may take all of the server's capacity.
             guard inFlight < widthSearch.limit ?? .max else { return .afterAnEnd }
-            // With two sent at the same instant, their ends could not be told apart.
+            // The ends of two sent at the same instant could not be distinguished.
             return inFlight > 0 && now <= lastSentAt ? .afterAnEnd : .now
         case .probing:
             return inFlight > 0 ? .afterAnEnd : .now
@@ -147,14 +146,14 @@ struct SendPace: Sendable, Hashable {
             self.credit = credit - 1
             creditAt = now
         case .paused(let until):
-            // In a silence more may gather than the server keeps, as in a pause from elsewhere.
+            // In a silence more may gather than the server keeps, as in a pause for another reason.
             if phase == .flowing || isIdle(from: max(until, quotas.silence ?? until), to: now) { exhaustedAt = nil }
             startRun(at: now, beside: inFlight)
         case .probing:
             startRun(at: now, beside: inFlight)
         }
         if maxRate < Self.fastest {
-            // A late timer's loss may be made up for.
+            // Makes up for a late timer.
             let late = max(0, Self.mostCredit(maxRate) - 2)
             allowedAt = max(allowedAt, now + Self.time(for: -late, at: maxRate)) + Self.time(for: 1, at: maxRate)
         }
@@ -207,8 +206,8 @@ struct SendPace: Sendable, Hashable {
 
     /// - Parameters:
     ///   - retryAfter: The shortest silence that the server wants; nil if it doesn't say.
-    ///   - backoff: The silence if the server doesn't say, or if its earlier wait did not help; less once it is known
-    ///     how soon the bucket will have a request again. nil if the server's word is enough.
+    ///   - backoff: The silence if the server names none, or if its earlier wait did not help; less once it is known
+    ///     how soon the bucket will have a request again. nil if the server's wait is enough.
     /// - Returns: The end of the silence.
     mutating func throttled(
         sentAt: MonotonicInstant, retryAfter: Duration?, backoff: Duration?, at now: MonotonicInstant
@@ -227,7 +226,7 @@ struct SendPace: Sendable, Hashable {
             if sentAt >= probe { widthSearch.probeRejected() }
             quiet = wait
         case .flowing:
-            // It was sent in an earlier run: the server is as empty as it was.
+            // The request is of an earlier run: the server's bucket is as empty as it was.
             quiet = wait
         }
         phase = .paused(until: until)
@@ -265,7 +264,7 @@ struct SendPace: Sendable, Hashable {
         quotas.endedOtherwise(at: now)
     }
 
-    /// Sends nothing before this instant, for another reason than a 429. After it come a probe and slow start.
+    /// Sends nothing before this instant, for another reason than a 429. Then a probe and slow start follow.
     mutating func paused(until: MonotonicInstant) {
         // More may gather meanwhile than the server keeps.
         exhaustedAt = nil
@@ -296,12 +295,12 @@ struct SendPace: Sendable, Hashable {
             if !keepingRate { exhaustedAt = nil }
             phase = .paused(until: min(until, now))
         case .probing:
-            // The one request is in flight, or may go.
+            // The probe is in flight, or may go.
             if !keepingRate { exhaustedAt = nil }
         }
     }
 
-    // MARK: What the server says
+    // MARK: The server's quotas
 
     /// Notes a quota.
     /// - Parameters:

@@ -4,9 +4,9 @@ import Resilience
 ///
 /// Such a server rejects the first request beyond its limit, and none before it. So if a run ends when more requests
 /// are in flight than ever before in it, that number is assumed to be one too many. A limit on the rate may also end a
-/// run there, so the rate is measured as well: then the next run ends before the number is reached again, or after many
-/// requests, which disproves the assumption. The number at first grows by one at a time, even if several answers come
-/// at once.
+/// run there, so the rate is measured as well: if the rate was the reason, the next run ends before it reaches that
+/// number again, or after many requests, which disproves the assumption. The number at first grows by one at a time,
+/// even if several answers come at once.
 ///
 /// To find a limit that has grown, it tries one more after many acknowledgements. If that succeeds for as long, it
 /// tries two more, then four. Otherwise it goes back, and waits for twice as many acknowledgements before it tries one
@@ -15,8 +15,7 @@ struct WidthSearch: Sendable, Hashable {
     /// The most requests to have in flight; nil if there is no evidence of a limit.
     private(set) var limit: Int?
 
-    /// The most that were in flight in this run, including those of earlier runs, and the acknowledgements since that
-    /// was reached.
+    /// The most requests in flight in this run, including those of earlier runs, and the acknowledgements since then.
     private var widest = 0
     private var acknowledged = 0
     /// When it was reached.
@@ -32,7 +31,7 @@ struct WidthSearch: Sendable, Hashable {
     private static let leastPatience = 1_000
     private static let mostPatience = 1_000_000
     /// Two go out at first, and one in flight proves nothing. So three is the lowest number that can show a limit,
-    /// except with slow ones of earlier runs: beside two of those, every run begins with three.
+    /// unless slow requests of earlier runs are in flight: with two of them, every run begins with three.
     private static let leastWidth = 3
     /// Growing by one at a time beyond this would take long where many may be in flight.
     private static let careful = 2..<8
@@ -46,7 +45,7 @@ struct WidthSearch: Sendable, Hashable {
         if inFlight > widest { (widest, acknowledged, widestSentAt) = (inFlight, 0, now) }
     }
 
-    /// How many may be in flight while the rate is unknown: no more than before, until one was acknowledged since.
+    /// How many may be in flight while the rate is unknown: no more than before, until another is acknowledged.
     var most: Int { limit ?? (acknowledged == 0 && Self.careful.contains(widest) ? widest : .max) }
 
     mutating func acknowledgedOne() {
@@ -64,7 +63,7 @@ struct WidthSearch: Sendable, Hashable {
     /// - Parameter sentAt: When the rejected request was sent.
     /// - Returns: Whether the width is certainly to blame, so that the run says nothing about the rate.
     mutating func runEnded(sentAt: MonotonicInstant, isRateKnown: Bool) -> Bool {
-        // A request sent before the widest was reached was beside fewer.
+        // Fewer were in flight if the request was sent before the widest was reached.
         let width = sentAt < widestSentAt ? widest - 1 : widest
         // The answers to requests sent before the 429 come in up to two rounds.
         let isAtWidest = width >= Self.leastWidth && acknowledged <= 2 * widest
@@ -83,7 +82,7 @@ struct WidthSearch: Sendable, Hashable {
         return isTooWide && known != nil
     }
 
-    /// Called when the probe that a run began with was rejected. If it was alone in flight, the width is not to blame.
+    /// Called when a run's probe was rejected. If it was alone in flight, the width is not to blame.
     mutating func probeRejected() {
         if widest == 1 { (limit, patience, tried) = (nil, Self.leastPatience, 0) }
     }

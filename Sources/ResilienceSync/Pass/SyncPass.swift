@@ -23,7 +23,7 @@ public import Resilience
 /// - Unsent edits are never overwritten: `apply` asks which entities have some, and leaves them out. The next pass
 ///   fetches them again, since the cursor stays where it was.
 /// - The cursor is kept in the queue's store. It is 0 until a bootstrap has returned another one, and after
-///   ``reset()``; ``setCursor(_:)`` sets it, for example to that of another program. It is stored after each page has
+///   ``reset()``; ``setCursor(_:)`` sets it, for example to another program's cursor. It is stored after each page has
 ///   been applied, so a crash in between repeats that page.
 public final class SyncPass: Sendable {
     /// How a pass ended.
@@ -35,7 +35,7 @@ public final class SyncPass: Sendable {
         case pulledInPart(cursor: Int64)
         /// The queue was paused before the pass, or by the pass's check or a fetch.
         case paused(until: MonotonicInstant)
-        /// The flush did not send everything, as ``SyncPass/Report/flush`` says, so nothing was pulled.
+        /// The flush did not send everything (see ``SyncPass/Report/flush``), so nothing was pulled.
         case notFlushed
     }
 
@@ -55,7 +55,7 @@ public final class SyncPass: Sendable {
         /// The pass in flight; nil if there is none.
         var pass: Task<Report, any Error>?
         var stage = Stage.checking
-        /// Counts the beginnings and the ends of settings of the cursor by hand.
+        /// How often setting the cursor by hand has begun or ended.
         var settings = 0
         /// The latest cursor that was set by hand.
         var wanted: Int64 = 0
@@ -183,7 +183,7 @@ public final class SyncPass: Sendable {
             hasMore = page.hasMore && page.cursor != cursor
             cursor = page.cursor
             if isWhole, settings == settingsBefore { try await store(cursor) }
-            // Even if it was set by hand while it was stored.
+            // The cursor may have been set by hand while another was stored.
             if settings != settingsBefore {
                 report.end = .pulled(cursor: try await storeWanted())
                 return

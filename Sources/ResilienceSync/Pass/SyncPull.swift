@@ -1,10 +1,10 @@
 import Resilience
 
-/// Tells which entities of a fetched page must not be applied, because the model may hold edits that the other side has
-/// not seen.
+/// Finds the entities of a fetched page that must not be applied, because the model may hold edits that the other side
+/// has not seen.
 public struct SyncPull: Sendable {
     /// Whether the page was fetched by a bootstrap: it and the pages that follow replace everything that the model
-    /// holds, except what is unsent.
+    /// holds, except unsent edits.
     public let isBootstrap: Bool
 
     private let watch: Watch
@@ -49,7 +49,7 @@ public struct SyncPull: Sendable {
     }
 
     private func note(_ entities: [String], pending: [String]) -> Set<String> {
-        // Read after the store: a mutation that is by then no longer pending was recorded before.
+        // Read after the store: a mutation that the store no longer returns as pending was recorded before.
         let touched = watch.touched
         let found = Set(pending).union(entities.filter(touched.contains))
         watch.answers.withLock { answers in

@@ -1,10 +1,9 @@
 /// Decides whose fault a failure is, the mutation's or the other side's, from the results of other mutations.
 ///
-/// One failure alone is inconclusive: a mutation that breaks its server looks like any mutation and a broken server.
-/// But if the other side fails a share of its calls at random, then n failures in a row of one mutation have a
-/// likelihood of the nth power of that share. So each failure makes it less likely that the other side is to blame, by
-/// the share of others that failed since the mutation's previous failure. Each power of ten is one failure that counts
-/// against the mutation.
+/// One failure alone is inconclusive: a mutation that breaks its server looks like any mutation at a broken server. But
+/// if the other side fails a share of its calls at random, n failures in a row of one mutation have the nth power of
+/// that share as likelihood. So each failure reduces the likelihood that the other side is to blame, by the share of
+/// others that failed since the mutation's previous failure. Each power of ten counts as one failure of the mutation.
 struct FailureWitnesses: Sendable, Hashable {
     /// The results of a kind's mutations so far.
     struct Tally: Sendable, Hashable {
@@ -25,7 +24,7 @@ struct FailureWitnesses: Sendable, Hashable {
 
     /// The most failing mutations to remember; beyond that, those with the oldest last failure are removed.
     static let most = 20_000
-    /// The likelihood that one counted failure stands for. No single failure stands for more than one.
+    /// The likelihood that makes one counted failure. No single failure counts as more than one.
     private static let counted = 0.1
 
     private var tallies: [String: Tally] = [:]

@@ -8,24 +8,24 @@ public struct FlushReport: Sendable {
         case drained
         /// All pending mutations wait behind dead mutations that block their lanes.
         case blocked
-        /// Nothing may be sent before this instant; then the queue continues by itself.
+        /// Nothing may be sent before this instant; then the queue continues automatically.
         /// `MonotonicInstant.distantFuture` if it was paused by hand, without an end.
         case paused(until: MonotonicInstant)
         /// All pending mutations wait for a date (``Mutation/notBefore``), or behind mutations that do, or behind dead
-        /// mutations. The queue continues by itself at the earliest date; `MonotonicInstant.distantFuture` if that is
-        /// too far away to compute.
+        /// mutations. The queue continues automatically at the earliest date; `MonotonicInstant.distantFuture` if that
+        /// is too far away to compute.
         case waiting(until: MonotonicInstant)
-        /// Pending mutations have failed and wait to be tried again, or enough entities have failed that others were
-        /// not tried. The queue tries again by itself at this instant.
+        /// Pending mutations have failed and wait for the next try, or so many entities have failed that others were
+        /// not tried. The queue tries again automatically at this instant.
         case stalled(retryAt: MonotonicInstant)
-        /// The other side could not be reached. The queue tries again by itself at this instant, or when triggered.
+        /// The other side could not be reached. The queue tries again automatically at this instant, or when triggered.
         case offline(retryAt: MonotonicInstant)
-        /// Another queue has this store's sending lock. This one tries again by itself at this instant.
+        /// Another queue has this store's sending lock. This one tries again automatically at this instant.
         case lockedOut(retryAt: MonotonicInstant)
         /// The caller was cancelled before the flush ended.
         case cancelled
 
-        /// When the queue continues by itself; nil if it waits for a trigger.
+        /// When the queue continues automatically; nil if it waits for a trigger.
         var goesOnAt: MonotonicInstant? {
             switch self {
             case .paused(until: .distantFuture), .waiting(until: .distantFuture): nil
@@ -36,12 +36,12 @@ public struct FlushReport: Sendable {
             }
         }
 
-        /// Whether this is a pause that is over.
+        /// Whether this was a pause that is now over.
         func isOver(at now: MonotonicInstant) -> Bool {
             if case .paused(let until) = self { until <= now } else { false }
         }
 
-        /// Whether the queue continues by itself, so that waiting delivers the rest.
+        /// Whether the queue continues automatically, so that waiting delivers the rest.
         var goesOn: Bool {
             if case .offline = self { false } else { goesOnAt != nil }
         }
@@ -77,8 +77,7 @@ public struct FlushReport: Sendable {
     public var delivered: Int { counts.delivered }
     /// The number of attempts that failed, whether they count against their mutation or not.
     public var failed: Int { counts.failed }
-    /// The number of mutations that became dead for a reason of their own, excluding those that died with them under
-    /// ``LaneRule/killRest``.
+    /// The number of mutations that became dead, except those that died with another under ``LaneRule/killRest``.
     public var died: Int { counts.died }
 
     mutating func add(_ other: FlushReport) {

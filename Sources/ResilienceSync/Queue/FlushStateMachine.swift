@@ -1,20 +1,20 @@
 import Resilience
 
-/// Decides when to flush: one flush at a time, no trigger is lost, and nothing is sent during a pause, while the queue
-/// is being cleared, or once it is stopped.
+/// Decides when to flush: one flush at a time, without losing a trigger, and never during a pause or a clearing, or
+/// after a stop.
 struct FlushStateMachine: Sendable, Hashable {
     enum Phase: Sendable, Hashable {
         /// → flushing
         case idle
-        /// → idle, or once more if triggered meanwhile. `joined`: another caller awaits this flush, since this round or
-        /// an earlier one.
+        /// → idle, or another round if triggered meanwhile. `joined`: another caller awaits this flush, since this
+        /// round or an earlier one.
         case flushing(triggeredMeanwhile: Bool, joined: Bool)
     }
 
     private(set) var phase = Phase.idle
     /// The number of clearings in progress. No flush begins during one; its end is a trigger.
     private(set) var clearings = 0
-    /// Whether the queue was stopped, which is for good.
+    /// Whether the queue was stopped, for good.
     private(set) var isStopped = false
 
     enum Trigger: Equatable {
@@ -56,8 +56,7 @@ struct FlushStateMachine: Sendable, Hashable {
     }
 
     /// Called when a round ended.
-    /// - Parameter isPaused: Whether the other side, or a breaker of the pipeline, wants silence: then triggers do
-    ///   not count.
+    /// - Parameter isPaused: Whether a 429 or a breaker of the pipeline pauses the queue: then triggers do not count.
     mutating func roundEnded(isPaused: Bool) -> After {
         if !isPaused, takeTrigger() { return .again }
         phase = .idle

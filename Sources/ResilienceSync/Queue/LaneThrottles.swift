@@ -1,10 +1,10 @@
-/// Finds lanes that are throttled while others get through: by a limit of their own, for example of one tenant.
+/// Finds lanes that are throttled while others get through: they have their own limit, for example of one tenant.
 ///
 /// A 429 pauses all lanes, so each attempt of such a lane costs the others a pause. A lane that was throttled several
 /// times in a row, while others got through in between, is held back, longer each time.
 struct LaneThrottles: Sendable, Hashable {
-    /// The number of times in a row that is not an accident: a limit shared by all lanes seldom meets the same lane
-    /// this often.
+    /// The number of times in a row that is no accident: a limit shared by all lanes rarely hits the same lane this
+    /// often.
     static let enough = 3
     /// The most lanes to remember.
     private static let most = 1_000
@@ -14,7 +14,7 @@ struct LaneThrottles: Sendable, Hashable {
     /// The lanes that were throttled since any lane got through.
     private var waiting: Set<String> = []
 
-    /// Whether the lane is held back for a limit of its own.
+    /// Whether the lane is held back for its own limit.
     func isLimited(_ lane: String) -> Bool { times[lane, default: 0] >= Self.enough }
 
     mutating func delivered(_ lane: String) {

@@ -9,22 +9,21 @@ import Resilience
 /// Decides which mutations go next: the heads of the lanes in order, one per lane at a time, and no failed lane before
 /// its time.
 ///
-/// It walks through the store's heads a page at a time. Meanwhile heads may appear behind it: the next of a lane, one
-/// whose time has come, one that was rejected. So after a page a second walk follows, over the part behind, and the two
-/// take turns. So neither mutations that repeatedly fail nor ones that arrive faster than they can be sent block
-/// others. And of four requests at most one goes to a lane that failed before, while others wait: it looks a few pages
-/// ahead for them.
+/// It walks through the store's heads a page at a time. Meanwhile heads may appear behind it: the next of a lane, a
+/// head whose time has come, or a rejected one. So after a page a second walk covers the part behind, and the two take
+/// turns. So mutations that repeatedly fail do not block others, nor do mutations that arrive faster than they can be
+/// sent. While others wait, at most one request of four goes to a lane that failed before; for the others it looks a
+/// few pages ahead.
 ///
-/// The heads of urgent lanes go before these, but of ten requests one goes in order: so with any number of urgent ones,
-/// a mutation waits for at most ten times as many requests as without them, or as there are mutations before it.
+/// The heads of urgent lanes go first, but one request of ten goes in order. So with any number of urgent mutations,
+/// another waits for at most ten times as many requests as without them, or ten times the mutations before it.
 ///
-/// A mutation that may have ended processes goes alone: after the others have had their turn, and with nothing else in
-/// flight.
+/// A mutation that may have ended processes goes alone: after the others, and with nothing else in flight.
 struct LanesStateMachine: Sendable, Hashable {
     /// The number of heads found at a time. Also, while no mutation gets through, the most lanes held back: trying more
     /// would be useless then.
     let pageSize: Int
-    /// The most lanes held back at all.
+    /// The most lanes held back in any case.
     let mostHeld: Int
     /// The most requests in a row that go to urgent lanes while others wait.
     let mostHurried: Int
@@ -41,13 +40,13 @@ struct LanesStateMachine: Sendable, Hashable {
         static func before(_ position: Int64) -> Int64 { max(position, .min + 1) - 1 }
     }
 
-    /// One walk to the end, and at times another over what lies behind it.
+    /// A walk to the end, and at times a second one over the part behind it.
     private var walks = [Walk()]
     /// The urgent heads requested so far. None of these is also in a walk.
     private var urgent = Walk(isAtEnd: true)
     /// The lanes that were urgent when last requested.
     private var urgentLanes: Set<String> = []
-    /// Whether the store holds urgent mutations at times: only then it is asked for them between pages.
+    /// Whether the store ever holds urgent mutations: only then it is asked for them between pages.
     var knowsUrgent = false
     private var mustLookForUrgent = false
     /// The number of requests to urgent lanes since the last in order.
@@ -59,12 +58,12 @@ struct LanesStateMachine: Sendable, Hashable {
     private var left = 0
     /// How many requests go to other lanes before the next to one that failed before.
     private var spared = 0
-    /// Whether heads may have appeared anywhere: then, at the end, it looks again from the start.
+    /// Whether heads may have appeared anywhere: then the walk starts again after its end.
     private var mustLookAgain = false
     /// Where heads may have appeared behind the first walk: at this position or later.
     private var appeared: Int64?
-    /// The first head that a policy of the pipeline rejected since the flush began, so that it was not tried. And the
-    /// head that this flush began with for that reason.
+    /// The first head that a policy of the pipeline rejected in this flush, so that it was not tried. And the head that
+    /// this flush began with because the previous one rejected it.
     private var rejected: Int64?
     private var first: Int64?
     /// Lanes with a mutation in flight.
@@ -73,8 +72,8 @@ struct LanesStateMachine: Sendable, Hashable {
     private(set) var held: [String: MonotonicInstant] = [:]
     /// When a mutation that waits for its date may be sent, by the store's latest answer.
     private(set) var nextDue: MonotonicInstant?
-    /// For lanes that are busy or held: the first position where a head was seen that could not be sent. An older one
-    /// may have been revived before the one in flight.
+    /// For lanes that are busy or held: the first position where an unsendable head was seen. It may be before the
+    /// mutation in flight, if an older one was revived.
     private var seen: [String: Int64] = [:]
     /// The failures since a mutation got through, at most a page of them.
     private var fruitless = 0
@@ -85,7 +84,8 @@ struct LanesStateMachine: Sendable, Hashable {
     private var patience = Self.mostBeforeSuspects
 
     private static let mostBeforeSuspects = 1_000
-    /// More than one: a lane that failed before is held back longer, and few may be while nothing gets through.
+    /// More than one, since a lane that failed before is held back longer, and only few may be while nothing gets
+    /// through.
     private static let othersFirst = 3
     /// How many pages it looks ahead for a lane that did not fail before.
     private static let mostPagesAhead = 10
@@ -114,7 +114,7 @@ struct LanesStateMachine: Sendable, Hashable {
         var otherKinds: BatchLimit?
         /// Mutations queued before this are too old to be sent.
         var oldest: Date?
-        /// The claims without an answer at which a mutation is no longer sent.
+        /// The number of claims without an answer at which a mutation is no longer sent.
         var maxClaims = Int.max
 
         func batchLimit(for kind: String) -> BatchLimit? { batchLimits[kind] ?? otherKinds }
@@ -139,7 +139,7 @@ struct LanesStateMachine: Sendable, Hashable {
     enum ParkReason: String, Sendable, Equatable {
         case noHandler = "No handler for its kind."
         case expired = "It is older than the age limit."
-        case neverAnswered = "The process ended each time that it was sent, before there was an answer."
+        case neverAnswered = "Each time it was sent, the process ended before there was an answer."
     }
 
     /// - Parameter pace: Whether another request may go.
@@ -154,7 +154,7 @@ struct LanesStateMachine: Sendable, Hashable {
         if mustLookForUrgent || asked == Self.urgentIndex, pace == .now, isOver(Self.urgentIndex) {
             mustLookForUrgent = false
             asked = Self.urgentIndex
-            // No page: urgent heads come with each.
+            // An empty page: urgent heads come with each page.
             return .look(after: .max)
         }
         while true {
@@ -231,8 +231,7 @@ struct LanesStateMachine: Sendable, Hashable {
         return .send([head])
     }
 
-    /// Looks again from the start at the end of the walk. Before that, after a page, looks where heads may have
-    /// appeared behind it.
+    /// At the end of the walk, starts again. Before that, after a page, looks behind it, where heads may have appeared.
     private mutating func lookBehind() {
         guard walks.count == 1, mustLookAgain || appeared != nil else { return }
         dropTaken(0)
@@ -241,7 +240,7 @@ struct LanesStateMachine: Sendable, Hashable {
             walks = [Walk(cursor: mustLookAgain ? .min : appeared.map(Walk.before) ?? .min)]
             (mustLookAgain, appeared) = (false, nil)
         } else if let first = appeared, ahead == nil || left <= 0 {
-            // Heads that may have appeared among the found ones are searched for once those are sent.
+            // Heads that appeared among the found ones are looked for once the found ones are sent.
             let end = ahead.map(Walk.before) ?? walks[0].cursor
             appeared = ahead.map { max(first, $0) }
             guard end > .min, first <= end else { return }
@@ -265,7 +264,7 @@ struct LanesStateMachine: Sendable, Hashable {
         return self[index].isAtEnd && self[index].heads.isEmpty
     }
 
-    /// Drops heads whose lanes are taken. They are found again when their lanes are free.
+    /// Drops the first heads, whose lanes are taken. A later walk finds them again once their lanes are free.
     private mutating func dropTaken(_ index: Int) {
         let free = self[index].heads.firstIndex { !isTaken($0.entity) } ?? self[index].heads.count
         guard free > 0 else { return }
@@ -280,7 +279,7 @@ struct LanesStateMachine: Sendable, Hashable {
 
     private mutating func park(_ index: Int, _ place: Int, _ reason: ParkReason) -> Step {
         let head = self[index].heads.remove(at: place)
-        // Then the next mutation of its lane may be a head.
+        // The next mutation of its lane may become a head.
         appear(at: head.position, in: head.entity)
         return .park(head, reason)
     }
@@ -343,7 +342,7 @@ struct LanesStateMachine: Sendable, Hashable {
         } else {
             walks[index].isAtEnd = true
         }
-        // Heads of taken lanes are found again when the lanes are free, in their state then.
+        // Heads of taken lanes are found again once the lanes are free, in their state then.
         let own = page.filter { $0.position <= end ?? .max }
         let hurried = Set(self.urgent.heads.map(\.position))
         let heads = own.filter { !isTaken($0.entity) && !hurried.contains($0.position) }
@@ -355,7 +354,7 @@ struct LanesStateMachine: Sendable, Hashable {
     private mutating func hurry(_ heads: [LaneHead]) {
         knowsUrgent = knowsUrgent || !heads.isEmpty
         guard isOver(Self.urgentIndex) else {
-            // The others are requested after these.
+            // More are requested after these.
             mustLookForUrgent = true
             return
         }
@@ -367,7 +366,7 @@ struct LanesStateMachine: Sendable, Hashable {
         for index in walks.indices { walks[index].heads.removeAll { positions.contains($0.position) } }
     }
 
-    /// Called when heads were not sent, because they are no longer the store's heads.
+    /// Called when heads were not sent, because they were no longer heads in the store.
     mutating func cameToNothing(_ heads: some Sequence<LaneHead>) {
         ended(heads)
         appear(at: .min)
@@ -395,7 +394,7 @@ struct LanesStateMachine: Sendable, Hashable {
 
     /// Called when a pending mutation was removed: its lane is no longer held back because of it.
     ///
-    /// - Parameter isLimited: Whether the lane is held back for a limit of its own.
+    /// - Parameter isLimited: Whether the lane is held back for its own limit.
     mutating func removed(_ head: LaneHead, isLimited: Bool) {
         if suspects[head.entity]?.position == head.position { suspects[head.entity] = nil }
         if held[head.entity] != nil, !isLimited, head.position <= seen[head.entity] ?? .max {

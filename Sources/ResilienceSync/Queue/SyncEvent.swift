@@ -12,7 +12,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
     case duplicate(id: String)
     /// A mutation is being sent.
     case attempted(id: String)
-    /// A mutation is being sent alone, because it was claimed this often and the process ended before an answer.
+    /// A mutation is being sent alone: after this many claims the process ended before an answer.
     case suspected(id: String, claims: Int)
     /// The other side acknowledged a mutation.
     case delivered(id: String)
@@ -80,7 +80,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         }
     }
 
-    /// An event about several mutations counts them.
+    /// The number of mutations that the event is about.
     public var measure: EventMeasure {
         switch self {
         case .enqueued(let count), .cleared(let count), .revived(let count), .discarded(let count): .count(count)
@@ -122,7 +122,7 @@ public enum SyncEvent: PolicyEventDetail, Equatable {
         case .pausedByHand(let length): "paused by hand\(length.map { " for \($0.text)" } ?? ", until it is resumed")"
         case .resumed: "resumed by hand"
         case .offline(let error): "offline: \(error)"
-        case .lockedOut: "another queue sends what is in this store"
+        case .lockedOut: "another queue is sending from this store"
         case .drained: "drained"
         case .cancelled(let id): "\(id) cancelled"
         case .cleared(let count): "\(count) cleared"

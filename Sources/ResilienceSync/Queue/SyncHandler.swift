@@ -19,7 +19,7 @@ public struct SyncHandler: Sendable {
     /// The result of one mutation of a batch.
     public typealias ItemResult = Result<Void, any Error>
 
-    /// The kind; nil for every kind that has no handler of its own.
+    /// The kind; nil for every kind without its own handler.
     let kind: String?
     let batchLimit: BatchLimit
     let send: @Sendable ([Mutation]) async throws -> [ItemResult]
@@ -53,11 +53,11 @@ public struct SyncHandler: Sendable {
 
     /// Creates a handler that sends several mutations in one request, each of a different entity.
     ///
-    /// If `send` throws, the whole request failed. That is a failure of each mutation in it, and they are sent alone
-    /// from then on, so one bad mutation can't hold up the others for ever.
+    /// If `send` throws, each mutation in the request has failed. From then on they are sent alone, so one bad mutation
+    /// can't hold up the others for ever.
     ///
-    /// To the pipeline's policies a batch is one call. It is throttled if a mutation was throttled and none after it
-    /// got through. If all failed in ways that may pass, the batch has the first one's verdict. Otherwise it is a
+    /// For the pipeline's policies a batch is one call. It is throttled if a mutation was throttled and none after it
+    /// got through. If all failed with a transient or uncertain verdict, it has the first one's. Otherwise it is a
     /// success.
     ///
     /// - Parameters:
@@ -78,7 +78,7 @@ public struct SyncHandler: Sendable {
         return SyncHandler(kind: kind, batchLimit: limit, send: send)
     }
 
-    /// Creates a handler that sends mutations of all kinds without a handler of their own, one at a time.
+    /// Creates a handler that sends mutations of all kinds without their own handler, one at a time.
     ///
     /// - Parameter send: Sends one mutation. It returns when the other side has acknowledged it, and throws otherwise.
     /// - Returns: The handler.

@@ -23,7 +23,7 @@ public struct UndecodablePayload: Error, Hashable, VerdictConvertible, CustomStr
 
     /// Permanent: the payload does not change.
     public var verdict: Verdict { .permanent }
-    public var description: String { "The payload of mutation \"\(id)\" is no \"\(kind)\": \(reason)" }
+    public var description: String { "The payload of mutation \"\(id)\" can't be decoded as \"\(kind)\": \(reason)" }
 }
 
 /// A batch handler returned too few results, or too many. So it is unknown which mutations the other side has.
@@ -50,7 +50,7 @@ public struct BatchResultsMismatch: Error, Hashable, VerdictConvertible, CustomS
     /// Uncertain: the other side may have any of the mutations.
     public var verdict: Verdict { .uncertain }
     public var description: String {
-        "The handler of \"\(kind)\" gave \(results) results for a batch of \(mutations) mutations."
+        "The handler of \"\(kind)\" returned \(results) results for a batch of \(mutations) mutations."
     }
 }
 

@@ -11,8 +11,8 @@ extension SyncQueue {
     ///
     /// It removes up to 1 000 mutations per transaction of the store, and sends a ``SyncEvent/cleared(_:)`` for each
     /// transaction. Cancelling the caller does not end it. If the store fails, call it again: until then the queue
-    /// sends nothing by itself, but a ``flush()`` that waits for the clear continues. If `markFailed` throws, nothing
-    /// was removed, and the queue continues.
+    /// sends nothing automatically, but a ``flush()`` that waits for the clear continues. If `markFailed` throws,
+    /// nothing was removed, and the queue continues.
     ///
     /// - Parameters:
     ///   - discardsDead: Whether to remove dead mutations as well, as after a sign-out; false by default.
@@ -35,7 +35,7 @@ extension SyncQueue {
             if goesOn { trigger() }
             tellWatchers()
         }
-        // First of all: later enqueued mutations are not cleared.
+        // First, so that mutations enqueued from now on are not cleared.
         let sealed = await Result { try await store.seal() }
         await cancelFlight()
         let last = try sealed.get()

@@ -16,7 +16,7 @@ extension SyncQueue {
     /// Their idempotency keys stay.
     ///
     /// It changes up to 1 000 mutations per transaction of the store, and sends a ``SyncEvent/revived(_:)`` for each
-    /// transaction. Other work goes on in between: mutations that it overtakes are skipped, and mutations that die
+    /// transaction. Other work continues in between: mutations overtaken meanwhile are skipped, and mutations that die
     /// meanwhile stay dead. After an error, or if the task is cancelled between two transactions, earlier changes stay:
     /// call it again for the rest.
     ///
@@ -56,7 +56,7 @@ extension SyncQueue {
         return try await Self.inPages(positions) { page in
             let count = try await body(page)
             if count > 0 { tell(event(count)) }
-            // Before the trigger, since with the trigger alone they would wait for the end of the walk.
+            // With the trigger alone, they would wait for the end of the walk.
             change { state, _ in state.machine.revived() }
             return count
         }

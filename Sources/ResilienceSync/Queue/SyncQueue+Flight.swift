@@ -6,8 +6,8 @@ import Resilience
     import Foundation
 #endif
 
-/// A flight is a task that follows the machine until one flush is over. This file also decides when the next one starts
-/// by itself.
+/// A flight is a task that follows the machine until one flush is over. This file also starts the next flight at its
+/// time.
 extension SyncQueue {
     enum Beginning {
         case flight(Task<FlushReport, any Error>, isJoined: Bool)
@@ -26,7 +26,7 @@ extension SyncQueue {
         switch state.machine.triggered(at: now) {
         case .start:
             disarm(&state)
-            // Detached: the trigger may come from a request with a deadline of its own, or from the handler of another
+            // Detached: the trigger may come from a request with its own deadline, or from the handler of another
             // queue.
             let flight = Task.detached(
                 executorPreference: pipeline.timeBase.taskExecutor, priority: Task.currentPriority
@@ -34,7 +34,7 @@ extension SyncQueue {
             state.flight = flight
             return .flight(flight, isJoined: false)
         case .join:
-            // There is a flight as long as the machine is flushing.
+            // While the machine is flushing, there is a flight.
             return .flight(state.flight!, isJoined: true)
         case .paused(let until):
             return .paused(until: until)
@@ -118,7 +118,7 @@ extension SyncQueue {
         }
     }
 
-    /// - Returns: Also the remaining wait of the next mutation that waits for its date; nil if there is none.
+    /// - Returns: The heads, and the remaining wait of the next mutation that waits for its date; nil if there is none.
     private func heads(after position: Int64, limit: Int) async throws -> (LaneHeads, dueIn: Duration?) {
         let date = dueDate
         let found = try await uncancelled { try await self.store.heads(after: position, limit: limit, at: date) }
@@ -129,10 +129,10 @@ extension SyncQueue {
         try await uncancelled {
             var rest = SyncStateMachine.Rest(pending: try await self.store.totals().pending)
             guard rest.pending > 0 else { return rest }
-            // Dead mutations may block lanes whatever this queue's rule is.
+            // Dead mutations may block lanes, regardless of this queue's rule.
             let (found, dueIn) = try await self.heads(after: .min, limit: 1)
             (rest.heads, rest.dueIn) = (max(found.heads.count, found.urgent.count), dueIn)
-            // The heads found by this look are this queue's. Others are another queue's, or locked.
+            // This look found this queue's heads. Other heads are another queue's, or locked.
             if rest.heads == 0 { rest.othersHaveHeads = try await self.store.othersHaveHeads() }
             return rest
         }
@@ -187,7 +187,7 @@ extension SyncQueue {
 
     // MARK: The alarm
 
-    /// Starts a flush at the end of a pause, without a trigger from outside.
+    /// Starts a flush at this instant, such as the end of a pause.
     private func arm(at instant: MonotonicInstant) {
         // Not under the lock, because a time base may at once fire a due alarm.
         let alarm = pipeline.timeBase.schedule(at: instant) { [weak self] in self?.trigger() }

@@ -6,7 +6,7 @@
         /// Stores mutations in the caller's transaction: together with the change that they describe, or not at all.
         ///
         /// The commit triggers the queue. Mutations that a savepoint rolls back are neither reported nor sent. Outside
-        /// of a transaction the call commits by itself.
+        /// of a transaction the call itself commits.
         ///
         /// ```swift
         /// try await database.write { db in
@@ -37,8 +37,7 @@
         }
     }
 
-    /// Reports appended mutations to the queue, once they are committed. GRDB reports a change while the transaction
-    /// can still roll it back.
+    /// Reports appended mutations to the queue once they are committed: GRDB's change callbacks come before that.
     private final class Commit: TransactionObserver {
         /// The queue may be released before the commit.
         private weak var queue: SyncQueue?

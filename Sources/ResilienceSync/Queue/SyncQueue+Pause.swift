@@ -25,8 +25,7 @@ extension SyncQueue {
     ///   less.
     /// - Throws: The store's error.
     public func pause(for length: Duration? = nil) async throws {
-        // Including its beginning, so that a clock that is set back can't prolong it beyond that; and to make it
-        // unique.
+        // The beginning bounds the length if the clock is set back, and makes the text unique.
         let text = "\(length.map(end) ?? "\(Double.infinity)") \(end(after: .zero))"
         try await keep(Self.handPauseName, text)
         change { state, now in
@@ -43,8 +42,8 @@ extension SyncQueue {
     ///
     /// One request is sent at once, however slow the present rate, and the rate and all quotas are reset.
     ///
-    /// - Parameter keepingGrowth: Whether rate and quotas are kept, and the next pause, and the breakers' next break,
-    ///   are as long as without this call. False by default.
+    /// - Parameter keepingGrowth: Whether rate and quotas are kept, and the next pause and the breakers' next break are
+    ///   as long as without this call. False by default.
     /// - Throws: The store's error.
     public func resume(keepingGrowth: Bool = false) async throws {
         try await endPause(keepingGrowth: keepingGrowth)
@@ -62,7 +61,7 @@ extension SyncQueue {
         change { $0.machine.resumed(keepingGrowth: keepingGrowth, at: $1) }
     }
 
-    /// The end of the pause, even of one known only from before a restart, or to another queue.
+    /// The end of the pause, even if it is from before a restart, or from another queue.
     package func currentPause() async throws -> MonotonicInstant? {
         try await readPause()
         let pausedUntil = pausedUntil
@@ -87,14 +86,14 @@ extension SyncQueue {
         try await readHandPause()
     }
 
-    /// Another process may have stored or removed it.
+    /// Reads the pause by hand: another process may have stored or removed one.
     func readHandPause() async throws {
         let writes = state.withLock { $0.pauseWrites }
         let text = try await uncancelled { try await self.store.setting(Self.handPauseName) }
         let left = text.map(timeLeft)
         state.withLock { state in
             guard text != state.knownHandPause else { return }
-            // A flight finds out whether it is the stored one by now.
+            // The text may be out of date: a flight reads it again.
             guard state.pauseWrites == writes else { return state.machine.otherPause() }
             state.machine.pauses.byHand = left.map { now + $0 }
             state.knownHandPause = text
@@ -122,15 +121,15 @@ extension SyncQueue {
     }
 
     private func keep(_ name: String, _ text: String?) async throws {
-        // Before and after: a value read in between may be the old one.
+        // Counted before and after: a value read in between may be the old one.
         state.withLock { $0.pauseWrites += 1 }
         defer { state.withLock { $0.pauseWrites += 1 } }
         try await uncancelled { try await self.store.set(name, to: text) }
     }
 
-    /// Follows other users of the store: flushes whenever another may have added mutations, and at once obeys pauses
-    /// that another queue stores or ends. Returns when its task is cancelled or the queue is stopped; at once if the
-    /// store can't report changes.
+    /// Follows other users of the store: flushes whenever another user may have added mutations, and obeys at once
+    /// pauses that another queue stores or ends. Returns when its task is cancelled or the queue is stopped, or at once
+    /// if the store can't report changes.
     ///
     /// `SyncService` does this while it runs.
     public func followStore() async {
@@ -143,7 +142,7 @@ extension SyncQueue {
                 (state.machine.flush.isStopped, state.flight == nil && state.machine.pausedUntil(at: now) == nil)
             }
             if isStopped || Task.isCancelled { return }
-            // A new flight reads it by itself. If this fails, the triggered flight reports it.
+            // A new flight reads the pause itself. If this read fails, the triggered flight reports the error.
             if !begins { try? await readPause() }
             trigger()
         }

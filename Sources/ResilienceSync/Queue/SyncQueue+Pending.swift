@@ -25,9 +25,9 @@ extension SyncQueue {
     /// Removes a pending mutation, even if it is in flight, and triggers the queue. A mutation with the same id can be
     /// enqueued again at once.
     ///
-    /// A request in flight is not cancelled, since others may be in its batch. If the other side acknowledges it after
-    /// all, ``SyncEvent/delivered(id:)`` is sent; its failure changes nothing. Mutations enqueued for its entity
-    /// meanwhile are sent after it.
+    /// A request in flight is not cancelled, since others may be in its batch. If the other side still acknowledges it,
+    /// ``SyncEvent/delivered(id:)`` is sent; a failure changes nothing. Mutations enqueued meanwhile for its entity are
+    /// sent after it.
     ///
     /// - Parameter id: The mutation's id.
     /// - Returns: The removed mutation; nil if no mutation with this id is pending. If it is
@@ -38,7 +38,7 @@ extension SyncQueue {
     public func cancel(_ id: String) async throws -> StoredMutation? {
         guard let removed = try await store.mutation(id, cancelling: true) else { return nil }
         tell(.cancelled(id: id))
-        // Before the trigger, since with the trigger alone the next of its lane would wait for the end of the walk.
+        // With the trigger alone, the next of its lane would wait for the end of the walk.
         change { state, _ in state.machine.removed(LaneHead(removed)) }
         trigger()
         return removed

@@ -15,13 +15,12 @@ extension SyncQueue {
     /// }
     /// ```
     ///
-    /// - The queue has at most as many requests in flight as are left. If several quotas are noted, the smallest rest
-    ///   counts.
+    /// - The queue has at most as many requests in flight as are left. With several quotas, the smallest rest counts.
     /// - If nothing is left, nothing is sent until the reset, but for no longer than
     ///   ``SyncQueueConfiguration/maxPause``. After that, one request is sent first, as after a 429. This pause is not
     ///   stored: after a restart, the first answers contain the quota again.
     /// - If the server names no reset, the quota limits requests in flight, and causes no pause.
-    /// - If few are left of a limit whose window is known, they are spread.
+    /// - If few requests are left of a limit whose window is known, they are spread.
     /// - A request that ends without a note counts as one less.
     ///
     /// The pace that was found from 429s applies as well. If repeatedly only one request gets through between two such
@@ -29,7 +28,7 @@ extension SyncQueue {
     /// next 1 000 acknowledged requests.
     ///
     /// A quota with a ``/Resilience/ServerQuota/unit`` counts something other than requests, such as tokens. Only its
-    /// ``/Resilience/ServerQuota/wait`` counts: nothing is sent until the reset if nothing is left.
+    /// ``/Resilience/ServerQuota/wait`` counts: if nothing is left, nothing is sent until the reset.
     ///
     /// You may call it from anywhere and at any time. In the handler's task, or a task that inherits its task-local
     /// values, the queue knows which request a note belongs to. So it ignores late notes of requests that were sent

@@ -1,6 +1,6 @@
 import Resilience
 
-/// A request: mutations of one kind on their way through the pipeline, in a task of their own.
+/// Requests: each sends mutations of one kind through the pipeline, in its own task.
 extension SyncQueue {
     func send(
         _ request: SyncStateMachine.Request, of claimed: [Int64: Mutation], in group: inout DiscardingTaskGroup
@@ -12,7 +12,7 @@ extension SyncQueue {
             let (outcome, error) = self.judge(result)
             // The previous error is released outside of the lock.
             let (waker, _) = self.change { state, now in
-                // Before the store is told: afterwards it no longer shows that they were pending.
+                // Before the store changes: afterwards it no longer shows that they were pending.
                 state.touch(request.lanes)
                 state.machine.requestEnded(request.id, outcome, at: now)
                 return (state.waker.take(), state.noteLast(error))
@@ -21,10 +21,10 @@ extension SyncQueue {
         }
     }
 
-    /// Every mutation carries an idempotency key, and all other requests only read.
+    /// Repeatable: every mutation has an idempotency key, and all other requests only read.
     private var options: RunOptions { pipeline.options(RunOptions(), isRepeatable: true) }
 
-    // MARK: Requests that carry no mutation
+    // MARK: Requests without a mutation
 
     /// The queue is paused, so nothing may be requested from the other side.
     struct Paused: Error { let until: MonotonicInstant }
@@ -69,7 +69,7 @@ extension SyncQueue {
     /// Another queue may have the lanes of the claimed mutations, so they are not sent.
     struct LanesLost: Error, VerdictConvertible, CustomStringConvertible {
         var verdict: Verdict { .cancelled }
-        var description: String { "Another queue may have the mutation by now." }
+        var description: String { "Another queue may now have the mutation." }
     }
 
     private func result(of mutations: [Mutation]) async -> Result<[SyncHandler.ItemResult], any Error> {
@@ -97,7 +97,7 @@ extension SyncQueue {
         let verdicts = results.map { result in
             if case .failure(let error) = result { pipeline.verdict(for: error) } else { Verdict.success }
         }
-        // As if they were sent in order: a success after a 429 ends the row of 429s.
+        // As if they were sent in order: a success after a 429 ends the series of 429s.
         let afterSuccesses = verdicts[(verdicts.lastIndex { $0.kind == .success }.map { $0 + 1 } ?? 0)...]
         if let throttled = afterSuccesses.first(where: { $0.kind == .throttled }) { return throttled }
         let isLost = verdicts.allSatisfy { $0.kind == .transient || $0.kind == .uncertain }
@@ -120,7 +120,7 @@ extension SyncQueue {
         }
     }
 
-    /// - Returns: The failure, and its error, except that of a cancelled flight's request.
+    /// - Returns: The failure, and its error; nil if the request of a cancelled flight was cancelled.
     private func told(_ error: any Error) -> (SyncStateMachine.Failure, (any Error)?) {
         let failure = failure(error)
         return (failure, Task.isCancelled && failure.verdict.kind == .cancelled ? nil : error)

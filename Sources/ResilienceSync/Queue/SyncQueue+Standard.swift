@@ -1,12 +1,12 @@
 public import Resilience
 
 extension Pipeline {
-    /// A pipeline for the requests of a ``SyncQueue``, which paces and retries by itself. Outermost first:
+    /// A pipeline for the requests of a ``SyncQueue``, which does its own pacing and retries. Outermost first:
     ///
-    /// | policy | default | why there, and with this default |
-    /// |---|---|---|
-    /// | `CircuitBreaker`, by the pipeline's name | opens at 5 failures in a row, for 5 s, doubling up to 300 s | while it is open the queue pauses, so an outage costs one request now and then instead of every mutation in turn |
-    /// | `Timeout` "request" | 30 s | a request that hangs would hold up its entity, and `clear()` and `stop()`. Inside of the breaker, which counts it |
+    /// - `CircuitBreaker`, by the pipeline's name: opens at 5 failures in a row, for 5 s, doubling up to 300 s. While
+    ///   it is open, the queue pauses, so an outage costs one request now and then instead of every mutation in turn.
+    /// - `Timeout` "request": 30 s. A request that hangs would hold up its entity, and `clear()` and `stop()`. The
+    ///   breaker outside of it counts a timeout.
     ///
     /// ```swift
     /// let queue = SyncQueue(
@@ -26,7 +26,7 @@ extension Pipeline {
     ///   - classifier: Decides what an error means.
     ///   - observers: The observers of the policies' events; nil for none at first.
     ///   - timeBase: The clock of the pipeline, of its policies and of the queue.
-    /// - Returns: The pipeline, with policies of its own.
+    /// - Returns: The pipeline, with its own policies.
     public static func sync(
         _ name: String = "sync", limit: Duration = .seconds(30), classifier: Classifier = .standard,
         observers: PolicyObservers? = nil, timeBase: any TimeBase = .system

@@ -28,9 +28,9 @@ public import Resilience
 /// - 429s, open circuits, being offline and cancellations never count against a mutation. Other failures count only
 ///   while other mutations get through (``FailureCounting``). The fifth counted failure, or a permanent failure, makes
 ///   the mutation dead.
-/// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart, and its end starts a flush by
-///   itself, which begins with one request. From then on the queue sends at the rate that it finds the server to allow.
-/// - If the server reports the rest of its limit, pass that to ``note(_:)``: this can avoid 429s altogether.
+/// - A 429 or an open circuit pauses the whole queue. The pause outlasts a restart. Its end starts a flush
+///   automatically, which begins with one request, and then sends at the rate that the queue finds the server to allow.
+/// - If the server reports the rest of its limit, pass it to ``note(_:)``, which can avoid all 429s.
 /// - Concurrent triggers share one flush, which looks again before it ends.
 public final class SyncQueue: Sendable {
     struct State {
@@ -39,7 +39,7 @@ public final class SyncQueue: Sendable {
         var alarm: TimeBaseAlarm?
         /// The stored pause, as last stored or read by this queue.
         var knownPause: String?
-        /// The same for the pause by hand.
+        /// The stored pause by hand, likewise.
         var knownHandPause: String?
         /// How often this queue has begun or finished storing a pause: a pause that is read meanwhile may be older.
         var pauseWrites = 0
@@ -130,7 +130,8 @@ public final class SyncQueue: Sendable {
     private let wallClock: @Sendable () -> Date
     /// The wall clock's reading when the queue was made, or when the clock was last found to be set back.
     private let reading: Locked<(date: Date, instant: MonotonicInstant)>
-    /// How far it had jumped ahead when a mutation with a date was last enqueued: that date is by that clock.
+    /// How far the wall clock had jumped ahead when a mutation with a date was last enqueued: its date is by that
+    /// clock.
     private let believedJump = Locked(Duration.zero)
     let handlers: [String?: SyncHandler]
     let state: Locked<State>
@@ -210,11 +211,11 @@ public final class SyncQueue: Sendable {
             wallClock: wallClock, handlers: [.others(send)])
     }
 
-    /// For operations of only one sort of store.
+    /// The queue's store, for operations that only this type of store has.
     /// - Throws: If the queue's store is another.
     func store<Wanted: MutationStore>(as _: Wanted.Type) throws(SyncQueueError) -> Wanted {
         guard let wanted = store as? Wanted else {
-            throw .unreadable(path: "\(type(of: store))", reason: "It is no \(Wanted.self).")
+            throw .unreadable(path: "\(type(of: store))", reason: "It is not a \(Wanted.self).")
         }
         return wanted
     }
@@ -224,8 +225,8 @@ public final class SyncQueue: Sendable {
     /// Now, by the clock that all queues on the store share, or else by the wall clock.
     var date: Date { dateAndJump.date }
 
-    /// Now, and how far the wall clock has jumped ahead while the queue ran: nothing has aged by that. If it was set
-    /// back, it jumps ahead when corrected, and mutations queued meanwhile have not aged by that either.
+    /// Now, and how far the wall clock has jumped ahead while the queue ran: ages do not include this. A clock that was
+    /// set back jumps ahead when corrected, and ages of mutations queued meanwhile do not include that either.
     var dateAndJump: (date: Date, jump: Duration) {
         if let date = store.now { return (date, .zero) }
         let (now, date) = (now, wallClock())
@@ -237,8 +238,8 @@ public final class SyncQueue: Sendable {
         return (date, date.time(since: steady))
     }
 
-    /// Mutations with an earlier date may be sent. Like ages, it ignores a jump ahead, except one before a date was
-    /// named.
+    /// Mutations with an earlier date may be sent. Like ages, it ignores a jump ahead, unless a date was set after the
+    /// jump.
     var dueDate: Date {
         let (date, jump) = dateAndJump
         return date.earlier(by: max(.zero, jump - believedJump.withLock { $0 }))
@@ -259,7 +260,7 @@ public final class SyncQueue: Sendable {
         return appended
     }
 
-    /// Stores mutations, which are durable when this returns. They may be coalesced with mutations that are pending: see
+    /// Stores mutations, which are durable when this returns. They may be coalesced with pending mutations: see
     /// ``Coalescing``.
     ///
     /// A duplicate id does not stop the others: it is skipped, listed in ``AppendResult/duplicates``, and sent as
@@ -340,8 +341,8 @@ public final class SyncQueue: Sendable {
             case .flight(let flight, isJoined: true):
                 guard await waitForChange(while: { $0.flight == flight }) else { return FlushReport(end: .cancelled) }
                 let report = try await flight.value
-                // If another caller was cancelled, this caller's trigger must not be lost. Nor may it be if the report
-                // is of a pause that is over by now.
+                // If another caller was cancelled, this caller's trigger must not be lost. Nor must it be lost if the
+                // report is of a pause that is now over.
                 if report.end != .cancelled, !report.end.isOver(at: now) { return report }
             case .flight(let flight, isJoined: false):
                 let report = try await withTaskCancellationHandler {
@@ -359,8 +360,7 @@ public final class SyncQueue: Sendable {
     /// It may never return, if one mutation always fails: see ``FailureCounting``. It returns early, with
     /// ``FlushReport/End/offline(retryAt:)``, if the other side can't be reached, and with
     /// ``FlushReport/End/paused(until:)`` if the queue is paused by hand without an end. Cancelling the caller cancels
-    /// the flush that it begins with, as with ``flush()``; later it ends only the wait, and the queue's own work
-    /// continues.
+    /// its first flush, as with ``flush()``; later it ends only the wait, and the queue continues.
     ///
     /// - Returns: The queue's results meanwhile, in all flushes of all callers.
     /// - Throws: The store's error; ``SyncQueueError/stopped``.
@@ -371,7 +371,7 @@ public final class SyncQueue: Sendable {
         defer { _ = state.withLock { $0.drains.removeValue(forKey: ObjectIdentifier(key)) } }
         var end = try await flush().end
         while end.goesOn {
-            // The queue's own alarm starts the next flight; another trigger would mean another attempt.
+            // The queue's alarm starts the next flight; a trigger here would cause another attempt.
             let changed = await waitForChange { state in
                 (try? state.lastEnd())?.goesOn ?? false
             }
@@ -418,7 +418,7 @@ public final class SyncQueue: Sendable {
         let statusReaders: [Int: AsyncStream<Void>.Continuation]
     }
 
-    /// Gives the machine an input, and the observers its events.
+    /// Passes an input to the machine, and its events to the observers.
     @discardableResult
     func change<R: Sendable>(_ body: (inout State, MonotonicInstant) -> R) -> R {
         let now = now

@@ -14,8 +14,8 @@ public enum FailureCounting: Sendable, Hashable {
     ///
     /// A failure counts in full if, since the mutation's previous failure, at least nine other mutations of its kind
     /// got through for each that failed, this one included. It counts less if fewer got through. If the other side
-    /// fails its calls at random, the chance of five counted failures is 1 in 100 000. A mutation without others to
-    /// compare it with is tried for ever, or up to ``SyncQueueConfiguration/maxAge``.
+    /// fails at random, the chance of five counted failures is 1 in 100 000. A mutation without others to compare it
+    /// with is tried for ever, or up to ``SyncQueueConfiguration/maxAge``.
     case whileOthersSucceed
     /// Every failure counts. With the default backoff five failures take 15 seconds. So for a longer outage the
     /// pipeline needs a circuit breaker, whose failed probes also count.
@@ -24,8 +24,8 @@ public enum FailureCounting: Sendable, Hashable {
 
 /// The settings of a ``SyncQueue``.
 ///
-/// They say how fast the queue sends, when a mutation is dead, and how much is kept. The defaults suit most queues, so
-/// change only what you need:
+/// They decide how fast the queue sends, when a mutation becomes dead, and how much is kept. The defaults suit most
+/// queues:
 ///
 /// ```swift
 /// var configuration = SyncQueueConfiguration()
@@ -39,10 +39,9 @@ public struct SyncQueueConfiguration: Sendable {
     public var maxFailures: Int
     /// The number of claims without an answer at which a mutation becomes dead; 3 or more.
     ///
-    /// A handler that ends the process, or always outlasts it, never fails. So each claim is counted until there is any
-    /// answer, even a cancellation. After two claims without one the mutation is sent alone: after the others, and with
-    /// nothing else in flight. So mutations that were only in flight beside it are answered, and their counts begin
-    /// anew.
+    /// A handler that ends the process, or always outlasts it, never fails. So claims are counted until any answer,
+    /// even a cancellation. After two claims without an answer the mutation is sent alone: after the others, and with
+    /// nothing else in flight. Mutations that were only in flight beside it then get answers, and their counts restart.
     public var maxClaims: Int
     /// The failures that count.
     public var failureCounting: FailureCounting
@@ -61,20 +60,20 @@ public struct SyncQueueConfiguration: Sendable {
     /// How long to pause for the nth 429 in a row without a named wait; less for the first one, once the server's rate
     /// is known. If a 429 names a wait, and the pause before it did not help, this is the minimum.
     public var throttledBackoff: Backoff
-    /// How long an entity waits after the nth failure of its mutation; and how long until the queue tries again by
-    /// itself after the nth failure in a row to reach the other side, or the store.
+    /// How long an entity waits after the nth failure of its mutation. Also how long the queue waits, before it tries
+    /// again, after the nth failure in a row to reach the other side or the store.
     public var failedBackoff: Backoff
-    /// The longest pause, 0 or more, even if a server asks for more, or a stored pause ends later because the clock was
-    /// set.
+    /// The longest pause, 0 or more. It also bounds a longer wait that a server names, and a stored pause that a
+    /// changed clock would prolong.
     public var maxPause: Duration
     /// The largest share, 0 to 1, by which a pause that a server names is prolonged. Each queue draws its own share
     /// when it is made, so that many queues with the same wait don't come back at the same instant. 0, the default,
     /// keeps to the named wait; 0.1 suits a fleet.
     public var pauseJitter: Double
-    /// The highest rate of requests, whatever the server allows; nil for no limit.
+    /// The highest rate of requests, even if the server allows more; nil for no limit.
     public var maxRate: ThrottleRate?
     /// Checks the other side through the pipeline before a flush sends its first mutation. If it throws, nothing is
-    /// sent, and the queue tries again by itself after ``failedBackoff``. nil for no check.
+    /// sent, and the queue tries again automatically after ``failedBackoff``. nil for no check.
     public var healthCheck: (@Sendable () async throws -> Void)?
     /// Whether an error means that the other side could not be reached at all. Such an error counts against no
     /// mutation. By default no error does; for URLSession it is `{ ($0 as? URLError)?.isOffline == true }`, with
@@ -138,7 +137,7 @@ public struct SyncQueueConfiguration: Sendable {
         check()
     }
 
-    /// Checks the settings. The queue also calls it, since they may have been changed after `init`.
+    /// Checks the settings. The queue calls it again, since they may have changed after `init`.
     mutating func check() {
         let checks = SettingChecks("SyncQueue")
         maxInFlight = checks.atLeast(1, maxInFlight, "maxInFlight")

@@ -8,9 +8,9 @@ extension SyncStateMachine {
         var error: String
         /// Whether the other side could not be reached at all.
         var isOffline = false
-        /// How long a silence the rejecting policy of the pipeline wants; nil if it doesn't say.
+        /// The wait that the pipeline's rejecting policy names; nil if it names none.
         var rejectedFor: Duration?
-        /// The text for observers, which may not keep the error's; nil for the error's text, if it is our own.
+        /// The text for observers, which must not contain the error's; nil if the error's text is our own.
         var description: String?
 
         var told: String { description ?? error }
@@ -39,7 +39,7 @@ extension SyncStateMachine {
         let witnesses: FailureWitnesses.Tally
         /// Whether this is the request's only report to the pace: a batch has an end for each of its mutations.
         var endsRequest = true
-        /// Whether a later mutation of the same batch got through: a 429 before it is not the first of a row.
+        /// Whether a later mutation of the same batch got through: a 429 before it does not begin a series.
         var isMadeUpFor = false
     }
 
@@ -51,17 +51,17 @@ extension SyncStateMachine {
         case holdLonger(LaneHead, times: Int)
         /// - Parameters:
         ///   - named: A wait that did not help before.
-        ///   - counts: Whether it counts in the row.
+        ///   - counts: Whether it counts in the series.
         case pause(sentAt: MonotonicInstant, isOurOwn: Bool, named: Duration?, counts: Bool)
         case outage
         /// A failure of the store.
         case failure
     }
 
-    /// Without this, a backoff of zero would make the queue try again and again at the same instant.
+    /// Without this, a backoff of zero would make the queue retry endlessly at the same instant.
     static let shortestWait = Duration.milliseconds(1)
 
-    /// Called when a request ended. It is processed before the flight's next action.
+    /// Called when a request ended. The end is processed before the flight's next action.
     mutating func requestEnded(_ id: Int, _ outcome: Outcome, at now: MonotonicInstant) {
         flight?.ended.append(EndedRequest(id: id, outcome: outcome, endedAt: now))
     }
@@ -74,7 +74,7 @@ extension SyncStateMachine {
                 failure: failure, mutations: [], sentAt: sentAt, endedAt: now, witnesses: FailureWitnesses.Tally()))
     }
 
-    /// Called when a request that carried no mutation was answered, and neither throttled nor rejected.
+    /// Called when a request without a mutation was answered, and neither throttled nor rejected.
     mutating func answered() { streaks.answeredWithout() }
 
     /// - Parameter failure: nil if the other side is healthy.
@@ -84,7 +84,7 @@ extension SyncStateMachine {
     }
 
     /// Processes ends in order, each with all its consequences.
-    /// - Returns: The action that this takes; nil if nothing is left to process.
+    /// - Returns: The action that the processing needs next; nil if nothing is left to process.
     mutating func lookAtEnds(at now: MonotonicInstant) -> Action? {
         while flight != nil {
             if let draw = flight?.draws.first { return ask(draw) }
@@ -144,7 +144,7 @@ extension SyncStateMachine {
         if !changes.isEmpty { unsettled.append(Settlement(changes: changes)) }
     }
 
-    // MARK: The table
+    // MARK: Decisions
 
     private mutating func decide(_ note: Note, at now: MonotonicInstant) {
         let failure = note.failure
@@ -181,7 +181,7 @@ extension SyncStateMachine {
             for mutation in note.mutations { lanes.rejected(mutation) }
             pause(for: failure.rejectedFor, sentAt: note.sentAt, isOurOwn: true, at: now)
         case .cancelled:
-            // Cancelled from elsewhere, which is not the mutation's fault.
+            // Cancelled from outside: not the mutation's fault.
             for mutation in note.mutations { hold(mutation) }
         case .permanent, .transient, .uncertain, .success, .throttled:
             if note.mutations.count == 1, failure.isFinal {
@@ -234,20 +234,20 @@ extension SyncStateMachine {
 
     /// - Parameters:
     ///   - isOurOwn: Whether a policy of the pipeline rejected the request, so that it was not sent.
-    ///   - counts: Whether it counts in the row.
+    ///   - counts: Whether it counts in the series.
     private mutating func pause(
         for named: Duration?, sentAt: MonotonicInstant, isOurOwn: Bool, counts: Bool = true, at now: MonotonicInstant
     ) {
         // A server's wait of zero does not count. A policy's does: its break is over.
         let named = named.flatMap { $0 > .zero || isOurOwn ? $0 : nil }
         if flight?.halt == .pause {
-            // Requests that were in flight with the first one get the same answer.
+            // Requests in flight with the first throttled one get the same answer.
             beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else if let named, isOurOwn || streaks.throttles == 0 {
             if !isOurOwn, counts { streaks.throttles = 1 }
             beSilent(for: named, backoff: nil, sentAt: sentAt, isOurOwn: isOurOwn, at: now)
         } else {
-            // A server that names a wait, and sends a 429 again after it, has named too short a wait.
+            // If a server sends a 429 again after its named wait, that wait was too short.
             flight?.draws.append(.pause(sentAt: sentAt, isOurOwn: isOurOwn, named: named, counts: counts))
         }
     }
@@ -318,7 +318,7 @@ extension SyncStateMachine.Failure {
 
     fileprivate var isThrottled: Bool { verdict.kind == .throttled }
 
-    /// Whether the mutation would fail again: the other side's own word takes precedence.
+    /// Whether the mutation would fail again: the other side's own answer takes precedence.
     fileprivate var isFinal: Bool { verdict.shouldRetry.map { !$0 } ?? (verdict.kind == .permanent) }
 }
 

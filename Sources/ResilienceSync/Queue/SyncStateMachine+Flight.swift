@@ -1,6 +1,6 @@
 import Resilience
 
-/// The state of one flight, and the state that outlasts it.
+/// The state of one flight, and the state between flights.
 extension SyncStateMachine {
     /// A flight: one or more rounds, until nothing is left or nothing more may be sent. It ends once no request is in
     /// flight, the lock is given back, and all its inputs are processed.
@@ -142,7 +142,7 @@ extension SyncStateMachine {
 
         mutating func paused(for length: Duration) { stored = .isStale(untold: length) }
 
-        /// The pause in force is not stored and reported now, because it is over, or because the store has failed.
+        /// Gives up storing and reporting the pause in force, because it is over, or because the store has failed.
         mutating func leaveUntold() { if untold != nil { stored = .isStale(untold: nil) } }
 
         /// - Parameter isThere: False if the stored pause was removed.
@@ -152,7 +152,7 @@ extension SyncStateMachine {
             return isThere ? untold : nil
         }
 
-        /// Another queue may have stored a pause, even one that has made a request without the lock.
+        /// Another queue may have stored a pause, even a queue that made a request without the lock.
         mutating func locked() { stored = .unknown }
 
         mutating func changedElsewhere() { haveChanged = true }
@@ -169,7 +169,7 @@ extension SyncStateMachine {
                 defer { stored = .none }
                 return stored == .isThere ? .ended : nil
             }
-            // A clock that was set back must not prolong it beyond the longest pause, not even over further restarts.
+            // A clock that was set back must not prolong it beyond the longest pause, even after more restarts.
             stored = isKnown || left <= longest ? .isThere : .isStale(untold: nil)
             return isKnown ? nil : .paused(for: min(max(left, .zero), longest))
         }

@@ -36,7 +36,7 @@ extension SyncStateMachine {
         let pausedUntil = pace.pausedUntil(at: now)
         // Another queue may have sent the mutations whose results an earlier flight could not store.
         if flight?.hasLock == false, pausedUntil == nil || !unsettled.isEmpty { return .lock }
-        // Without this, a crash during the pause would send them again.
+        // Before the pause: after a crash during it, they would be sent again.
         if !unsettled.isEmpty { return apply() }
         if let pausedUntil {
             return pauses.stored == .isThere
@@ -57,7 +57,7 @@ extension SyncStateMachine {
     }
 
     private mutating func send(at now: MonotonicInstant, _ oldest: Date?) -> Action {
-        // It may be over before everything that was in flight has ended.
+        // The halt may be over before all requests in flight have ended.
         if let until = haltedUntil(at: now), until <= now, flight?.isCancelled == false { flight?.halt = nil }
         let end = end(at: now)
         if end == nil, flight?.isWell == false, lanes.hasHeads, pace.silentUntil(at: now) == nil { return .check }
@@ -89,7 +89,7 @@ extension SyncStateMachine {
 
     private func unlock(before action: Action) -> Action { flight?.hasLock == true ? .unlock : action }
 
-    /// The pause may have been prolonged, or ended by hand, since the round was to end with it.
+    /// The present end of the pause: since the decision to end the round, it may have been prolonged, or ended by hand.
     private func latest(_ end: FlushReport.End, at now: MonotonicInstant) -> FlushReport.End {
         guard case .paused(let until) = end else { return end }
         return .paused(until: pausedUntil(at: now) ?? min(until, now))
@@ -159,8 +159,8 @@ extension SyncStateMachine {
         isLockedOut = false
         pauses.locked()
         guard lock == .taken else { return }
-        // Another queue may have sent them since, and then its results count. Acknowledged mutations stay acknowledged,
-        // and this process has not ended with the others.
+        // Another queue may have sent them since: then its results count. Acknowledgements stay; the others become
+        // answers, since this process has not ended with them.
         unsettled = unsettled.map { settlement in
             let isDone = settlement.changes.allSatisfy { if case .acknowledged = $0 { true } else { false } }
             return isDone ? settlement : Settlement(changes: settlement.changes.map { .answered($0.position) })
@@ -178,8 +178,7 @@ extension SyncStateMachine {
     mutating func pauseRead(left: Duration?, isKnown: Bool = false, at now: MonotonicInstant) {
         switch pauses.read(left: left, isKnown: isKnown, longest: settings.maxPause) {
         case .ended: if pace.pausedUntil(at: now) != nil { pace.resumed(keepingRate: true, at: now) }
-        // A pause that is over also counts: the other side's present state is unknown, so the next requests begin with
-        // one.
+        // A pause that is over also counts: the other side's state is unknown, so sending begins with one request.
         case .paused(let length): pace.paused(until: now + length)
         case nil: break
         }
@@ -208,7 +207,7 @@ extension SyncStateMachine {
         lanes.found(known(page), urgent: known(urgent), nextDue: dueIn.map { Self.due(in: $0, at: now) })
     }
 
-    /// A due mutation that is not a head was left for the next look, because others are due, or it is locked.
+    /// A due mutation that is not a head was left for the next look, because too many are due, or because it is locked.
     private static func due(in wait: Duration, at now: MonotonicInstant) -> MonotonicInstant {
         now + (wait > .zero ? max(wait, shortestWait) : lockRetry)
     }
@@ -278,7 +277,7 @@ extension SyncStateMachine {
         if rest.othersHaveHeads {
             flight?.end(with: .lockedOut(retryAt: now + Self.lockRetry))
         } else if rest.heads > 0, settings.isShared || lanes.nextDue != nil {
-            // It has become one since the last look; in a shared store it is now this queue's.
+            // It became a head after the last look; in a shared store it is now this queue's.
             lanes.revived()
         } else if rest.pending == 0 || rest.heads > 0 {
             flight?.end(with: .drained)
@@ -291,7 +290,7 @@ extension SyncStateMachine {
     mutating func storeFailed(_ error: String, at now: MonotonicInstant) {
         for request in flight?.takeClaims() ?? [] {
             cameToNothing(request, at: now)
-            // It may nevertheless be claimed.
+            // It may be claimed despite the failure.
             unsettled.append(Settlement(changes: request.mutations.map { .answered($0.position) }))
         }
         pauses.leaveUntold()
@@ -301,7 +300,7 @@ extension SyncStateMachine {
     struct RoundEnd: Sendable {
         /// The results of the round.
         let counts: FlushReport.Counts
-        /// Its end by now.
+        /// Its present end.
         let end: FlushReport.End
         let after: After
     }
@@ -328,8 +327,7 @@ extension SyncStateMachine {
 
     mutating func flightFailed() -> After { flightEnded() }
 
-    /// The flight was cancelled or failed. Other callers' requests, and the queue's own next steps, are still to be
-    /// done.
+    /// Called when the flight was cancelled or failed. Other callers' triggers, and the queue's own next steps, remain.
     private mutating func flightEnded() -> After {
         flight = nil
         return flush.flushCancelled() ? .triggerAgain : .rest(until: lastEnd.goesOnAt)

@@ -6,7 +6,7 @@ import Resilience
     import Foundation
 #endif
 
-/// Makes all decisions of a queue: when, what and how fast it sends, and what happens to a mutation then.
+/// Makes all decisions of a queue: when, what and how fast it sends, and what happens to mutations afterwards.
 ///
 /// A flight asks it for the ``next(at:oldest:)`` action, does that, reports the result, and asks again, until the
 /// flight ends. All other inputs may come at any time.
@@ -105,7 +105,7 @@ struct SyncStateMachine: Sendable, Equatable {
     var progress: Progress?
     /// How the last flight that was not cancelled ended; a failure of the store counts as an outage.
     var lastEnd = FlushReport.End.drained
-    /// Whether the lock was last denied, and the observers were told.
+    /// Whether the lock was last denied, and the observers know.
     var isLockedOut = false
     /// The id of the last request.
     var lastRequest = 0
@@ -119,14 +119,14 @@ struct SyncStateMachine: Sendable, Equatable {
         (self.settings, self.lanes, self.pace) = (settings, lanes, pace)
     }
 
-    // MARK: Seen from outside
+    // MARK: State
 
-    /// The latest end of a pause, of one by hand, and of the silence for a quota; nil if there is none.
+    /// The latest end of all pauses: for a 429 or a policy, by hand, and for a quota; nil if there is none.
     func pausedUntil(at now: MonotonicInstant) -> MonotonicInstant? {
         [pace.pausedUntil(at: now), pace.silentUntil(at: now), pauses.byHand(at: now)].compactMap(\.self).max()
     }
 
-    /// When the queue continues by itself; nil if it waits for a trigger.
+    /// When the queue continues automatically; nil if it waits for a trigger.
     var goesOnAt: MonotonicInstant? { flush.isStopped ? nil : lastEnd.goesOnAt }
 
     /// The number of mutations in flight.
@@ -138,14 +138,14 @@ struct SyncStateMachine: Sendable, Equatable {
         return events
     }
 
-    // MARK: From outside
+    // MARK: Inputs
 
     /// - Returns: `start` if a flight is to begin.
     mutating func triggered(at now: MonotonicInstant) -> FlushStateMachine.Trigger {
         // If no flight has ended with the pause yet, there is no alarm for its end: this flight sets it.
         var pausedUntil: MonotonicInstant?
-        // Nor is there an alarm for an unprocessed 429 or rejection, or for a pause whose end has moved since. And
-        // another process may have ended a pause by hand, which only a flight finds out.
+        // An unprocessed 429 or rejection, or a pause whose end has moved since, has no alarm either. And only a flight
+        // notices that another process has ended a pause by hand.
         if case .paused(let alarm) = lastEnd, notes.isEmpty, pauses.byHand(at: now) == nil,
             let until = self.pausedUntil(at: now), until == alarm
         {
@@ -179,7 +179,7 @@ struct SyncStateMachine: Sendable, Equatable {
     /// Ends the pause, and the waits of failed mutations, by hand. The store no longer has a pause.
     mutating func resumed(keepingGrowth: Bool = false, at now: MonotonicInstant) {
         pace.resumed(keepingRate: keepingGrowth, after: lastRequest, at: now)
-        // It would be stored now, and mistaken for the pause of another queue that is stored meanwhile.
+        // Otherwise it would be stored now, and mistaken for a pause that another queue stores meanwhile.
         pauses.leaveUntold()
         lanes.releaseAll()
         laneThrottles = LaneThrottles()

@@ -22,8 +22,8 @@ public struct SyncStatus: PolicyStatusDetail {
     public let inFlight: Int
     /// Whether a flush is in progress.
     public let isFlushing: Bool
-    /// The end of the pause, before which nothing is sent; nil if there is no pause, or it is by hand and has no end. A
-    /// pause for a noted quota also counts.
+    /// The end of the pause, before which nothing is sent; nil if there is no pause, or a pause by hand without an end.
+    /// A pause for a noted quota also counts.
     public let pausedUntil: MonotonicInstant?
     /// Whether the queue is paused by hand.
     public let isPausedByHand: Bool
@@ -35,7 +35,7 @@ public struct SyncStatus: PolicyStatusDetail {
     /// The earliest date for which a pending mutation waits (``Mutation/notBefore``); nil if none does.
     public let nextDue: Date?
     /// The estimated time until nothing is pending, ignoring dates, from the rate, or else from this flush's deliveries
-    /// so far; nil if neither is known. The rest of a quota counts as sent as fast as before.
+    /// so far; nil if neither is known. It assumes that the rest of a quota is sent as fast as before.
     public let estimatedTimeLeft: Duration?
 
     /// Creates a status, for tests and previews.
@@ -48,7 +48,7 @@ public struct SyncStatus: PolicyStatusDetail {
     ///   - isFlushing: Whether a flush is in progress.
     ///   - pausedUntil: The end of the pause; nil if there is none.
     ///   - isPausedByHand: Whether the queue is paused by hand.
-    ///   - rate: The rate that was found, in requests per second; nil if none was.
+    ///   - rate: The estimated rate, in requests per second; nil if unknown.
     ///   - oldestAge: How long the first pending mutation has been in the queue; nil if none is pending.
     ///   - nextDue: The earliest date for which a pending mutation waits; nil if none does.
     ///   - estimatedTimeLeft: The estimated time until nothing is pending; nil if unknown.
@@ -105,9 +105,9 @@ public struct SyncStatus: PolicyStatusDetail {
                 unit: .perSecond,
                 rate),
             StatusReading(
-                "sync_paused_seconds", "How much longer a sync queue sends nothing.", pausedFor(at: now) ?? .zero),
+                "sync_paused_seconds", "The time left of a sync queue's pause.", pausedFor(at: now) ?? .zero),
             StatusReading(
-                "sync_time_left_seconds", "How long until nothing is pending, as estimated.", title: "time left",
+                "sync_time_left_seconds", "The estimated time until nothing is pending.", title: "time left",
                 pending > 0 ? estimatedTimeLeft : nil),
         ]
     }

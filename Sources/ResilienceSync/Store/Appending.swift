@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// A store's operations for appending, within its lock or its transaction. If one throws, everything is undone.
+/// A store's operations for appending, within its lock or transaction. If one throws, the store undoes everything.
 protocol AppendingTable {
     func contains(id: String) throws -> Bool
     /// The last pending mutation of a lane; a sealed one is returned as attempted.
@@ -66,7 +66,7 @@ extension AppendingTable {
         under rules: AppendRules, before: (count: Int, bytes: Int), sparing ours: Set<Int64>
     ) throws -> [String] {
         let wanted = try pendingCountAndBytes()
-        // An append that makes the queue no fuller is never rejected, even if the limits were higher before.
+        // An append that makes the queue no fuller is never rejected, even if it is over the limits.
         guard wanted.count > before.count || wanted.bytes > before.bytes else { return [] }
         var dropped: [String] = []
         var position = Int64.min

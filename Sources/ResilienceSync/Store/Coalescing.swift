@@ -15,8 +15,8 @@
 /// | create | delete | nothing |
 ///
 /// Any other pair stays apart, and so does a mutation without an ``Mutation/operation``, or with a later
-/// ``Mutation/notBefore`` than the mutation before it. Mutations of different kinds also stay apart: the later one may
-/// not contain everything of the earlier one. A merged mutation keeps the earlier one's place and id, and is urgent if
+/// ``Mutation/notBefore`` than the mutation before it. Mutations of different kinds also stay apart, since the later
+/// one may lack content of the earlier one. A merged mutation keeps the earlier one's place and id, and is urgent if
 /// either is. It has the later one's idempotency key, unless the merge changed nothing about the earlier one.
 public struct Coalescing: Sendable {
     /// The result of combining two mutations.
@@ -40,9 +40,9 @@ public struct Coalescing: Sendable {
     /// Returns a rule for updates that carry only the changes.
     ///
     /// - Parameters:
-    ///   - acrossKinds: Whether to combine mutations of different kinds, except two updates. Use it if kinds are only
-    ///     names of operations, so that a delete replaces an update before it. False by default.
-    ///   - payload: Merges the payloads of a create or an update and the update after it into one. It is called while
+    ///   - acrossKinds: Whether to combine mutations of different kinds, except two updates. Use it if kinds only name
+    ///     operations, so that a delete replaces an update before it. False by default.
+    ///   - payload: Merges the payload of a create or an update with that of the update after it. It is called while
     ///     the store is locked, so it must not use the store or its queue.
     /// - Returns: The rule.
     public static func merging(
@@ -58,7 +58,7 @@ public struct Coalescing: Sendable {
         self.acrossKinds = acrossKinds
     }
 
-    /// Whether a mutation could be combined with another, so that it is worth searching for one.
+    /// Whether a mutation could be combined with an earlier one, so that a search for one is worthwhile.
     func mayMerge(_ later: Mutation) -> Bool { payload != nil && later.operation != nil && later.earlierFailures == 0 }
 
     /// Combines two mutations.
@@ -88,8 +88,8 @@ public struct Coalescing: Sendable {
 }
 
 extension Mutation {
-    /// This mutation with other content. A server that has seen the old key would take other content under it for a
-    /// repetition, so the content has the later mutation's key.
+    /// This mutation with other content, and with the later mutation's key: under the old key, a server that has seen
+    /// it would take the new content for a repetition.
     fileprivate func taking(kind: String, _ operation: Operation, _ payload: Data, from later: Mutation) -> Mutation {
         var merged = self
         merged.isUrgent = isUrgent || later.isUrgent

@@ -70,7 +70,7 @@ public final class MemoryStore: MutationStore {
         }
     }
 
-    // Async, or the protocol's own would be called where one may wait.
+    // Async: otherwise async callers would get the protocol's default.
     public func pendingPositions() async -> [Int64] {
         state.withLock { $0.table.pending.page(after: .min, limit: .max) }
     }
@@ -128,7 +128,7 @@ public final class MemoryStore: MutationStore {
 }
 
 extension MemoryTable {
-    /// Removes a pending mutation, which the other side may have if it was attempted.
+    /// Removes a pending mutation. If it was attempted, the other side may have it.
     fileprivate mutating func cancel(_ stored: StoredMutation) {
         put(nil, at: stored.position)
         if stored.isAttempted { overtake(stored.mutation.entity, before: stored.position) }

@@ -4,14 +4,14 @@
     import Foundation
 #endif
 
-/// The content of a ``MemoryStore``, in which everything read in order is kept in order.
+/// The content of a ``MemoryStore``. Everything that is read in order is kept in order.
 struct MemoryTable: Equatable {
     enum Status { case pending, dead, blocking }
 
     struct Entry: Equatable {
         var stored: StoredMutation
         var status = Status.pending
-        /// The number of its death, while it is dead: of two mutations, the one that died first has the lower number.
+        /// The number of its death, while it is dead: an earlier death has a lower number.
         var death: Int64 = 0
 
         fileprivate var dueAt: Date? { status == .pending ? stored.mutation.notBefore : nil }
@@ -59,10 +59,10 @@ struct MemoryTable: Equatable {
     private var lastPosition: Int64 = 0
     /// Nothing is coalesced into mutations up to this position.
     private var sealed: Int64 = 0
-    /// The entries before ``atomically(_:)`` began; nil outside of it.
+    /// The entries changed in ``atomically(_:)``, as they were before; nil outside of it.
     private var before: [Int64: Entry?]?
 
-    /// The same entries in an empty table. Any difference was left behind by removed entries.
+    /// The same entries in a new table. Any difference is a trace of removed entries.
     var rebuilt: MemoryTable {
         var table = MemoryTable()
         for (position, entry) in entries { table.put(entry, at: position) }
@@ -84,7 +84,7 @@ struct MemoryTable: Equatable {
         }
     }
 
-    /// If a later mutation of its lane is pending and attempted, the other side may have that one by now.
+    /// If a later mutation of its lane is pending and attempted, the other side may already have that one.
     func isOvertaken(_ entry: Entry) -> Bool {
         if entry.stored.isOvertaken || entry.status == .pending { return entry.stored.isOvertaken }
         let last = lanes[ExactText(entry.stored.mutation.entity)]?.attempted.last
@@ -118,7 +118,7 @@ struct MemoryTable: Equatable {
         return lastDeath
     }
 
-    /// A mutation that died later than now died now: the clock was set back.
+    /// Sets later deaths to now: the clock was set back.
     mutating func noneDied(after date: Date) {
         guard latestDate > date else { return }
         latestDate = date
@@ -127,7 +127,7 @@ struct MemoryTable: Equatable {
         }
     }
 
-    /// The other side has a mutation of this lane: earlier dead mutations are older than its state.
+    /// Marks earlier dead mutations as overtaken: the other side has a later one of this lane.
     mutating func overtake(_ entity: String, before later: Int64) {
         while let position = lanes[ExactText(entity)]?.notOvertaken.first, position < later,
             var entry = entries[position]
@@ -201,7 +201,7 @@ struct MemoryTable: Equatable {
         }
 
         let name = ExactText(stored.mutation.entity)
-        // Removed from the dictionary, so that its positions are changed in place.
+        // Removed from the dictionary, so that its positions change in place.
         var lane = lanes.removeValue(forKey: name) ?? Lane()
         lane.pending.update(position, from: wasPending, to: isPending)
         lane.attempted.update(position, from: wasAttempted, to: isAttempted)

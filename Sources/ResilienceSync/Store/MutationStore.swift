@@ -32,13 +32,14 @@ public protocol MutationStore: Sendable {
     /// - Throws: ``SyncQueueError/full(count:bytes:)`` if the limits don't allow them.
     func append(_ mutations: [Mutation], under rules: AppendRules, at date: Date) async throws -> AppendResult
 
-    /// Returns the next heads of lanes after a position, in order, the first of urgent lanes, and when the next mutation is due.
+    /// Returns the next heads of lanes after a position, in order, the first heads of urgent lanes, and the next due
+    /// date.
     ///
-    /// A lane is urgent at least while it has an urgent pending mutation; it may stay so until its presently pending
+    /// A lane is urgent at least while it has an urgent pending mutation. It may stay urgent until its present pending
     /// mutations are gone.
     ///
-    /// Before that, mutations whose ``Mutation/notBefore`` has come lose it, and their ``StoredMutation/queuedAt``
-    /// becomes that date, if it is later. If very many are due at once, some may be left for the next call.
+    /// First, mutations whose ``Mutation/notBefore`` has come lose it, and it becomes their
+    /// ``StoredMutation/queuedAt``, if it is later. If very many are due at once, some may be left for the next call.
     ///
     /// - Parameters:
     ///   - position: Only heads at higher positions are returned; `Int64.min` for the first page.
@@ -55,8 +56,8 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func pendingEntities(among entities: [String]) async throws -> [String]
 
-    /// Makes changes, in order, drops dead mutations beyond the limits, and then claims mutations, to be sent: all of
-    /// it or nothing.
+    /// Makes changes, in order, drops dead mutations beyond the limits, and then claims mutations to send: all of it or
+    /// nothing.
     ///
     /// A change to a mutation that is no longer pending does nothing. If very many dead mutations are beyond the
     /// limits, some may be left for the next call.
@@ -96,15 +97,15 @@ public protocol MutationStore: Sendable {
     /// Returns the positions of all mutations that are pending at one moment. By default it reads pages of
     /// ``pending(after:limit:)``.
     ///
-    /// The positions of one entity are in order. A queue changes 1 000 mutations at a time, in this order: an entity's
-    /// all at once, if they are adjacent.
+    /// The positions of one entity are in order. A queue changes 1 000 mutations at a time, in this order, so an
+    /// entity's adjacent mutations usually change together.
     ///
     /// - Returns: The positions.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func pendingPositions() async throws -> [Int64]
 
-    /// Returns the positions of all mutations that are dead at one moment, as ``pendingPositions()`` does. By default it reads
-    /// pages of ``dead(after:limit:)``.
+    /// Returns the positions of all mutations that are dead at one moment, like ``pendingPositions()``. By default it
+    /// reads pages of ``dead(after:limit:)``.
     ///
     /// - Returns: The positions.
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
@@ -166,10 +167,10 @@ public protocol MutationStore: Sendable {
 
     /// Takes the sending lock.
     ///
-    /// Among all queues on this storage, in any process, one queue has it at a time. It is free again after
-    /// ``unlock(for:)``, or when the process ends in any way, and not before. A store on a server can't see a process
-    /// end: it may give the lock to another queue once it has not heard from the first for a while, and then rejects
-    /// the first one's claims and failures. With ``isShared``, any number of queues have it.
+    /// One queue has it at a time, among all queues on this storage, in any process. It stays taken until
+    /// ``unlock(for:)`` or the end of the process. A store on a server can't see a process end. If it has not heard
+    /// from a queue for a while, it may give the lock to another, and then rejects the first queue's claims and
+    /// failures. With ``isShared``, any number of queues have it.
     ///
     /// - Parameter queue: The id of the queue; every queue has its own.
     /// - Returns: Whether the queue has the lock, and whether another queue may have had it in between.
@@ -198,9 +199,9 @@ public protocol MutationStore: Sendable {
 
     /// Whether several queues may send from the store concurrently, each from other lanes; false by default.
     ///
-    /// Then ``heads(after:limit:at:)`` returns only lanes that no other queue has, and reserves them;
-    /// ``apply(_:claiming:keeping:at:)`` claims nothing while a pause is stored that this queue does not know of, and
-    /// reports that, as other stores may; and ``lock(for:)`` denies only a second queue on the same value of the store.
+    /// If true, ``heads(after:limit:at:)`` returns only lanes that no other queue has, and reserves them.
+    /// ``apply(_:claiming:keeping:at:)`` claims nothing while a pause is stored that this queue does not know, and
+    /// reports that (other stores may do so). ``lock(for:)`` denies only a second queue on the same value of the store.
     var isShared: Bool { get }
 
     /// Returns whether other queues have lanes with heads, once a shared store has nothing left for this queue. False
@@ -210,19 +211,19 @@ public protocol MutationStore: Sendable {
     /// - Throws: The store's error, such as ``SyncQueueError/storeFailed(path:reason:)``.
     func othersHaveHeads() async throws -> Bool
 
-    /// Returns whether a queue may still send its claimed mutations: false once another may have been given its lanes.
-    /// Called right before each request. True by default.
+    /// Returns whether a queue may still send its claimed mutations: false once another may have its lanes. The queue
+    /// calls it right before each request. True by default.
     ///
     /// - Parameter queue: The id that was passed to ``lock(for:)``.
     /// - Returns: Whether the request may be sent.
     func maySend(for queue: UUID) -> Bool
 
-    /// Now, by a clock that all queues on the store share, such as a server's; nil, the default, if there is none. Then
-    /// each queue's own wall clock decides about ages and the ends of pauses.
+    /// Now, by a clock that all queues on the store share, such as a server's; nil, the default, if there is none.
+    /// Without one, each queue's wall clock determines ages and the ends of pauses.
     var now: Date? { get }
 
-    /// Returns a stream with an element whenever another may have added mutations, or stored or ended a pause; nil, the
-    /// default, if the store can't tell.
+    /// Returns a stream with an element whenever another user may have added mutations, or stored or ended a pause;
+    /// nil, the default, if the store can't report that.
     ///
     /// - Returns: The stream, which lasts until its reader ends.
     func changes() -> AsyncStream<Void>?
@@ -271,12 +272,12 @@ extension MutationStore {
         try await apply(changes, claiming: positions, keeping: DeadLimits(), at: date).claimed
     }
 
-    /// Without the heads whose time has come since.
+    /// Returns the heads, without making mutations due.
     package func heads(after position: Int64, limit: Int) async throws -> [LaneHead] {
         try await heads(after: position, limit: limit, at: .distantPast).heads
     }
 
-    /// Also revives overtaken ones.
+    /// Revives dead mutations, even overtaken ones.
     package func revive(_ positions: [Int64], at date: Date) async throws -> Int {
         try await revive(positions, evenOvertaken: true, at: date)
     }
@@ -369,8 +370,8 @@ public struct LaneHead: Sendable, Hashable {
 }
 
 extension LaneHead {
-    /// The claims without an answer from which on a mutation is sent alone. One says little: any end of a process with
-    /// requests in flight leaves it.
+    /// The number of claims without an answer at which a mutation is sent alone. One claim says little: any process
+    /// that ends with requests in flight leaves one.
     static let suspectClaims = 2
 
     var isSuspect: Bool { claims >= Self.suspectClaims }
@@ -380,7 +381,7 @@ extension LaneHead {
 public enum SendingLock: Sendable, Hashable {
     /// Another queue has it.
     case denied
-    /// The queue has it, and another may have had it in between: an unknown pause may be stored.
+    /// The queue has it, and another may have had it in between, and have stored a pause.
     case taken
     /// The queue has it, and no other had it in between.
     case takenAgain
@@ -406,7 +407,7 @@ public enum MutationChange: Sendable, Hashable {
         }
     }
 
-    /// The same change, with no more of its error than ``StoredMutation/lastError`` keeps.
+    /// The same change, with its error cut to the length of ``StoredMutation/lastError``.
     package var withBoundedError: MutationChange {
         switch self {
         case .acknowledged, .answered: self
@@ -419,7 +420,7 @@ public enum MutationChange: Sendable, Hashable {
 
 /// The rule for a lane whose head becomes dead.
 public enum LaneRule: String, Sendable, Hashable, CaseIterable {
-    /// The next one is sent.
+    /// The next mutation is sent.
     case skip
     /// The lane waits until the dead mutation is retried, discarded or dropped.
     case block
@@ -434,7 +435,7 @@ public struct AppendRules: Sendable {
         /// Nothing is added; the append throws ``SyncQueueError/full(count:bytes:)``.
         case reject
         /// The oldest pending mutations that were never attempted make room, except those that this append added or
-        /// merged into. If they are not enough, nothing is added.
+        /// merged into. If that is not enough, nothing is added.
         case dropOldest
     }
 
@@ -474,12 +475,11 @@ public struct AppendRules: Sendable {
     public func allows(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
 }
 
-/// Limits on the dead mutations that are kept; those beyond them are dropped.
+/// Limits on the dead mutations to keep; the store drops those beyond them.
 ///
 /// The mutation that died first is dropped first, regardless of the wall clock. Mutations that block their lanes are
 /// dropped only when no other is left; then an unblocked lane continues. The age limit never drops a mutation that
-/// blocks its lane. If a mutation died in the future, by a clock that was since set back, its age counts from when that
-/// is noticed.
+/// blocks its lane. If the clock was set back to before a mutation's death, its age counts from when the store notices.
 public struct DeadLimits: Sendable, Hashable {
     /// The most dead mutations, 0 or more; nil for no limit.
     public var maxCount: Int?
@@ -501,8 +501,7 @@ public struct DeadLimits: Sendable, Hashable {
         self.maxAge = maxAge.map { checks.notNegative($0, "maxAge") }
     }
 
-    /// The most mutations that the package's stores drop in one transaction, because other writers of a database wait
-    /// meanwhile.
+    /// The most mutations that the package's stores drop in one transaction: a database's other writers wait meanwhile.
     static let droppedAtOnce = 1_000
 
     /// Whether the limits allow this much to be kept.
@@ -513,13 +512,13 @@ public struct DeadLimits: Sendable, Hashable {
     /// - Returns: Whether both are within the limits; the age is ignored.
     public func allows(count: Int, bytes: Int) -> Bool { count <= maxCount ?? .max && bytes <= maxBytes ?? .max }
 
-    /// Returns the date before which a death is too long ago.
+    /// Returns the date before which deaths are beyond the age limit.
     ///
     /// - Parameter date: Now, by the wall clock.
     /// - Returns: The date; nil if there is no age limit.
     public func oldest(at date: Date) -> Date? { maxAge.map { date.earlier(by: $0) } }
 
-    /// Whether the dead mutation to drop first must be dropped. Age never drops one that blocks its lane.
+    /// Whether the dead mutation that is first to be dropped must go. Age never drops one that blocks its lane.
     func drop(diedAt: Date?, blocks: Bool, of totals: QueueTotals, at date: Date) -> Bool {
         if !blocks, let oldest = oldest(at: date), diedAt ?? .distantPast < oldest { return true }
         return !allows(count: totals.dead, bytes: totals.deadBytes)
@@ -549,7 +548,7 @@ public struct ApplyResult: Sendable, Hashable {
 }
 
 /// The result of ``MutationStore/append(_:under:at:)``. A mutation that is in neither ``duplicates`` nor ``merges`` got
-/// a place of its own.
+/// its own place.
 public struct AppendResult: Sendable, Hashable {
     /// One appended mutation that was coalesced with a pending one.
     public struct Merge: Sendable, Hashable {
@@ -573,21 +572,21 @@ public struct AppendResult: Sendable, Hashable {
         }
     }
 
-    /// The number of mutations that got a place of their own, including those that a later one cancelled out.
+    /// The number of mutations that got their own place, including those that a later one cancelled out.
     public var added = 0
     /// The mutations that were coalesced with a pending one, in order.
     public var merges: [Merge] = []
     /// The ids of pending mutations that were dropped to make room.
     public var dropped: [String] = []
-    /// The ids of skipped mutations, in order: a mutation with this id is already in the queue, pending or dead, or was
-    /// given earlier in the same append.
+    /// The ids of skipped mutations, in order: a mutation with this id was already in the queue, pending or dead, or
+    /// earlier in the same append.
     public var duplicates: [String] = []
 
     /// Creates a result without any mutation.
     public init() {}
 }
 
-/// The contents of a store, in numbers.
+/// The counts and sizes of a store's mutations.
 public struct QueueTotals: Sendable, Hashable {
     /// The number of pending mutations, including blocked lanes.
     public var pending: Int
@@ -628,8 +627,8 @@ extension Date {
 
     func later(by time: Duration) -> Date { addingTimeInterval(time / .seconds(1)) }
 
-    /// The time from another date; zero if that is later, or not a number. A store may hold any date, but a duration
-    /// can't hold any number of seconds.
+    /// The time from another date; zero if that is later, or not a number. A store may hold any date, but some
+    /// differences exceed a duration.
     func time(since other: Date) -> Duration {
         let seconds = timeIntervalSince(other)
         return seconds > 0 ? .seconds(min(seconds, 1e12)) : .zero

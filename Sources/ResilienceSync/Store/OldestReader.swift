@@ -1,7 +1,7 @@
-/// Lets workers of an earlier version start with tables that a later one has migrated, if they can use them.
+/// Lets workers of an earlier version use tables that a later version has migrated, if they are compatible.
 ///
 /// A later version that only adds columns with defaults, tables, indexes and functions, and keeps the meaning of
-/// existing ones, stores the earliest compatible version. If none is stored, all earlier versions stay away.
+/// existing ones, stores the earliest compatible version. If none is stored, no earlier version uses the tables.
 enum OldestReader {
     static let setting = "resilience_oldest_reader"
 

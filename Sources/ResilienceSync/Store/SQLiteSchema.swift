@@ -38,7 +38,7 @@
 
         static func isThere(in db: Database) throws -> Bool { try db.tableExists("resilience_setting") }
 
-        /// Checks that this version can use the tables of another. None from before the first release is used.
+        /// Checks that this version can use the tables of another. Tables from before the first release are rejected.
         static func checkReader(_ db: Database, of version: Int, path: String) throws {
             guard version >= Self.version else {
                 throw SyncQueueError.unreadable(path: path, reason: "Its tables are of an earlier version, \(version).")
@@ -62,14 +62,14 @@
             }
         }
 
-        /// The first pending mutation of every unblocked lane, if it does not wait for its date.
+        /// The first pending mutation of each unblocked lane, unless it waits for its date.
         private static let heads = """
             SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane
             WHERE state = 0 AND entity NOT IN (SELECT entity FROM resilience_mutation WHERE state = 2) GROUP BY entity
             HAVING not_before IS NULL
             """
 
-        /// Counts everything again, from the mutations themselves.
+        /// Recounts everything from the mutations.
         static func recount(_ db: Database) throws {
             try db.execute(
                 sql: """

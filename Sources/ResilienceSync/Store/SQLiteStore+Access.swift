@@ -17,7 +17,7 @@
         static func failure(to access: Access, _ path: String, _ error: DatabaseError) -> SyncQueueError {
             let reason = "\(error.message ?? "SQLite error \(error.extendedResultCode.rawValue)")."
             switch (access, error.resultCode) {
-            // A file that exists, and may work at another time.
+            // A file that exists, and may work later.
             case (.use, _), (_, .SQLITE_BUSY), (_, .SQLITE_LOCKED), (_, .SQLITE_READONLY), (_, .SQLITE_FULL),
                 (_, .SQLITE_IOERR), (_, .SQLITE_NOMEM):
                 return .storeFailed(path: path, reason: reason)
@@ -26,7 +26,7 @@
             }
         }
 
-        /// Runs a body, whose failures become errors of the queue.
+        /// Runs a body, and turns its failures into errors of the queue.
         static func describing<R>(_ access: Access, _ path: String, _ body: () throws -> R) throws -> R {
             do { return try body() } catch let error as DatabaseError { throw failure(to: access, path, error) }
         }
@@ -66,8 +66,8 @@
             let asked = ContinuousClock.now
             do {
                 return try await withCheckedThrowingContinuation { continuation in
-                    // Not the store: its database would be closed where it is busy, if the closure had the last
-                    // reference.
+                    // Doesn't capture the store: if the closure had the last reference, it would close the database
+                    // while that is busy.
                     database.asyncWriteWithoutTransaction { [path, lockWait] db in
                         continuation.resume(
                             with: Result {
@@ -84,14 +84,15 @@
             }
         }
 
-        /// As ``write(_:)``, but overwrites removed data, in the file and in the log.
+        /// Writes like ``write(_:)``, but overwrites removed data, in the file and in the log.
         func erase<R: Sendable>(_ body: @escaping @Sendable (SQLiteTable) throws -> R) async throws -> R {
             try await access { [isOwn] db in
                 let setting = try Int.fetchOne(db, sql: "PRAGMA secure_delete") ?? 0
                 try db.execute(sql: "PRAGMA secure_delete = ON")
                 defer { try? db.execute(sql: "PRAGMA secure_delete = \(setting == 2 ? "FAST" : "\(setting)")") }
                 let result = try db.isolated { try body(SQLiteTable(db: db)) }
-                // It is removed in any case. A reader, or a full disk, may keep traces until the next time.
+                // The data is removed in any case. Because of a reader or a full disk, traces may stay until the next
+                // time.
                 Self.withoutWaiting(db) { mayTruncate in
                     if isOwn { try? Self.shrink(db) }
                     _ = try? db.checkpoint(mayTruncate ? .truncate : .passive)
@@ -100,9 +101,9 @@
             }
         }
 
-        /// Does not wait for readers, because the program's own writes would also wait.
-        /// - Parameter body: Receives whether waiting could be turned off. It can't if the program has a callback,
-        ///   which could not be restored.
+        /// Runs a body that does not wait for readers, because the program's own writes would also wait.
+        /// - Parameter body: Receives whether waiting is off. It stays on if the program has a callback, which could
+        ///   not be restored.
         private static func withoutWaiting(_ db: Database, _ body: (Bool) -> Void) {
             let seconds: Double
             switch db.configuration.busyMode {
@@ -122,15 +123,15 @@
             return free * 2 >= pages
         }
 
-        /// Gives free space back. If the queue is empty, this also removes the traces of earlier removals.
+        /// Frees unused space. If the queue is empty, this also removes traces of earlier removals.
         private static func shrink(_ db: Database) throws {
             let isEmpty = try Int.fetchOne(db, sql: "SELECT 1 FROM resilience_mutation LIMIT 1") == nil
             if try isEmpty || isMostlyFree(db) { try db.execute(sql: "VACUUM") }
         }
     }
 
-    /// Calls wait for each other, and the first of them for another process's lock: when its wait fails, those behind
-    /// it have waited as well.
+    /// Shares a failed wait: calls wait for each other, and the first for another process's lock. When its wait fails,
+    /// those behind it have waited as long.
     final class SharedLockWait: Sendable {
         private let length: Duration
         /// When a call last waited that long.

@@ -2,7 +2,7 @@
     import Foundation
     import GRDB
 
-    /// Opening a file: one that is not a queue's is rejected before anything is written.
+    /// Opening a file. If it is not a queue's, it is rejected before anything is written.
     extension SQLiteStore {
         /// "SwRQ"
         static let applicationID = 0x5377_5251
@@ -26,17 +26,17 @@
                 }
                 return database
             }
-            // There is nothing to create now.
+            // This creates nothing.
             try self.init(in: database)
         }
 
-        /// Rejects a file that is not SQLite's: SQLite takes a file of less than a page for an empty one, and would
-        /// overwrite it.
+        /// Rejects a file that is not SQLite's: SQLite would treat a file of less than a page as empty, and overwrite
+        /// it.
         static func checkHeader(path: String) throws {
             guard let head = try? FileHandle(forReadingAtPath: path)?.read(upToCount: 16), !head.isEmpty,
                 head != Data("SQLite format 3\0".utf8)
             else { return }
-            throw SyncQueueError.unreadable(path: path, reason: "It is no SQLite file.")
+            throw SyncQueueError.unreadable(path: path, reason: "It is not an SQLite file.")
         }
 
         /// Tries again while the file is locked. If several open a new file at the same time, SQLite reports a lock to
@@ -86,7 +86,7 @@
             let pragma: String? =
                 switch check {
                 case .full: "integrity_check"
-                // It would miss an index that hides a mutation.
+                // This check would miss an index that hides a mutation.
                 case .quick: "quick_check"
                 case .none: nil
                 }

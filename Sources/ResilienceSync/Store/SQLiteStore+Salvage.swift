@@ -10,8 +10,8 @@
             public var pending: Int
             /// The dead mutations that are in the new file.
             public var dead: Int
-            /// The mutations that the damaged file counted but could not be read; nil if its counts are unreadable as
-            /// well.
+            /// The number of mutations that the damaged file counted but that could not be read; nil if its counts are
+            /// also unreadable.
             public var missing: Int?
         }
 
@@ -23,19 +23,19 @@
         ///
         /// - Parameters:
         ///   - path: The damaged file, or the program's own database that holds a queue.
-        ///   - newPath: The path of the new file. There must be no file yet, and no journal of one (`-wal`).
+        ///   - newPath: The path of the new file. Neither it nor a journal of it (`-wal`, `-journal`) may exist yet.
         /// - Returns: The new file's contents, and the missing parts.
-        /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if there is a file at `newPath`, or if not even the tables'
-        ///   definitions can be read; ``SyncQueueError/storeFailed(path:reason:)``. There is no new file then.
+        /// - Throws: ``SyncQueueError/unreadable(path:reason:)`` if there is a file at `newPath`, or if not even the
+        ///   tables' definitions can be read; ``SyncQueueError/storeFailed(path:reason:)``. Then no new file is left.
         public static func salvage(_ path: String, into newPath: String) throws -> Salvaged {
-            // SQLite removes the data of another file of this name from its journal.
+            // SQLite would delete another file's journal of this name, and the data in it.
             for file in ["", "-wal", "-journal"].map({ newPath + $0 })
             where FileManager.default.fileExists(atPath: file) {
                 throw SyncQueueError.unreadable(path: file, reason: "There is a file already.")
             }
             var configuration = Configuration()
             configuration.readonly = true
-            // So that an index whose definition is damaged does not hide the table.
+            // Otherwise an index with a damaged definition would hide the table.
             configuration.prepareDatabase { try $0.execute(sql: "PRAGMA writable_schema = ON") }
             return try describing(.open, path) {
                 try DatabaseQueue(path: path, configuration: configuration).unsafeRead { db in
@@ -62,7 +62,7 @@
 
         private let db: Database
         private let name = SQLiteSchema.mutations
-        /// The heads of lanes are determined anew.
+        /// Without `head`: the heads of lanes are determined anew.
         private var columns: [String]
 
         init(_ db: Database) throws {
@@ -74,7 +74,7 @@
         }
 
         mutating func copy(into new: Database) throws -> SQLiteStore.Salvaged {
-            // A later version may have added some.
+            // A later version may have added columns.
             let known = try String.fetchSet(new, sql: "SELECT name FROM pragma_table_info('\(name)')")
             columns.removeAll { !known.contains($0) }
             let insert = try new.makeStatement(

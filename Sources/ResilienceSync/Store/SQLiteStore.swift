@@ -5,8 +5,8 @@
 
     /// A store in an SQLite database: mutations survive a crash and a power cut once `enqueue` has returned.
     ///
-    /// The database is either a file of the store's own or one that the program already has. In the latter, a mutation
-    /// can be enqueued in the same transaction as the change that it describes:
+    /// The database is either the store's own file or one that the program already has. In the latter, a mutation can
+    /// be enqueued in the same transaction as the change that it describes:
     ///
     /// ```swift
     /// let store = try SQLiteStore(in: database)
@@ -17,21 +17,21 @@
     /// }
     /// ```
     ///
-    /// A file of the store's own is marked by its `application_id` and carries its schema's version (`user_version`). A
-    /// file that is something else, damaged, or newer than this package is rejected and not changed.
+    /// The store's own file has an `application_id` and its schema's version (`user_version`). A file that is something
+    /// else, damaged, or newer than this package is rejected and not changed.
     ///
     /// Several queues, in one process or in several, may use a database: one sends at a time, while it flushes, and the
     /// others wait for it. Meanwhile a file of a few bytes beside the database, its name ending in `-sender`, is
     /// locked; the system releases the lock when the process ends. The file has the database's mode, and its owner if
-    /// root makes it. A process that may only read it can also lock it.
+    /// root creates it. Read access is enough to lock it.
     ///
     /// Every method throws ``SyncQueueError/storeFailed(path:reason:)`` if the database is closed, or if its file was
     /// deleted, moved or replaced while it was open.
     ///
     /// ``removePending(_:)``, ``discard(_:)`` and ``mutation(_:cancelling:)`` overwrite removed mutations and empty the
-    /// log. They also shrink a file of the store's own, if that costs no more than was removed. A reader or a full disk
-    /// can delay this until the next time; the store does not wait for it. If the program has a busy callback of its
-    /// own, the log is written back to the database, but not emptied.
+    /// log. They also shrink the store's own file, if that costs no more than was removed. A reader or a full disk can
+    /// delay this until the next time; the store does not wait for it. If the program has its own busy callback, the
+    /// log is written back to the database, but not emptied.
     public final class SQLiteStore: MutationStore {
         /// How thoroughly a file is checked before it is used.
         public enum Check: Sendable, Hashable {
@@ -47,7 +47,7 @@
         /// The path of the database.
         public let path: String
         package let database: any DatabaseWriter
-        /// The connection that writes. The database keeps it alive, so no other connection ever has its address.
+        /// The writing connection. The database keeps it alive, so no other connection gets its address.
         private let connection: ObjectIdentifier
         private let file: String
         /// Whether the file is the store's own.
@@ -56,14 +56,14 @@
         /// nil if the program's own configuration decides how long a call waits for a lock.
         let lockWait: SharedLockWait?
         private let sender: SenderFile
-        /// The pause by hand that the claiming queue was last told.
+        /// The pause by hand that the claiming queue last learned of.
         private let toldHandPause = Locked<String?>(nil)
 
         /// Opens a file, or creates it.
         ///
         /// - Parameters:
-        ///   - path: The path of a file. An empty path and `:memory:` are rejected, because SQLite opens them as
-        ///     databases that end with the process. Use ``MemoryStore`` for that.
+        ///   - path: The path of a file. An empty path and `:memory:` are rejected: SQLite opens them as databases that
+        ///     end with the process. Use ``MemoryStore`` for that.
         ///   - check: How thoroughly to check the file; `.full` by default. For a queue that may grow very large, see
         ///     ``Check``.
         /// - Throws: ``SyncQueueError/unreadable(path:reason:)``, ``SyncQueueError/newerSchema(path:version:)``,
@@ -130,7 +130,7 @@
             (connection, file) = try Self.describing(.open, path) { [path] in
                 try database.writeWithoutTransaction { db in
                     try Self.checkUsable(db, path: path)
-                    // If everything exists, nothing is written, so this waits for no writer.
+                    // If everything exists, nothing is written, and this need not wait for writers.
                     try db.inTransaction(SQLiteSchema.isThere(in: db) ? .deferred : .immediate) {
                         try SQLiteSchema.open(in: db, path: path)
                         return .commit
@@ -145,8 +145,8 @@
 
         /// Creates the queue's tables in the program's own database, unless they exist.
         ///
-        /// Call it in a migration of GRDB's `DatabaseMigrator`: its `eraseDatabaseOnSchemaChange` erases the database
-        /// if there are tables that no migration makes.
+        /// Call it in a migration of GRDB's `DatabaseMigrator`: its `eraseDatabaseOnSchemaChange` erases a database
+        /// with tables that no migration creates.
         ///
         /// - Parameter db: The connection of the migration.
         /// - Throws: As ``init(in:)``.
@@ -179,7 +179,7 @@
 
         /// Appends within the caller's transaction: rolled back with it, and durable once it is committed.
         ///
-        /// The queue is not notified. ``SyncQueue/enqueue(_:in:)`` does that as well.
+        /// This does not notify the queue; ``SyncQueue/enqueue(_:in:)`` does.
         ///
         /// - Parameters:
         ///   - mutations: The mutations to add.
@@ -252,7 +252,8 @@
         public func apply(
             _ changes: [MutationChange], claiming positions: [Int64], keeping limits: DeadLimits, at date: Date
         ) async throws -> ApplyResult {
-            // Not the store: its database would be closed where it is busy, if the closure had the last reference.
+            // Doesn't capture the store: if the closure had the last reference, it would close the database while that
+            // is busy.
             let (result, handPause) = try await write { [told = toldHandPause.withLock { $0 }] table in
                 try table.execute(.datesOfDeath, [SQLiteTable.column(date)])
                 for change in changes { try table.make(change.withBoundedError, at: date) }
@@ -315,8 +316,8 @@
             try await step(positions) { try await self.erase { try $0.removePending(positions) } }
         }
 
-        /// After a step of an operator's, perhaps with another to follow, leaves the database to other processes for
-        /// half the time: SQLite checks only ten times a second whether a lock is free.
+        /// Runs a step of an operator's change. Then leaves the database to other processes for half of the step's
+        /// time, at most 100 ms: SQLite checks only ten times per second whether a lock is free.
         private func step(_ positions: [Int64], _ body: () async throws -> Int) async throws -> Int {
             let began = SystemTimeBase.shared.now
             let count = try await body()

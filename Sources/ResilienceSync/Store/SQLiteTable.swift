@@ -10,8 +10,8 @@
 
     /// The queue's tables within a transaction.
     package struct SQLiteTable {
-        /// Every statement of a running queue. Those that must not scan the table name their index. One that begins
-        /// with FROM selects the columns of ``selection``.
+        /// The statements of a running queue. Those that must not scan the table name their index. A statement that
+        /// begins with FROM selects the columns of ``selection``.
         package enum SQL: String, CaseIterable {
             case contains = "SELECT 1 FROM resilience_mutation WHERE id = ?"
             case last = """
@@ -39,8 +39,8 @@
                 UPDATE resilience_mutation SET kind = ?, operation = ?, idempotency_key = ?, payload = ?, queued_at = ?,
                 urgent = MAX(?, urgent) WHERE position = ?
                 """
-            /// Pending mutations before an urgent one in its lane precede others as well. Before another urgent one,
-            /// all do already.
+            /// Pending mutations before an urgent one in its lane precede others as well. Mutations before another
+            /// urgent one already do.
             case hurry = """
                 UPDATE resilience_mutation INDEXED BY resilience_lane SET urgent = 1
                 WHERE entity = ?1 AND state = 0 AND urgent <= 0 AND position < ?2 AND position > IFNULL(
@@ -104,8 +104,7 @@
                 UPDATE resilience_mutation SET head = 0 WHERE head = 1 AND position =
                 (SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ? AND state = 0)
                 """
-            /// The first pending mutation of a lane is its head if and only if it waits for no date and nothing blocks
-            /// the lane.
+            /// Makes the first pending mutation of a lane its head, unless it waits for a date or the lane is blocked.
             case settle = """
                 UPDATE resilience_mutation SET head = 1 - head WHERE position =
                 (SELECT MIN(position) FROM resilience_mutation INDEXED BY resilience_lane WHERE entity = ?1 AND state = 0)
@@ -188,7 +187,7 @@
             private static let isAttemptedOrSealed = """
                 attempted OR position <= (SELECT CAST(value AS INTEGER) FROM resilience_setting WHERE name = 'sealedThrough')
                 """
-            /// If a later mutation of its lane is pending and attempted, the other side may have the dead one by now.
+            /// If a later mutation of its lane is pending and attempted, the other side may already have the later one.
             private static let isOvertaken = """
                 overtaken OR state > 0 AND EXISTS
                 (SELECT 1 FROM resilience_mutation AS later INDEXED BY resilience_attempted
@@ -223,8 +222,8 @@
         /// Seconds since 2001: with the epoch 1970 the last bit would be lost.
         static func column(_ date: Date) -> Double { date.timeIntervalSinceReferenceDate }
 
-        /// 0 if it is not urgent; 1 if it precedes others because one behind it in its lane is, or was, urgent; 2 if it
-        /// is itself.
+        /// 0 if it is not urgent; 1 if it precedes others because a later one of its lane is, or was, urgent; 2 if it
+        /// is urgent itself.
         private static func column(isUrgent mutation: Mutation) -> Int { mutation.isUrgent ? 2 : 0 }
 
         func heads(after position: Int64, limit: Int) throws -> LaneHeads {
@@ -363,7 +362,7 @@
                 entities.insert(entity)
                 count += 1
             }
-            // Once per lane, because the head would change with each.
+            // Once per lane: the head would change with each removal.
             for entity in entities { try execute(.settle, [entity]) }
             return count
         }
@@ -396,7 +395,7 @@
             lookup = row
             row.clear()
             try row.bind(entity, at: 1)
-            // The row is the cursor's, which resets the statement at its end.
+            // The row belongs to a cursor, which resets the statement at its end.
             let rows = try Row.fetchCursor(row.statement)
             return try withExtendedLifetime(rows) { try rows.next().map(StoredMutation.init(row:)) }
         }
@@ -447,26 +446,26 @@
         }
     }
 
-    /// A statement that is run for many rows. GRDB looks up its text, copies the values twice and counts them for each
-    /// row, which takes as long as the insert.
+    /// A statement that runs for many rows. For each row, GRDB would look up its text, copy the values twice and count
+    /// them, which takes as long as the insert.
     private final class RowStatement {
         let statement: Statement
 
         init(_ statement: Statement) {
             self.statement = statement
-            // From here on GRDB takes the values for bound.
+            // From here on GRDB regards the values as bound.
             statement.setUncheckedArguments([])
         }
 
         deinit { clear() }
 
-        /// From here on all values are NULL.
+        /// Sets all values to NULL.
         func clear() {
             sqlite3_reset(statement.sqliteStatement)
             sqlite3_clear_bindings(statement.sqliteStatement)
         }
 
-        /// In the form of ``SQLiteTable/column(_:)``.
+        /// Binds a text in the form of ``SQLiteTable/column(_:)``.
         func bind(_ text: String, at index: CInt) throws {
             var text = text
             try check(

@@ -13,7 +13,7 @@
     #endif
 
     /// The sending lock of a database: a lock that the system holds on a file beside the database, and releases when
-    /// the process ends. The file says which queue had it last.
+    /// the process ends. The file names the queue that had it last.
     ///
     /// The lock is not on the database itself, whose own locks would conflict with it on Apple's systems.
     final class SenderFile: Sendable {
@@ -109,15 +109,15 @@
             }
         }
 
-        /// - Returns: The descriptor, if it is of a file. The file's owner shares it again: the process may have
-        ///   ended before it did.
+        /// - Returns: The descriptor, if it is a regular file's. The file's owner shares it again, because the creating
+        ///   process may have ended before it did.
         private static func plainFile(_ descriptor: CInt, _ path: String) throws -> CInt {
             var status = stat()
             guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
                 _ = close(descriptor)
                 throw SyncQueueError.storeFailed(path: path, reason: "It is not a file.")
             }
-            // Root shares only what it has just made: another user may have put this here.
+            // Root shares only a file that it has just made: another user may have put this one here.
             if geteuid() != 0, status.st_uid == geteuid() { share(descriptor, path) }
             return descriptor
         }
@@ -138,13 +138,13 @@
         private static func share(_ descriptor: CInt, _ path: String) {
             guard let database = status(ofDatabaseOf: path) else { return }
             var mode = database.st_mode & 0o666
-            // A user other than root can't give it away, but can share it with one of their groups.
+            // A user other than root can't change the owner, but can share the file with one of their groups.
             if fchown(descriptor, database.st_uid, database.st_gid) != 0,
                 fchown(descriptor, uid_t.max, database.st_gid) != 0
             {
                 mode &= ~0o060
             }
-            // After the group, or another group might open it.
+            // After the group is set: before that, another group might open it.
             _ = fchmod(descriptor, mode)
         }
 
@@ -165,22 +165,22 @@
             return ours.st_ino == found.st_ino && ours.st_dev == found.st_dev
         }
 
-        /// - Returns: Whether another queue may have had the lock since. If the disk is full, no queue is noted; nor
-        ///   is one in a file that has a second name.
+        /// - Returns: Whether another queue may have had the lock since. No queue is noted if the disk is full, or in a
+        ///   file that has a second name.
         private static func note(_ queue: UUID, in descriptor: CInt, _ path: String) -> Bool {
             var status = stat()
             guard fstat(descriptor, &status) == 0, status.st_nlink <= 1 else { return true }
             let ours = Array(queue.uuidString.utf8)
             var found = [UInt8](repeating: 0, count: ours.count)
-            // Unreadable bytes stay zero, and no queue is noted as that.
+            // Unreadable bytes stay zero, which names no queue.
             _ = pread(descriptor, &found, found.count, 0)
             let isNoted = found == ours
             if !isNoted { _ = pwrite(descriptor, ours, ours.count, 0) }
             return !isNoted || !allMayWrite(to: status, path)
         }
 
-        /// Whether all users who may write to the database may also write to the lock's file. A process that may not
-        /// takes the lock and notes nothing.
+        /// Whether all users who may write to the database may also write to the lock's file. A process without write
+        /// access takes the lock and notes nothing.
         private static func allMayWrite(to status: stat, _ path: String) -> Bool {
             guard let database = Self.status(ofDatabaseOf: path) else { return false }
             return status.st_uid == database.st_uid && status.st_gid == database.st_gid
@@ -194,7 +194,7 @@
 
     // Named differently from the methods above.
 
-    /// Follows no link, because root could be made to open another user's file, and waits for no other end of a pipe.
+    /// Follows no link, which could make root open another user's file, and does not wait for a pipe's other end.
     private func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt {
         unlessInterrupted { open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode) }
     }

@@ -9,13 +9,13 @@
     import ResilienceHTTP
     import ResilienceHummingbird
 
-    /// The addresses of the two gateways, and who calls them.
+    /// The addresses of the two gateways, and their client.
     struct House {
-        /// Without the toolkit, and with it.
+        /// First without the toolkit, then with it.
         let gateways: [String]
         fileprivate let client: HTTPClient
 
-        /// 16 clients ask without a pause for half a second.
+        /// Has 16 clients send requests without a pause for half a second.
         func turn(at gateway: String) async throws -> Turn {
             let (start, processor) = (ContinuousClock.now, clock())
             let end = start + .milliseconds(500)
@@ -46,15 +46,15 @@
     }
 
     struct Turn {
-        /// Requests.
+        /// Requests per second.
         let perSecond: Double
-        /// Of processor time for a request: of the clients, the gateway and the service together, the system's too.
+        /// Processor time per request: clients, gateway and service together, including system time.
         let microseconds: Double
     }
 
     struct Failed: Error { let status: String }
 
-    /// Starts the service and both gateways, and ends them.
+    /// Runs `body` while the service and both gateways run.
     func withHouse<Result: Sendable>(_ body: @escaping @Sendable (House) async throws -> Result) async throws -> Result
     {
         let (client, settings) = (HTTPClient.shared, "Sources/ResilientGateway/gateway.json")
@@ -62,7 +62,7 @@
             let service = Router(context: AddressRequestContext.self)
             service.get("/") { _, _ in "a review\n" }
             let upstream = try await start(in: &group) { application(service, running: $0) }
-            // With a limit that nobody reaches.
+            // No client reaches this limit.
             let gateway = Gateway(
                 settings: settings, upstreams: ["reviews": upstream], address: anyPort, logger: quiet,
                 perClient: .perSecond(1_000_000, burst: 1_000_000))
@@ -76,7 +76,7 @@
     }
 
     private let anyPort = BindAddress.hostname("127.0.0.1", port: 0)
-    /// Like the gateway's own.
+    /// Configured like the gateway's client.
     private let http = HTTPClient(configuration: .forPipelines(attempt: .seconds(1)))
     private let quiet = Logger(label: "gateway") { _ in SwiftLogNoOpLogHandler() }
 

@@ -5,16 +5,17 @@
     struct Minute: CustomStringConvertible {
         /// Medians of the turns.
         let without, with: Turn
-        /// The median of what the pairs of turns say, with by without: of requests per second, and of processor time.
+        /// The median ratio of a pair of turns, with to without the toolkit: of requests per second, and of processor
+        /// time.
         let rate, processor: Double
-        /// What is resident of the process, in MB.
+        /// The process's resident memory, in MB.
         let memory: Double
 
         init(of house: House) async throws {
             var turns: [[Turn]] = []
             let end = ContinuousClock.now + .seconds(60)
             while ContinuousClock.now < end {
-                // Who was first is second the next time.
+                // The order alternates.
                 let order = turns.count.isMultiple(of: 2) ? [0, 1] : [1, 0]
                 var pair: [Turn] = []
                 for index in order { pair.append(try await house.turn(at: house.gateways[index])) }
@@ -32,8 +33,8 @@
                 without.microseconds, with.microseconds, processor, memory)
         }
 
-        /// Whether the last third is like the first: no more than 5 % and 2 MB of memory more, and 5 % more processor time beside
-        /// that without the toolkit. Requests per second are not compared: they differ by how threads are woken.
+        /// Whether the last third needs at most 5 % and 2 MB more memory than the first, and a ratio of processor times
+        /// at most 5 % higher. Requests per second are not compared: they depend on how threads are woken.
         static func areFlat(_ minutes: [Minute]) -> Bool {
             let third = max(1, minutes.count / 3)
             let (first, last) = (minutes.prefix(third), minutes.suffix(third))
@@ -48,7 +49,7 @@
 
     private func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 
-    /// Of this process; 0 where there is no /proc.
+    /// 0 without /proc.
     private func residentMegabytes() -> Double {
         let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .ascii)) ?? ""
         let pages = text.split(separator: " ").dropFirst().first.flatMap { Double($0) } ?? 0

@@ -1,20 +1,21 @@
 #if Gateway
     import Foundation
 
-    /// What the toolkit costs a gateway, and whether that stays: `resilient-gateway trial MINUTES`.
+    /// Measures the toolkit's cost in a gateway, and whether it grows: `resilient-gateway trial MINUTES`.
     ///
-    /// One process has a service, the gateway, the same gateway without the toolkit, and the clients, over loopback. The gateways
-    /// take turns of half a second. A line a minute tells the requests per second of both, the processor time of a request, and
-    /// the memory; the trial fails where the last third of the minutes needs more memory or processor time than the first.
+    /// One process runs a service, the gateway, the same gateway without the toolkit, and the clients, over loopback.
+    /// The gateways take turns of half a second. Each minute, a line reports the requests per second of both, the
+    /// processor time per request, and the memory. The trial fails if the last third of the minutes needs more memory
+    /// or processor time than the first.
     enum Trial {
-        /// - Returns: The status of the process: 1 if the minutes are not alike, 2 for no number of minutes.
+        /// - Returns: The exit status: 0; 1 if the need grows; 2 without a valid number of minutes.
         static func run(_ argument: String?) async throws -> Int32 {
             guard let minutes = argument.flatMap({ Int($0) }), minutes > 0 else {
                 print("resilient-gateway trial MINUTES, at least 1")
                 return 2
             }
             return try await withHouse { house in
-                // What is made once is made, and the processor's caches know both.
+                // Warm-up: this creates what is created once, and fills the processor's caches.
                 for gateway in house.gateways { _ = try await house.turn(at: gateway) }
                 print("| minute | per second without | with | ratio | processor µs without | with | ratio | MB |")
                 print("|---|---:|---:|---:|---:|---:|---:|---:|")

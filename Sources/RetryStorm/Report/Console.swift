@@ -14,7 +14,7 @@
 
         func print(_ line: String) { write(line + "\n") }
 
-        // A reader that has gone away is no reason to stop.
+        // A closed stream does not stop the run.
         private func write(_ text: String) { try? handle.write(contentsOf: Data(text.utf8)) }
 
         /// Shows the progress of `body` while it runs: on a terminal in one line that is rewritten, otherwise in a line

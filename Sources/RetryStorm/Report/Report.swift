@@ -42,7 +42,7 @@
         /// Mutations that were not delivered.
         var lost = 0
         var seconds = 0.0
-        /// How many times the best possible time it took; nil if not all was delivered.
+        /// The time divided by the best possible; nil if not all was delivered, or the best is 0.
         var ratioToBest: Double?
         /// The requests of each second.
         var perSecond: [Ledger.Second] = []

@@ -30,7 +30,7 @@
 
         private func figures(of result: RunResult) -> String {
             let each = report.mutations == 0 ? "no" : (Double(result.requests) / Double(report.mutations)).fixed(2)
-            return "\(each) requests a mutation, \(result.lost.grouped) of \(report.mutations.grouped) lost"
+            return "\(each) requests per mutation, \(result.lost.grouped) of \(report.mutations.grouped) lost"
         }
 
         private static func aligned(_ rows: [[String]]) -> String {
@@ -47,7 +47,7 @@
     }
 
     extension Int {
-        /// As 12,345, whatever the machine's language.
+        /// As 12,345, in every locale.
         var grouped: String { formatted(.number.locale(Locale(identifier: "en_US"))) }
     }
 

@@ -8,7 +8,7 @@
     /// A real HTTP server on loopback that admits a number of requests per second, and answers the rest with a 429 and
     /// `Retry-After`.
     final class StormServer: Sendable {
-        /// Returns nil to admit a request, or the wait that its client is asked for.
+        /// Returns nil to admit a request, or the wait to ask of its client.
         typealias Admission = @Sendable () async -> Duration?
 
         let url: URL

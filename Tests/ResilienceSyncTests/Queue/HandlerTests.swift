@@ -99,7 +99,7 @@ import Testing
         try await queue.enqueue(Mutation(id: "2", entity: "b", kind: "rename", payload: Data("?".utf8)))
         #expect(try await queue.flush().died == 1)
         #expect(names.withLock { $0 } == ["1: Ada"])
-        #expect(try await queue.dead().first?.lastError?.hasPrefix("The payload of mutation \"2\" is no") == true)
+        #expect(try await queue.dead().first?.lastError?.hasPrefix("The payload of mutation \"2\" can't") == true)
     }
 
     /// Plays results batch by batch; a batch that no result is left for succeeds whole.

@@ -1,14 +1,14 @@
 import Resilience
 
-/// Decides when a queue that follows a shared store looks, so that not all queues look for each mutation.
+/// Decides when a queue that follows a shared store looks for mutations, so that not all queues look for each one.
 ///
-/// All hear the same notifications, in the same order. Some are news, each with a number of its own. A queue that finds
-/// no more free lanes announces which news it had heard before it looked. The queue that last announced this, or that
-/// found something since, looks at once. The others wait, each for another time, and look unless the heard news was
-/// meanwhile announced as served.
+/// All queues hear the same notifications, in the same order. Some are news, each with its own number. A queue that
+/// finds no more free lanes announces as served the news that it had heard before it looked. The queue that announced
+/// last, or that found something since, looks at once. The others wait, each for a different time, and look unless
+/// their news was meanwhile announced as served.
 struct NewsStateMachine: Sendable, Hashable {
-    /// Longer than the first queue needs to take the free lanes. None is known to be the first until one has announced
-    /// something.
+    /// Longer than the first queue needs to take the free lanes. Until a queue has announced something, none is known
+    /// to be the first.
     static let leastWait = Duration.milliseconds(50)
     static let spread = Duration.milliseconds(450)
 
@@ -44,7 +44,7 @@ struct NewsStateMachine: Sendable, Hashable {
 
     enum Step: Sendable, Hashable {
         case wait
-        /// Look whether there is anything, because of this news; nil if for another reason.
+        /// Look for something to send, because of this news; nil for another reason.
         case look(String?)
         /// Begin to send: there probably is something.
         case begin
@@ -72,7 +72,7 @@ struct NewsStateMachine: Sendable, Hashable {
             mustLook = true
             return now
         case .left where leftSome:
-            // It tries again by itself.
+            // This queue tries again by itself.
             return nil
         case .news(let number), .left(let number):
             unserved = number
@@ -82,7 +82,7 @@ struct NewsStateMachine: Sendable, Hashable {
             return looksAt
         case .served(let number, let name):
             knowsOthers = true
-            // Of two that began at once, one stays the first: all hear the same last notification.
+            // If two began at once, one stays the first: all hear the same last notification.
             isFirst = name == self.name
             served(number)
             return nil
@@ -104,7 +104,7 @@ struct NewsStateMachine: Sendable, Hashable {
     /// Called when the queue that sends has looked.
     /// - Parameters:
     ///   - foundSome: Whether it has taken any.
-    ///   - served: The news that it has announced as served; nil for none.
+    ///   - served: The news that it announced as served; nil for none.
     mutating func looked(foundSome: Bool, served number: String?) {
         if foundSome { isFirst = true }
         if let number { served(number) }

@@ -6,7 +6,7 @@
 
 /// An append, decided in memory from the transaction's reads and locks, and then written at once.
 struct PostgreSQLAppend {
-    /// More must be read before it can be decided.
+    /// The decision needs more reads.
     enum Missing: Error {
         /// The pending mutation of a lane before this one.
         case earlier(entity: String, before: Int64)

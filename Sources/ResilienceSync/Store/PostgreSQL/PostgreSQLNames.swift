@@ -1,5 +1,5 @@
-/// The names of a queue's tables and functions. Only they become part of a statement's text, so their characters are
-/// checked, and they are quoted.
+/// The names of a queue's tables and functions. Only they become part of a statement's text, so they are checked and
+/// quoted.
 struct PostgreSQLNames: Sendable, Hashable {
     let schema: String
     let queue: String
@@ -12,7 +12,7 @@ struct PostgreSQLNames: Sendable, Hashable {
             else {
                 throw .unreadable(
                     path: "PostgreSQL",
-                    reason: "The \(what)'s name must be 1 to 40 letters, digits and _, and begin with no digit.")
+                    reason: "The \(what)'s name must be 1 to 40 letters, digits and _, and not begin with a digit.")
             }
         }
         // The server reserves these.
@@ -40,6 +40,6 @@ struct PostgreSQLNames: Sendable, Hashable {
 
     func callAsFunction(_ name: String) -> String { "\"\(schema)\".\"\(queue)_\(name)\"" }
 
-    /// The name of an index: it is in its table's schema, and no table's name ends so.
+    /// The name of an index. Indexes share their table's schema, and no table's name has this end.
     func index(_ name: String) -> String { "\"\(queue)_\(name)_index\"" }
 }

@@ -42,7 +42,7 @@ extension Mutation.Operation? {
     }
 }
 
-/// A row from an engine. Reading a missing value throws: a default could be taken for a stored value.
+/// A row from an engine. Reading a missing value throws: a default would look like a stored value.
 struct PostgreSQLColumns {
     let columns: [StatementValue]
     let path: String
@@ -112,7 +112,7 @@ struct PostgreSQLRow {
 
     var number: Int64 { get throws { try columns.integer(1) } }
     var id: String { get throws { try columns.text(2) } }
-    /// The size; a row of totals has it in the column of the operation.
+    /// The size, which a row of totals has in the operation's column.
     var size: Int64 { get throws { try columns.integer(5) } }
 
     var stored: StoredMutation {

@@ -8,7 +8,7 @@ import Resilience
 
 /// Appending, in the store's or the caller's transaction.
 extension PostgreSQLStore {
-    /// The largest payload. In PostgreSQL, the values of a statement can have 1 GB, and so can its result.
+    /// The largest payload. PostgreSQL limits the values of a statement, and its result, to 1 GB.
     public static let mostPayloadBytes = 256 << 20
     /// The size of one statement.
     private static let chunk = (count: 2_000, bytes: 32 << 20)
@@ -43,7 +43,7 @@ extension PostgreSQLStore {
         }
     }
 
-    /// Nothing else may run in the transaction meanwhile: returning to the savepoint would undo it.
+    /// Nothing else may run in the transaction meanwhile: a rollback to the savepoint would undo it.
     private func append(
         _ mutations: [Mutation], under rules: AppendRules, at date: Date, within session: any StatementSession
     ) async throws -> AppendResult {
@@ -64,7 +64,7 @@ extension PostgreSQLStore {
         }
     }
 
-    /// - Returns: Also the transaction's number.
+    /// - Returns: The result, and the transaction's number.
     func append(
         _ mutations: [Mutation], under rules: AppendRules, at date: Date, in session: any StatementSession
     ) async throws -> (AppendResult, String) {
@@ -105,7 +105,7 @@ extension PostgreSQLStore {
         }
     }
 
-    /// Settles lanes that were made, or locked, for mutations that no longer exist.
+    /// Settles lanes that were created or locked for mutations that no longer exist.
     private func settle(_ entities: Set<ExactText>, in session: any StatementSession) async throws {
         guard !entities.isEmpty else { return }
         try await session.run(
@@ -115,7 +115,7 @@ extension PostgreSQLStore {
             """, [.texts(entities.map(\.text))])
     }
 
-    /// By their bytes: all appends lock lanes in this order, so that they can't deadlock.
+    /// The order of their bytes: all appends lock lanes in it, so that they can't deadlock.
     private static func inOrder(_ entities: Set<ExactText>) -> [String] {
         entities.map(\.text).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
@@ -126,7 +126,7 @@ extension PostgreSQLStore {
         let mutation = name("mutation")
         switch missing {
         case .earlier(let entity, let position):
-            // The last known one was removed in memory; this is the one before all of them.
+            // The known mutations were removed in memory; this reads the one before them.
             let first = known.tails[ExactText(entity)]?.mutations.first?.position ?? position
             let rows = try await session.run(
                 """
@@ -215,7 +215,7 @@ extension PostgreSQLStore {
         return "\(number)"
     }
 
-    /// Finds out whether a transaction was committed although its connection was lost.
+    /// Checks whether a transaction was committed although its connection was lost.
     func confirm(_ transaction: String, after error: StatementError) async throws {
         let end = timeBase.now + lease
         while true {
@@ -243,15 +243,15 @@ extension SyncQueue {
     /// }
     /// ```
     ///
-    /// The queue does not learn of the commit, so no ``SyncEvent/enqueued(_:)`` is reported. ``followStore()`` flushes once
-    /// it is committed, in every process; without it, call ``trigger()``.
+    /// The queue does not see the commit, so it reports no ``SyncEvent/enqueued(_:)``. After the commit,
+    /// ``followStore()`` flushes in every process; without it, call ``trigger()``.
     ///
     /// - Parameters:
     ///   - mutations: The mutations to store.
     ///   - session: A session of the database of the queue's ``PostgreSQLStore``, within a transaction.
     ///   - telling: Whether the commit notifies the queues that follow the store (`NOTIFY`); true by default.
-    ///     Transactions that do commit one at a time in the whole server: turn it off if there are hundreds per second,
-    ///     and let the queues find the mutations when they next look.
+    ///     Transactions with `NOTIFY` commit one at a time in the whole server. Turn it off if there are hundreds per
+    ///     second; then the queues find the mutations when they next look.
     /// - Returns: The result of each mutation.
     /// - Throws: As ``enqueue(_:)-([Mutation])``; ``SyncQueueError/unreadable(path:reason:)`` if the queue's store is
     ///   not a ``PostgreSQLStore``. Then the transaction can continue, without these mutations.

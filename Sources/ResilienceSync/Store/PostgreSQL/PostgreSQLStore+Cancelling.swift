@@ -18,8 +18,8 @@ extension PostgreSQLStore {
         ).first.map { try PostgreSQLRow($0, path: path).stored }
     }
 
-    /// Locks the lane first, as appends do. A claim locks only the mutation: it comes first, and is seen, or finds
-    /// nothing to claim.
+    /// Locks the lane first, as appends do. A claim locks only the mutation: either it comes first, and this sees it,
+    /// or it finds nothing to claim.
     private func cancel(_ id: String, in session: any StatementSession) async throws -> StoredMutation? {
         let (mutation, lane) = (name("mutation"), name("lane"))
         // With the sum, no plan uses a lane's index.
@@ -42,8 +42,8 @@ extension PostgreSQLStore {
             SELECT 0::int8, \(schema.columns(of: "g", entity: "l.entity")) FROM gone g JOIN \(lane) l ON l.lane = g.lane
             """, [.exactly(id), .integer(number)])
         guard let stored = try gone.first.map({ try PostgreSQLRow($0, path: path).stored }) else { return nil }
-        // A worker that may be sending it keeps an empty lane: later appends must not overtake it. Once the worker is
-        // gone, any worker takes the lane.
+        // While a worker may be sending it, the worker keeps the empty lane: later appends must not overtake it. Once
+        // the worker is gone, any worker can take the lane.
         let kept = try await session.run(
             """
             UPDATE \(lane) l SET head = NULL WHERE l.lane = $1::int8 AND $2::int8 > 0

@@ -2,8 +2,8 @@
 extension PostgreSQLStore {
     enum Access { case open, use }
 
-    /// Returns the statements that create a queue's tables and functions, in order, for a database whose programs may
-    /// not create any. Run them in one transaction.
+    /// Returns the statements that create a queue's tables and functions, in order, for a database whose programs must
+    /// not create tables. Run them in one transaction.
     ///
     /// - Parameters:
     ///   - schema: The schema of the tables, `resilience` by default.
@@ -25,7 +25,7 @@ extension PostgreSQLStore {
             guard migrates else {
                 throw SyncQueueError.unreadable(
                     path: path,
-                    reason: "Its tables are missing, and this store may not make them.")
+                    reason: "Its tables are missing, and this store must not create them.")
             }
             try await again(mapping: false) {
                 try await self.engine.transaction { session in try await self.makeTables(in: session) }
@@ -36,10 +36,9 @@ extension PostgreSQLStore {
     }
 
     /// - Returns: Whether there are tables.
-    /// - Throws: If this version can't use them. None from before the first release is used.
+    /// - Throws: If this version can't use them; tables from before the first release are rejected.
     private func isThere(in session: any StatementSession) async throws -> Bool {
-        // Not to_regclass, which may give an answer from before another created the tables, in a transaction that has
-        // waited for it.
+        // Not to_regclass: after waiting for another transaction that created the tables, it may still not see them.
         let found = try await session.run(
             """
             SELECT 1::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -65,7 +64,7 @@ extension PostgreSQLStore {
     }
 
     private func makeTables(in session: any StatementSession) async throws {
-        // Others may start at the same time, even with other queues in the same schema; this is held until the commit.
+        // Held until the commit, because others may start at the same time, even with other queues in the same schema.
         try await session.run(
             "SELECT 1::int8 FROM pg_advisory_xact_lock(hashtextextended($1::text, 1400328785))", [.text(name.schema)])
         if try await isThere(in: session) { return }
@@ -77,7 +76,7 @@ extension PostgreSQLStore {
 
     // MARK: Errors
 
-    /// Repeats an operation if the server aborted it because of others: then nothing of it remains.
+    /// Repeats an operation if the server aborted it because of others, and so undid it.
     @discardableResult
     func again<R: Sendable>(mapping: Bool = true, _ operation: @Sendable () async throws -> R) async throws -> R {
         var attempts = 1
@@ -85,7 +84,7 @@ extension PostgreSQLStore {
             do {
                 return try await operation()
             } catch let error as StatementError {
-                // Or a deadlock, after which no earlier lock remains here.
+                // 40P01 is a deadlock, after which no lock remains here.
                 if error.isOfARace || error.sqlState == "40P01", attempts < 10, !error.isOutcomeUnknown {
                     attempts += 1
                     continue
@@ -124,7 +123,7 @@ extension PostgreSQLStore {
 }
 
 extension StatementError {
-    /// Whether others made a change that the next attempt sees: claimed a mutation that this one was to be coalesced
-    /// into, or appended its id to another lane.
+    /// Whether others made a change that the next attempt sees: they claimed the mutation to coalesce into, or appended
+    /// the id to another lane.
     var isOfARace: Bool { sqlState == "40001" || sqlState == "23505" }
 }

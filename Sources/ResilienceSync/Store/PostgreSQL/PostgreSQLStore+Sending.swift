@@ -57,7 +57,7 @@ extension PostgreSQLStore {
         if leftSome, tellsOthers { try? await tell(.left(Self.newNumber()), in: engine) }
     }
 
-    /// If it fails, the lease ends by itself.
+    /// If this fails, the lease expires.
     private func giveBack(_ worker: Int64) async {
         _ = try? await run("DELETE FROM \(name("worker")) WHERE worker = $1::int8", [.integer(worker)])
     }
@@ -75,8 +75,8 @@ extension PostgreSQLStore {
     /// In seconds since 2001.
     private static let serverDate = "(extract(epoch FROM clock_timestamp()) - 978307200)::float8"
 
-    /// By the server's clock, as read when the store was opened, or when a queue on it began to send or renewed its
-    /// lease.
+    /// Now, by the server's clock. The store reads it when it is opened, and when a queue on it begins to send or
+    /// renews its lease.
     public var now: Date? {
         let now = timeBase.now
         let clock = state.withLock { $0.clock }
@@ -96,7 +96,7 @@ extension PostgreSQLStore {
 
     // MARK: The lease
 
-    /// - Parameter began: When the statement was sent that renewed the lease: the server did it later.
+    /// - Parameter began: When the renewing statement was sent: the server renewed the lease later.
     func renewed(_ worker: Int64?, since began: MonotonicInstant) {
         guard let worker else { return }
         state.withLock { state in
@@ -131,13 +131,13 @@ extension PostgreSQLStore {
             UPDATE \(name("worker")) SET until = clock_timestamp() + make_interval(secs => $2::float8)
             WHERE worker = $1::int8 RETURNING \(Self.serverDate)
             """, [.integer(worker), .real(lease / .seconds(1))])
-        // If the server could not be asked, the lease continues to its end.
+        // If the server was not reached, the lease continues to its end.
         if let row = rows?.first { try? readClock(row, column: 0, askedAt: began) }
         if let rows { rows.isEmpty ? lost(worker) : renewed(worker, since: began) }
         scheduleRenewal()
     }
 
-    // MARK: Telling others
+    // MARK: Notifications
 
     private static let tellInterval = Duration.milliseconds(100)
 
@@ -152,7 +152,7 @@ extension PostgreSQLStore {
             return max(now, state.toldAt + Self.tellInterval)
         }
         guard let at else { return }
-        // Even if the program no longer needs the store then.
+        // Retains the store, even if the program no longer needs it then.
         _ = timeBase.schedule(at: at) {
             Task {
                 let isForAll = self.state.withLock { state in
@@ -214,7 +214,7 @@ extension PostgreSQLStore {
     }
 
     private func isToFlush() async -> Bool {
-        // Then several queues may follow this value.
+        // Unshared: several queues may follow this value.
         guard isShared else { return await hasNews() }
         let now = timeBase.now
         switch state.withLock({ $0.news.next(at: now) }) {
@@ -222,17 +222,17 @@ extension PostgreSQLStore {
         case .begin: return true
         case .look(let number):
             let foundSome = await hasNews()
-            // Another may have taken it meanwhile.
+            // Another may have served the news meanwhile.
             return foundSome && (number == nil || state.withLock { $0.news.unserved != nil })
         }
     }
 
     /// Whether a queue that looks now finds something: a free lane, a lane with an unknown head, another pause, or a
-    /// mutation that is due, or will be before any that this store knows. If not, it announces that, and the others
-    /// need not look.
+    /// mutation that is due, or will be due before any that this store knows. If there is no lane or due mutation, this
+    /// announces that, and the others need not look.
     private func hasNews() async -> Bool {
         func lease() -> MonotonicInstant? { state.withLock { $0.holder == nil ? $0.leaseEnd : nil } }
-        // A sending queue is always told: a lane that it has just taken is free again if it ends without sending.
+        // True for a sending queue: a lane that it has just taken becomes free again if it ends without sending.
         guard let before = lease() else { return true }
         let served = state.withLock { state in
             state.news.unserved.map { NewsStateMachine.Notification.served($0, by: state.news.name) }
@@ -251,7 +251,7 @@ extension PostgreSQLStore {
                 .text(name.channel), .text(served?.text ?? ""),
                 .real(state.withLock { $0.knownDue }?.timeIntervalSinceReferenceDate ?? .infinity),
             ])
-        // The queue that looks gets the server's error.
+        // True also for an error of the server: the queue that looks gets it.
         guard let row = rows?.first, row.count == 3, row[0] == .integer(0), lease() == before else { return true }
         return row[1] != state.withLock { Self.text(of: $0.knownPauses) }
     }

@@ -14,15 +14,15 @@ package import Resilience
 /// let queue = SyncQueue("outbox", store: store, pipeline: pipeline, handlers: handlers)
 /// ```
 ///
-/// The store creates its tables in a schema of their own, under a lock: any number of workers may start at the same
-/// time. A schema and a queue's name keep tenants apart.
+/// The store creates its tables in their own schema, under a lock, so any number of workers may start at the same time.
+/// A schema and a queue's name separate tenants.
 ///
-/// A queue that sends has a *lease*: the server gives its lanes to others if it does not hear from it for that long.
-/// All leases are measured by the server's clock. Claims and failures of a queue without a lease are rejected; its
+/// A queue that sends has a *lease*: if the server does not hear from it for that long, other queues may take its
+/// lanes. The server's clock measures all leases. Claims and failures of a queue without a lease are rejected; its
 /// acknowledgements count, because their effects have happened.
 ///
-/// With ``Sending/shared``, each queue needs a value of the store of its own. It takes free lanes with `SKIP LOCKED`,
-/// and gives a lane back when the mutations sent from it are acknowledged. At most one queue has a lane.
+/// With ``Sending/shared``, each queue needs its own value of the store. It takes free lanes with `SKIP LOCKED`, and
+/// gives a lane back when the mutations sent from it are acknowledged. At most one queue has a lane.
 public final class PostgreSQLStore: MutationStore {
     /// The number of queues that send.
     public enum Sending: Sendable, Hashable {
@@ -33,7 +33,7 @@ public final class PostgreSQLStore: MutationStore {
     }
 
     struct State {
-        /// The queue that has this store's lease, or had it last and has not given it back.
+        /// The queue that has this store's lease, or had it and has not given it back.
         var holder: UUID?
         /// The holder's number among the workers in the database.
         var worker: Int64?
@@ -46,13 +46,13 @@ public final class PostgreSQLStore: MutationStore {
         var knownPauses: [String: String] = [:]
         /// The next due date, by this store's last reading.
         var knownDue: Date?
-        /// When the others were last notified, and whether they will be again soon, and of a pause.
+        /// When the others were last notified; whether another notification is scheduled, and whether it is for all.
         var toldAt = MonotonicInstant.distantPast
         var tellsSoon = false
         var tellsEverybody = false
         /// This store's news from others.
         var news = NewsStateMachine(name: PostgreSQLStore.newNumber())
-        /// The heads that the holder has taken and not yet reported on.
+        /// The heads that the holder has taken, and has not reported results of.
         var unsent: Set<Int64> = []
     }
 
@@ -82,11 +82,11 @@ public final class PostgreSQLStore: MutationStore {
     ///   - queue: The name of the queue, with which its tables' names begin; `sync` by default. 1 to 40 letters, digits
     ///     and underscores.
     ///   - sending: How many queues send; one by default. All stores on the same tables must agree.
-    ///   - lease: How long the server waits for a sign of life before it gives a queue's lanes to others, from 1 s to a
-    ///     day; 30 s by default. The store renews it three times as often.
+    ///   - lease: How long after a queue's last renewal others may take its lanes, from 1 s to a day; 30 s by default.
+    ///     The store renews it three times per lease.
     ///   - lanesAtOnce: With ``Sending/shared``, the most lanes to take at a time, 1 or more; 16 by default. For
     ///     handlers of batches, take the size of a batch.
-    ///   - pollInterval: How often ``changes()`` asks to look, even without a notification, from 0.1 s to a day; 10 s
+    ///   - pollInterval: How often ``changes()`` has an element even without a notification, from 0.1 s to a day; 10 s
     ///     by default.
     ///   - tellsOthers: Whether the store notifies the others of appends and pauses (`NOTIFY`), at most ten times a
     ///     second; true by default.
@@ -153,7 +153,7 @@ public final class PostgreSQLStore: MutationStore {
         let worker = isShared ? state.withLock { $0.worker } : nil
         let most = worker == nil ? Self.mostRows : lanesAtOnce
         let began = timeBase.now
-        // A worker that has looked from the beginning, and found less than it asked for, has taken all free lanes.
+        // A worker that looked from the beginning, and found less than it asked for, has taken all free lanes.
         let (unserved, ownName) = state.withLock { ($0.news.unserved, $0.news.name) }
         let news = worker != nil && position == .min ? unserved : nil
         let heads = "SELECT * FROM \(name("heads"))($1::int8, $2::float8, $3::int8, $4::int8, $5::float8)"
@@ -197,7 +197,7 @@ public final class PostgreSQLStore: MutationStore {
         return found
     }
 
-    /// The most rows of a page, whatever the caller requests: all of them are in memory at once.
+    /// The most rows of a page, even if the caller requests more: all are in memory at once.
     private static let mostRows = 10_000
 
     public func othersHaveHeads() async throws -> Bool {
@@ -316,8 +316,8 @@ public final class PostgreSQLStore: MutationStore {
         }
     }
 
-    /// First without waiting for others' transactions, and then for the rest: while it waits for some, it has none of
-    /// the others locked.
+    /// Makes a change first without waiting for others' transactions, and then again for the rest, with waiting. So
+    /// while it waits, it has locked none of the others.
     private func withoutWaiting(_ most: Int, _ change: (_ waits: Int64) async throws -> Int) async throws -> Int {
         let count = try await change(0)
         return count < most ? try await count + change(1) : count
@@ -356,7 +356,7 @@ public final class PostgreSQLStore: MutationStore {
         name == SyncQueue.pauseName || name == SyncQueue.handPauseName
     }
 
-    /// A later-ending pause that another worker has stored stays. This worker learns of it when it claims.
+    /// Keeps another worker's stored pause that ends later. This worker learns of it when it claims.
     private static let unlessShorter = """
         \(" ")WHERE CASE WHEN \(isNumber("s.value")) AND \(isNumber("excluded.value"))
         THEN encode(s.value, 'escape')::float8 <= encode(excluded.value, 'escape')::float8 ELSE true END
@@ -376,7 +376,7 @@ public final class PostgreSQLStore: MutationStore {
                 ON CONFLICT (name) DO UPDATE SET value = excluded.value\(isPause && isShared ? Self.unlessShorter : "")
                 """, [.exactly(name), .exactly(value)])
         } else if isPause, isShared {
-            // Another may have stored a pause since, which this one does not know.
+            // Another may have stored a pause since, which this store does not know.
             let known = state.withLock { $0.knownPauses[name] }
             try await run(
                 "\(delete) AND value = $2::bytea", [.exactly(name), known.map { .exactly($0) } ?? .null])

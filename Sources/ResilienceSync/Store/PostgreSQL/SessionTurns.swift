@@ -31,7 +31,7 @@ final class Turns: Sendable {
     }
 }
 
-/// A session that can keep several statements together: all others wait meanwhile.
+/// A session that can keep several statements together, while all others wait.
 protocol ExclusiveSession: StatementSession {
     func exclusively<R: Sendable>(_ body: (any StatementSession) async throws -> R) async throws -> R
 }
@@ -45,7 +45,7 @@ enum TransactionTurns {
         in session: any StatementSession, _ body: (any StatementSession) async throws -> R
     ) async throws -> R {
         if let session = session as? any ExclusiveSession { return try await session.exclusively(body) }
-        // Not a session's address: several values may stand for one connection.
+        // Not a session's address: several values may represent one connection.
         let rows = try await session.run(
             """
             SELECT format('%s %s %s', extract(epoch FROM pg_postmaster_start_time()), pg_backend_pid(),

@@ -48,15 +48,16 @@ public protocol StatementSession: Sendable {
 
 /// A ``PostgreSQLStore``'s access to its database.
 ///
-/// With the trait `PostgreSQL`, the package has one on the C client, `PostgreSQLEngine`. The guide on the queue on
-/// PostgreSQL shows one on PostgresNIO.
+/// With the trait `PostgreSQL`, the package has an engine on the C client, `PostgreSQLEngine`. The guide on the queue
+/// on PostgreSQL shows an engine on PostgresNIO.
 ///
-/// ``StatementSession/run(_:_:)`` runs a statement in a transaction of its own at `READ COMMITTED`, which is committed
-/// when it returns, on any connection. The engine bounds the time of a statement, and may be called concurrently.
+/// ``StatementSession/run(_:_:)`` runs a statement in its own transaction at `READ COMMITTED`, on any connection; it is
+/// committed on return. The engine bounds the time of a statement, and may be called concurrently.
 public protocol StatementEngine: StatementSession {
-    /// Runs a body in a transaction at `READ COMMITTED`: committed when the body has returned, rolled back if it throws.
+    /// Runs a body in a transaction at `READ COMMITTED`, which is committed when the body returns, or rolled back if it
+    /// throws.
     ///
-    /// In a module without the upcoming feature `NonisolatedNonsendingByDefault`, the body's type is written
+    /// In a module without the upcoming feature `NonisolatedNonsendingByDefault`, write the body's type as
     /// `nonisolated(nonsending) @Sendable (any StatementSession) async throws -> R`.
     ///
     /// - Parameter body: Receives the transaction's session, which must not be used after the body.
@@ -68,11 +69,11 @@ public protocol StatementEngine: StatementSession {
         _ body: @Sendable (_ session: any StatementSession) async throws -> R
     ) async throws -> R
 
-    /// Listens to a channel (`LISTEN`), on a connection of its own.
+    /// Listens to a channel (`LISTEN`), on its own connection.
     ///
     /// - Parameter channel: The name of the channel.
-    /// - Returns: The payload of each notification, and an empty text each time that notifications may have been
-    ///   missed, and once it listens. nil, the default, if the engine can't listen: then the store asks now and then.
+    /// - Returns: The payload of each notification, and an empty text once it listens, and whenever it may have missed
+    ///   notifications. nil, the default, if the engine can't listen: then the store polls.
     func notifications(on channel: String) -> AsyncStream<String>?
 }
 
@@ -84,11 +85,11 @@ extension StatementEngine {
 public struct StatementError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The server's `SQLSTATE`, such as `23505`; nil if the error does not come from the server.
     public var sqlState: String?
-    /// What happened, without any bound value, and without the password. It may name the server's address, the user and
-    /// the database.
+    /// A description without bound values and without the password. It may name the server's address, the user and the
+    /// database.
     public var message: String
-    /// Whether the server may have executed the statement: the connection was lost, or the time was over, after it was
-    /// sent.
+    /// Whether the server may have executed the statement: after it was sent, the connection was lost or the time was
+    /// over.
     public var isOutcomeUnknown: Bool
 
     /// Creates an error.

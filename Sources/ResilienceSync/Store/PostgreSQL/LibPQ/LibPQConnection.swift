@@ -3,8 +3,8 @@
     import Foundation
     import Resilience
 
-    /// One connection of the C client. It is confined to the thread that made it, and never blocks it beyond a deadline:
-    /// it waits with `poll`.
+    /// One connection of the C client. It is confined to the thread that made it. It waits with `poll`, so it never
+    /// blocks that thread beyond a deadline.
     final class LibPQConnection {
         struct Answer: Sendable {
             var rows: [[StatementValue]] = []
@@ -14,14 +14,14 @@
 
         private let connection: OpaquePointer
         private let secrets: [String]
-        /// Whether a transaction is at `READ COMMITTED` if it does not say so.
+        /// Whether transactions are at `READ COMMITTED` by default.
         private var isReadCommitted = true
-        /// Whether a pooler gives it a server connection only for each transaction: settings stay with that.
+        /// Whether a pooler gives it another server connection for each transaction, where settings would remain.
         private(set) var isShared = false
-        /// Called every half second while a statement runs: the server tells nothing until it has ended.
+        /// Called every half second while a statement runs: the server sends nothing until it has ended.
         var onSlowAnswer: (() -> Void)?
         static let slice = Duration.milliseconds(500)
-        /// Whether it may be within a transaction that is never ended.
+        /// Whether it may be in a transaction that nothing ends.
         private var isSpoilt = false
 
         deinit { PQfinish(connection) }
@@ -64,13 +64,13 @@
             }
         }
 
-        /// The server also bounds its work: a statement that this side has given up on ends there, and a transaction
-        /// whose program was stopped does not hold its locks for ever.
+        /// The server also bounds its work. So it ends statements that this side has given up on, and a stopped
+        /// program's transaction does not hold its locks for ever.
         private func begin(
             _ settings: LibPQSettings, until deadline: MonotonicInstant
         ) throws(StatementError) {
             guard settings.setsTimeouts else {
-                // Settings would stay with a connection that others also use.
+                // The settings would remain on a server connection that others also use.
                 let row = try run(
                     "SELECT current_setting('default_transaction_isolation'), pg_backend_pid()::int8", [],
                     until: deadline
@@ -88,20 +88,21 @@
                 """, [.text(length)], until: deadline)
         }
 
-        /// Whether it is open: no close by the server is known here.
+        /// Whether it is open, as far as this side knows.
         var isOpen: Bool {
             guard !isSpoilt, PQstatus(connection) == CONNECTION_OK else { return false }
-            // A server that closes a connection says why first, so there may be something to read before the end.
+            // A server sends the reason before it closes a connection, so there may be something to read before the
+            // end.
             while wait(for: Int16(POLLIN), until: .distantPast) {
                 guard PQconsumeInput(connection) == 1, PQstatus(connection) == CONNECTION_OK else { return false }
             }
             return true
         }
 
-        /// Whether it is in no transaction.
+        /// Whether it is outside of a transaction.
         var isIdle: Bool { PQtransactionStatus(connection) == PQTRANS_IDLE }
 
-        /// Runs a statement in a transaction of its own, at `READ COMMITTED`.
+        /// Runs a statement in its own transaction, at `READ COMMITTED`.
         func runAlone(
             _ statement: String, _ values: [StatementValue], until deadline: MonotonicInstant
         ) throws(StatementError) -> Answer {
@@ -177,7 +178,7 @@
                 switch PQflush(connection) {
                 case 0: return
                 case 1:
-                    // The server may not read more until its output is read.
+                    // The server may read no more until its output is read.
                     guard wait(for: Int16(POLLIN | POLLOUT), until: deadline) else { throw late }
                     guard PQconsumeInput(connection) == 1 else {
                         throw failure("The connection was lost.", isOutcomeUnknown: true)
@@ -229,7 +230,7 @@
         /// - Returns: False if the deadline passed.
         private func wait(for events: Int16, until deadline: MonotonicInstant, _ bell: LibPQBell? = nil) -> Bool {
             var descriptors = [pollfd(fd: PQsocket(connection), events: events, revents: 0)]
-            // libpq says what is wrong with it.
+            // libpq reports the problem.
             guard descriptors[0].fd >= 0 else { return true }
             if let bell { descriptors.append(pollfd(fd: bell.reading, events: Int16(POLLIN), revents: 0)) }
             while true {
@@ -250,8 +251,8 @@
             return StatementError(message: message.isEmpty ? what : message, isOutcomeUnknown: isOutcomeUnknown)
         }
 
-        /// Why it can't connect. libpq's texts on settings and names quote them, and they may contain a misread
-        /// password, so only its text about an attempt to reach a server is shown.
+        /// The reason why it can't connect. libpq's texts about settings and names quote them, and they may contain a
+        /// misread password. So this shows libpq's text only for an attempt to reach a server.
         private func connectFailure(_ settings: LibPQSettings) -> StatementError {
             let lines = String(cString: PQerrorMessage(connection)).split(whereSeparator: \.isNewline)
             var shown: [Substring] = []
@@ -273,12 +274,12 @@
                     : "It can't be reached, or libpq does not accept a setting. Check them. \(LibPQSettings.advice)")
         }
 
-        /// On one line, and without the password.
+        /// The message on one line, without the password.
         private func clean(_ message: String) -> String {
             Self.clean(message, of: secrets)
         }
 
-        /// Short passwords occur in words: they are replaced only where they are quoted.
+        /// Removes secrets. Short ones occur in words, so they are replaced only where they are quoted.
         static func clean(_ message: String, of secrets: [String]) -> String {
             var message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
             for secret in secrets where !secret.isEmpty {
@@ -328,7 +329,7 @@
                 types.append(type)
                 ranges.append(value == .null ? nil : start..<bytes.count)
             }
-            // So that an empty value has an address.
+            // An empty value then also has an address.
             bytes.append(0)
         }
 

@@ -4,7 +4,7 @@
     import Foundation
     import Resilience
 
-    /// How to reach a server. The connection's settings may contain a password, so this is never described.
+    /// How to reach a server. The settings may contain a password, so this is never printed.
     struct LibPQSettings: Sendable {
         /// Advice about a password that was read as another part of an address.
         static let advice =
@@ -19,11 +19,12 @@
 
         /// - Throws: If libpq can't read the settings. Its own message would show parts of them.
         init(_ connection: String, deadline: Duration, setsTimeouts: Bool) throws(StatementError) {
-            // A text with a NUL would end there.
+            // libpq would read a text only up to a NUL.
             guard !connection.utf8.contains(0), let options = PQconninfoParse(connection, nil) else {
                 throw StatementError(
                     message:
-                        "The connection's settings can't be read: they are neither a postgresql:// address nor keyword=value pairs. \(Self.advice)"
+                        "The connection's settings can't be read: they are neither a postgresql:// address nor "
+                        + "keyword=value pairs. \(Self.advice)"
                 )
             }
             defer { PQconninfoFree(options) }
@@ -42,8 +43,8 @@
             self.setsTimeouts = setsTimeouts
         }
 
-        /// In an address, an @ ends the password. One after the host's part, or after another one, may have been meant
-        /// to.
+        /// In an address, an @ ends the password. A later @, or one after the host's part, may have been meant to end
+        /// it.
         private static func mayBeMisread(_ connection: String) -> Bool {
             for scheme in ["postgresql://", "postgres://"] where connection.hasPrefix(scheme) {
                 let parts = connection.dropFirst(scheme.count).split(separator: "@", omittingEmptySubsequences: false)
@@ -56,11 +57,11 @@
     /// A thread that owns one connection, and runs statements on it in order.
     final class LibPQThread: Sendable {
         enum Place: Sendable {
-            /// In a transaction of its own.
+            /// It runs in its own transaction.
             case alone
             /// It begins a transaction.
             case first
-            /// It belongs to an open transaction, so that no other connection will do.
+            /// It belongs to an open transaction, so it needs that connection.
             case within
         }
 
@@ -102,7 +103,7 @@
             thread.start()
         }
 
-        /// The thread's part of this: it outlives the engine by its last request.
+        /// The thread's part, which outlives the engine until its last request is done.
         private struct Mailbox: Sendable {
             let thread: LibPQThread
 
@@ -224,13 +225,13 @@
             let base = SystemTimeBase.shared
             do throws(StatementError) {
                 let connection = try LibPQConnection(settings, until: base.now + settings.deadline)
-                // Through a pooler, it would listen for another client, and nothing could end that.
+                // Through a pooler, `LISTEN` would apply to another client's connection, and nothing could end it.
                 if !connection.isShared {
                     _ = try connection.run("LISTEN \(channel)", [], until: base.now + settings.deadline)
                 }
                 connection.onSlowAnswer = { continuation.yield("") }
                 use.withLock { $0 = .isFree }
-                // The next look sees everything from before it listened.
+                // After this, the next look sees everything from before it listened.
                 continuation.yield("")
                 defer {
                     let last = use.withLock { use -> Request? in
@@ -259,7 +260,7 @@
                     _ = try connection.run("UNLISTEN \(channel)", [], until: base.now + .seconds(1))
                 }
             } catch {
-                // It is tried again, and the store looks now and then in any case.
+                // The thread tries again, and the store polls in any case.
             }
         }
 

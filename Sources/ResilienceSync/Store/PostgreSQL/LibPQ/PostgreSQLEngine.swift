@@ -11,16 +11,16 @@
     /// let store = try await PostgreSQLStore(engine)
     /// ```
     ///
-    /// It keeps a few connections, each on its own thread, so a slow server never holds up Swift's own threads. A
-    /// statement that takes too long fails, and its connection is closed; the server also ends the statement. A lost
-    /// connection is made again with the next statement.
+    /// It keeps a few connections, each on its own thread, so a slow server never holds up Swift's threads. A statement
+    /// that takes too long fails, and its connection is closed; the server also ends the statement. The next statement
+    /// replaces a lost connection.
     ///
-    /// With two connections or more, transactions use all but one of them: the last is kept for single statements, such
-    /// as those that renew a store's lease, so slow transactions don't cost the lease. A transaction that runs another
-    /// one within it, or an `enqueue` without its session, needs one more connection.
+    /// With two connections or more, transactions use all but one: the last is kept for single statements, such as the
+    /// renewal of a store's lease, so slow transactions don't cost the lease. A transaction that runs another one
+    /// within it, or an `enqueue` without its session, needs one more connection.
     ///
-    /// Errors show neither the password nor libpq's texts on the connection string. An error about an unreachable
-    /// server names its address, and the server's own words may name the user and the database.
+    /// Errors show neither the password nor libpq's texts about the connection string. An error about an unreachable
+    /// server names its address, and the server's own messages may name the user and the database.
     public final class PostgreSQLEngine: StatementEngine {
         private enum Use { case statement, transaction }
 
@@ -51,15 +51,15 @@
         ///   - connection: libpq's connection string: an address `postgresql://…`, or pairs `keyword=value`. Missing
         ///     parts come from the environment, such as `PGPASSWORD`, and from libpq's files.
         ///   - connections: The most connections, 1 or more; 4 by default. Listening needs one more, which also runs
-        ///     single statements. The others are closed after two unused seconds.
+        ///     single statements. Other connections are closed after two unused seconds.
         ///   - deadline: How long a statement may take, including the wait for a connection and making it, more than
         ///     0; 30 s by default. Less than 1 ms counts as 1 ms, and more than a day as a day. It does not bound the
         ///     lookup of a host's name.
-        ///   - setsTimeouts: Whether each connection sets `statement_timeout` and
-        ///     `idle_in_transaction_session_timeout` to the deadline, and `default_transaction_isolation` to `READ
-        ///     COMMITTED`; true by default. Turn it off behind PgBouncer's transaction pooling, where they would stay with
-        ///     the server's connection. Then, if the database's default is another level, each single statement gets a
-        ///     transaction at `READ COMMITTED` around it, with two more round trips.
+        ///   - setsTimeouts: Whether each connection sets `statement_timeout` and `idle_in_transaction_session_timeout`
+        ///     to the deadline, and `default_transaction_isolation` to `READ COMMITTED`; true by default. Turn it off
+        ///     behind PgBouncer's transaction pooling, where they would remain on the server's connection. Then, if the
+        ///     database's default is another level, each single statement gets a transaction at `READ COMMITTED` around
+        ///     it, with two more round trips.
         /// - Throws: ``StatementError`` if the connection string can't be read.
         public init(
             _ connection: String, connections: Int = 4, deadline: Duration = .seconds(30), setsTimeouts: Bool = true
@@ -88,8 +88,8 @@
             }
         }
 
-        /// Runs a body in a transaction at `READ COMMITTED`: committed when the body has returned, rolled back if it
-        /// throws.
+        /// Runs a body in a transaction at `READ COMMITTED`, which is committed when the body returns, or rolled back
+        /// if it throws.
         ///
         /// - Parameter body: Receives the transaction's session. Statements wait for each other. After the body, the
         ///   session can't be used any more, and throws.
@@ -164,7 +164,7 @@
                 }
             }
 
-            /// Returns when the running statement has ended: then the connection belongs to another.
+            /// Returns when the running statement has ended: afterwards the connection belongs to another.
             func end() async {
                 await turns.alone { isOver.withLock { $0 = true } }
             }
@@ -211,7 +211,7 @@
             let given = try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
                     let answer = state.withLock { state -> Result<LibPQThread, any Error>? in
-                        // The handler has already run, or finds it.
+                        // The cancellation handler has already run, or will find this waiter.
                         if use == .transaction, Task.isCancelled { return .failure(CancellationError()) }
                         // One may have come back meanwhile.
                         if let thread = available(for: use, &state) { return .success(thread) }
@@ -229,7 +229,7 @@
             return given
         }
 
-        /// Removes one from the waiting ones.
+        /// Removes a waiter.
         private func waiter(_ number: Int) -> CheckedContinuation<LibPQThread?, any Error>? {
             state.withLock { state in
                 state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0).continuation }
