@@ -336,7 +336,7 @@ private struct ListedBulkhead: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions >= 5, "\(exploration)")
     }
 
-    @Test("up to the set effort, a larger bulkhead matches a model of plain lists", arguments: [(1, 2), (2, 5)])
+    @Test("up to the effort level, a larger bulkhead matches a model of plain lists", arguments: [(1, 2), (2, 5)])
     func far(limit: Int, queue: Int) throws {
         let explorer = Explorer(
             ListedBulkhead(limit: limit, queue: queue), code: "ListedBulkhead(limit: \(limit), queue: \(queue))")

@@ -115,7 +115,7 @@ extension Linearizability {
         }
 
         @Test(
-            "calls that queue, get a permit, lose a place or give up have one consistent order, and none sleeps forever",
+            "calls that queue, get a permit, lose a place or give up have one order, and none sleeps forever",
             arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
         func parked(order: Bulkhead.Order) async {
             let clock = ManualClock()

@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "a failing check changes neither limit nor queue, and a bulkhead given its own settings keeps those set by hand"
+        "a failing check changes neither limit nor queue, and a bulkhead given its own settings keeps changes by hand"
     )
     func stays() {
         let recorder = EventRecorder()

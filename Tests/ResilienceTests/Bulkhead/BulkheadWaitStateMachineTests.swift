@@ -80,7 +80,7 @@ import Testing
         return machine
     }
 
-    // MARK: What rejected calls are told
+    // MARK: The wait of rejected calls
 
     @Test("without a queue, a rejected call learns how soon permits came back after earlier rejections")
     func turnover() {

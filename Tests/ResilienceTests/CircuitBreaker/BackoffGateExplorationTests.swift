@@ -238,7 +238,7 @@ private struct RecordedGate: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions > 200, "\(exploration)")
     }
 
-    @Test("up to the set effort, a gate with long breaks matches its whole history")
+    @Test("up to the effort level, a gate with long breaks matches its whole history")
     func far() throws {
         let explorer = Explorer(
             RecordedGate(limit: 40, base: 100_000, cap: 390_000, waits: [1, 1_000]),

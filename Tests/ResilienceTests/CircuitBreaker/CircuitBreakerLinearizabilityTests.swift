@@ -131,7 +131,7 @@ extension Linearizability {
                 failure: .transient)
         }
 
-        @Test("with several probes and growing breaks, they have one consistent order")
+        @Test("concurrent inputs have one consistent order with several probes and growing breaks")
         func severalProbes() async {
             await expectLinearizable(
                 ThreeStateCircuit(
@@ -140,7 +140,9 @@ extension Linearizability {
                 failure: .transient)
         }
 
-        @Test("with windows of calls and of time, whose successes are batched, they have one consistent order")
+        @Test(
+            "concurrent inputs have one consistent order with windows of calls and of time, whose successes are batched"
+        )
         func windows() async {
             let windows: [CallWindow] = [.calls(5), .time(.seconds(40), buckets: 4)]
             for window in windows {
@@ -151,7 +153,7 @@ extension Linearizability {
             }
         }
 
-        @Test("with slow calls in flight, and a ramp, they have one consistent order")
+        @Test("concurrent inputs have one consistent order with slow calls in flight, and a ramp")
         func slowCalls() async {
             await expectLinearizable(
                 ThreeStateCircuit(
@@ -160,7 +162,7 @@ extension Linearizability {
                 failure: .transient)
         }
 
-        @Test("with a gate that shuts for longer each time, they have one consistent order")
+        @Test("concurrent inputs have one consistent order with a gate that shuts for longer each time")
         func gate() async {
             await expectLinearizable(
                 BackoffGate(tripping: .consecutiveThrottles(2), openFor: .exponential(from: .seconds(10))),

@@ -232,7 +232,7 @@ private struct WitnessedCircuit: ExplorableMachine {
     }
 
     @Test(
-        "with many calls in flight, up to the set effort, it gets no late ends, and each change is reported once"
+        "with many calls in flight, up to the effort level, it gets no late ends, and each change is reported once"
     )
     func far() throws {
         for machine in [Self.gate(openFor: 1_000), Self.threeStates(probes: 3), Self.window()]

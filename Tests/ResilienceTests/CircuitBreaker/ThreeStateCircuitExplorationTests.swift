@@ -452,7 +452,7 @@ private struct RecordedCircuit: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
     }
 
-    @Test("up to the set effort, a circuit with several probes and longer times matches its whole history")
+    @Test("up to the effort level, a circuit with several probes and longer times matches its whole history")
     func far() throws {
         let explorer = Explorer(
             RecordedCircuit(limit: 3, base: 3, cap: 11, probes: 3, closing: .successes(3, of: 4), lease: 5, outside: 5),

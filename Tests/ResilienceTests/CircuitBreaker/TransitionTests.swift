@@ -366,7 +366,7 @@ import Testing
         #expect(await rest.next()?.to == .open)
     }
 
-    @Test("of two concurrent alarms the later one stays, and only one is set (P36)")
+    @Test("of two concurrent plans the one made last stays, and one alarm is set (P36)")
     func plannedTwice() throws {
         let base = InterruptedClock(clock)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: base)

@@ -40,7 +40,7 @@ import Testing
         for (endpoint, status) in breakers.statuses {
             log("\(endpoint): \(status.state), \(status.failureCount) failed")
         }
-        let isFree = breakers.isAllowed("/search")  // true for a key that has none yet, and makes none
+        let isFree = breakers.isAllowed("/search")  // true for an unknown key, and makes no breaker
         breakers.reset("/search")
         breakers.resetAll()
         #expect(journal.lines.sorted() == ["/api/streams: closed, 0 failed", "/search: closed, 1 failed"])
@@ -100,7 +100,7 @@ import Testing
         let breakers = CircuitBreakerRegistry<String> {
             CircuitBreaker($0, tripping: .consecutiveFailures(1), timeBase: clock)
         }
-        let transitions = breakers.transitions()  // of keys to come, too
+        let transitions = breakers.transitions()  // includes later keys
         for key in ["/a", "/b"] { try breakers[key].tryAcquire().complete(.transient) }
         let reader = Task { [journal] in
             var seen = 0

@@ -131,7 +131,7 @@ import Testing
         #expect(CallFailure(Judged(verdict: .throttled(retryAfter: .seconds(4)))).retryAfter == .seconds(4))
     }
 
-    /// A user's rejection and a user's policy error, with contents that those of the package do not have.
+    /// A user's rejection and policy error, with contents that the package's own do not have.
     private struct Quota: Rejection {
         let underlying: (any Error)? = Outage()
         let reachedService: Bool? = true
@@ -146,7 +146,7 @@ import Testing
         let description = "Lost."
     }
 
-    @Test("a rejection never reached the service, whatever it carries; a user's other error decides itself")
+    @Test("a rejection never reached the service, whatever it carries; a user's other policy error reports this itself")
     func ofUsers() {
         let rejected = CallFailure(Quota())
         #expect(rejected.reachedService == false && rejected.lastError == nil && rejected.retryAfter == .seconds(1))

@@ -107,7 +107,7 @@ import Testing
         #expect(seen == [.seconds(5), .seconds(3), .seconds(5), .seconds(1), .seconds(5), nil])
     }
 
-    @Test("a timeout, and a call's own deadline, make it earlier for pipelines inside the operation")
+    @Test("a timeout or a call's own deadline makes the deadline earlier for pipelines inside the operation")
     func narrowed() throws {
         let (clock, inner) = (clock, pipeline("inner"))
         let outer = pipeline("outer") { Timeout(limit: .seconds(2)) }

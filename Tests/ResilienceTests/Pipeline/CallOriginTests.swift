@@ -72,7 +72,7 @@ import Testing
         #expect(recorder.events(of: Retry.Event.self) == [.gaveUp(attempt: 1, .callerRetries)])
     }
 
-    @Test("a rule can nevertheless retry it")
+    @Test("a rule can retry a call for a request that is itself a retry")
     func rules() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let pipeline = retrying(maxRetries: 1) { _ in .retry(after: .none) }
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test("a caller that leaves a flight after its retry, in a flight begun without an origin, learns it too")
+    @Test("a caller learns of failed retries even if it leaves the flight, or the flight began without an origin")
     func flightWithoutOrigin() throws {
         let flights = SingleFlight<String, Int>(timeBase: clock)
         let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage()), .success(1)])

@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("called from an actor, the operation runs on it, also after a retry's wait", arguments: Guards.allCases)
+    @Test("called from an actor, the operation runs on it, even after a retry's wait", arguments: Guards.allCases)
     func fromActor(guards: Guards) async throws {
         async let added = Ledger().add(through: guards.pipeline(on: clock))
         try await endRetryWait()
@@ -75,7 +75,7 @@ import Testing
     }
 
     @MainActor
-    @Test("called from the main actor, the operation runs on it, also after a retry's wait", arguments: Guards.allCases)
+    @Test("called from the main actor, the operation runs on it, even after a retry's wait", arguments: Guards.allCases)
     func fromMainActor(guards: Guards) async throws {
         let pipeline = guards.pipeline(on: clock)
         var attempts = 0

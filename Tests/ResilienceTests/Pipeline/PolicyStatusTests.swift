@@ -113,7 +113,7 @@ import Testing
         #expect(one != PolicyStatus(policy: "a", detail: Maintenance.Status(isAllowed: true)))
     }
 
-    @Test("a pipeline lists the breaker of a policy that runs the inside through it")
+    @Test("a pipeline lists the breaker of a policy that runs the inside through that breaker")
     func breakerAround() {
         let breaker = CircuitBreaker("around", timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) { AroundBreaker(breaker: breaker) }

@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test("this also holds across a timeout, with nested retries, and for a custom retry")
+    @Test("a failure before a rejection is also kept across a timeout, with nested retries, and for a custom retry")
     func anywhere() throws {
         let pipelines = [
             Pipeline(timeBase: clock) {
@@ -159,7 +159,7 @@ import Testing
             journal.lines == Array(repeating: ["outer in", "outer out transient round 1"], count: 2).flatMap { $0 })
     }
 
-    @Test("a result before such a rejection is returned")
+    @Test("if a policy rejects the round that it asked for, the previous result is returned")
     func resultBySamePolicy() async throws {
         let asking = ScriptedPolicy("asking", in: [.proceed, .reject(Rejected(number: 1))], out: [.again(.zero)])
         let pipeline = Pipeline(timeBase: RushingClock()) { asking }
@@ -194,7 +194,7 @@ import Testing
         await #expect(throws: Rejected(number: 1)) { try await pipeline.run { throw Outage() } }
     }
 
-    @Test("a rejection in one round is not the failure of the next, even if an outer policy asks for another round")
+    @Test("when an outer retry begins another round, a rejection there is a first attempt for the inner retry")
     func anew() throws {
         // The inner retry's stay ends when the outer one begins another round, where it sees a first attempt.
         let recorder = EventRecorder()

@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("a key that rejects replaced settings, but takes their successors, is not returned")
+    @Test("reconfigure does not return a key that rejects settings replaced meanwhile, but takes the newer ones")
     func rejectedMeanwhile() {
         let (breakers, hook) = registry()
         _ = breakers["/a"]

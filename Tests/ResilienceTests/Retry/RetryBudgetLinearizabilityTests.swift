@@ -40,7 +40,7 @@ extension Linearizability {
             }
         }
 
-        @Test("with a budget by ratio, they have one consistent order")
+        @Test("concurrent calls have one consistent order with a budget by ratio")
         func ratio() async {
             await expectLinearizable(Model(machine: RatioBudget(share: 0.3, reserve: 2, window: 10_000_000_000))) {
                 RetryBudget.ratio(0.3, reserve: 2, window: .seconds(1), timeBase: ToldTime())
@@ -49,7 +49,7 @@ extension Linearizability {
             }
         }
 
-        @Test("with a throttling budget, they have one consistent order")
+        @Test("concurrent calls have one consistent order with a throttling budget")
         func throttling() async {
             await expectLinearizable(Model(machine: ThrottlingBudget(maxTokens: 4, ratio: 0.5))) {
                 RetryBudget.throttling(maxTokens: 4, ratio: 0.5)

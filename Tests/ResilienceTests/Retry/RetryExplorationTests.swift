@@ -230,7 +230,7 @@ private struct RetriedCall: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions >= 40, "\(exploration)")
     }
 
-    @Test("up to the set effort, hundreds of attempts follow the rules")
+    @Test("up to the effort level, hundreds of attempts follow the rules")
     func far() throws {
         let explorer = Explorer(
             RetriedCall(

@@ -745,7 +745,7 @@ import Testing
         #expect(own.resets.withLock { $0 } == 0)
     }
 
-    @Test("invalid settings in source code are thrown, including those of their parts")
+    @Test("invalid settings in source code, and in their parts, are thrown")
     func thrown() {
         #expect(
             found(in: Retry.Settings(maxRetries: -1, backoff: .constant(.seconds(-1)), on: .cancelled)) == [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// Bugs found by adversarial tests.
+/// Bugs that adversarial tests found.
 @Suite struct ThrottleEdgesTests {
     private let clock = ManualClock()
 

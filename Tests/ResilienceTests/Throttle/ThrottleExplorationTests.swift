@@ -433,7 +433,7 @@ private struct RecordedThrottle: ExplorableMachine {
         }
     }
 
-    @Test("up to the set effort, larger rates and gates match their whole history")
+    @Test("up to the effort level, larger rates and gates match their whole history")
     func far() throws {
         let rate = Explorer(
             RecordedThrottle(

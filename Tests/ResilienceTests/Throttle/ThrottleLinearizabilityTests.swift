@@ -159,7 +159,7 @@ extension Linearizability {
             }
         }
 
-        @Test("at a gate without a rate, they have one consistent order")
+        @Test("concurrent calls have one consistent order at a gate without a rate")
         func gate() async {
             let model = Model(
                 machine: Dumped(ThrottleStateMachine(rate: nil, burst: 1)), maxWait: .seconds(20), queue: 2,

@@ -105,7 +105,7 @@ import Testing
         #expect(queue.earliest == .distantFuture)
     }
 
-    @Test("a cancelled alarm releases what it holds at once")
+    @Test("a cancelled alarm immediately releases the objects it holds")
     func letsGo() {
         final class Held: Sendable {}
         func holding(_ held: Held) -> AlarmQueue.Action { { _ = held } }

@@ -35,7 +35,7 @@ private struct ListedTimeout: ExplorableMachine {
     }
 }
 
-/// Two timeouts compared with the list of what happened to each: the first decides, for each of them.
+/// Two timeouts compared with the list of what happened to each: the first event decides for each.
 private struct ListedNestedTimeouts: ExplorableMachine {
     enum Input: Hashable {
         /// The alarm at the earlier limit.

@@ -23,7 +23,7 @@ import Testing
         #expect(play(history, into: &rule) == met.map { $0 == "y" })
     }
 
-    @Test("a decimal ratio such as 0.1 is met by exactly 3 of 30 calls", arguments: [0.1, 0.2, 0.3, 0.7])
+    @Test("a decimal ratio is exact: 3 of 30 calls meet 0.1, and no fewer do", arguments: [0.1, 0.2, 0.3, 0.7])
     func exactRatios(ratio: Double) {
         var rule = FailuresInWindow.failureRatio(ratio, over: .calls(30), minimumCalls: 30)
         let needed = Int((ratio * 30).rounded())

@@ -115,7 +115,7 @@ import Testing
         #expect(rule.isMet(at: .second(0)) == met)
     }
 
-    @Test("evidence is failing if any rule is, else healthy if any is; for a probe, all must be failing")
+    @Test("evidence is failing if any rule's is, otherwise healthy if any rule's is")
     func evidence() {
         let (failures, throttles) = (
             ConsecutiveFailures.consecutiveFailures(2), ConsecutiveFailures.consecutiveThrottles(2)

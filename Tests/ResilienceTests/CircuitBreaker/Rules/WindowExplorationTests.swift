@@ -192,7 +192,7 @@ private struct ListedSpans: ExplorableMachine {
     }
 
     @Test(
-        "up to the set effort, even before the clock's zero, a time window counts like a list of all calls",
+        "up to the effort level, even before the clock's zero, a time window counts like a list of all calls",
         arguments: [0, -7])
     func time(start: Int64) throws {
         let rule = FailuresInWindow.failureRatio(0.5, over: .time(.nanoseconds(6), buckets: 3), minimumCalls: 2)
@@ -203,7 +203,7 @@ private struct ListedSpans: ExplorableMachine {
     }
 
     @Test(
-        "up to the set effort, slow calls are counted like in a list of when calls began and ended",
+        "up to the effort level, slow calls are counted like in a list of when calls began and ended",
         arguments: [3, 16])
     func slow(slowness: Int64) throws {
         let explorer = Explorer(
