@@ -2,7 +2,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// The code of Docs/Migrating.md, as it stands there. That of its queue is in ResilienceSyncTests.
+/// The code of Docs/Migrating.md, word for word. Its queue is in ResilienceSyncTests.
 @Suite(.responsive) struct MigratingExamples {
     private struct NotFound: Error {}
     private struct Unavailable: Error {}
@@ -14,10 +14,10 @@ import Testing
 
     private let client = Client()
 
-    /// A call that is tried once, whatever happens.
+    /// A call that is tried once.
     private let once = RunOptions(isIdempotent: false)
 
-    /// How many attempts a pipeline makes if each of them fails.
+    /// The number of attempts that a pipeline makes if each of them fails.
     private func attempts(of pipeline: Pipeline, failingWith error: any Error) async -> Int {
         var attempts = 0
         _ = try? await pipeline.run {
@@ -27,7 +27,7 @@ import Testing
         return attempts
     }
 
-    @Test("the page's classifier: what it calls permanent is not repeated, transient is, and an unknown error may be")
+    @Test("the page's classifier: permanent errors are not repeated, transient are, and unknown ones may be")
     func classifier() async {
         let classifier = Classifier { error in
             switch error {
@@ -46,7 +46,7 @@ import Testing
         #expect(await attempts(of: repeatable, failingWith: Lost()) == 2)
     }
 
-    @Test("the page's breakers: the fifth failure in a row opens one, and the other endpoint goes on")
+    @Test("the page's breakers: the fifth failure in a row opens one, and the other endpoint still works")
     func breakers() async throws {
         let breakers = CircuitBreakerRegistry<String> { endpoint in
             CircuitBreaker(endpoint)
@@ -65,7 +65,7 @@ import Testing
         #expect(breakers.isAllowed("/search"))
     }
 
-    @Test("the page's numbers of Polly: of a hundred calls, the tenth that fails opens the circuit")
+    @Test("the page's settings from Polly: after 90 successes, the tenth failure opens the circuit")
     func polly() async throws {
         let catalog = Pipeline("catalog", isIdempotent: true) {
             Retry(maxRetries: 3, backoff: .constant(.seconds(2)))
@@ -86,7 +86,7 @@ import Testing
         #expect(catalog.warnings == [])
     }
 
-    @Test("the page's numbers of resilience4j: 50 failures of 100 calls open the circuit, 6 probes close it")
+    @Test("the page's settings from resilience4j: 50 failures of 100 calls open the circuit, 6 probes close it")
     func resilience4j() async throws {
         let orders = Pipeline("orders", isIdempotent: true) {
             Retry(maxRetries: 2, backoff: .constant(.milliseconds(500)))
@@ -114,7 +114,7 @@ import Testing
         #expect(orders.warnings == [])
     }
 
-    @Test("the page's threshold of failsafe-go: five probes that fail open the circuit, one success closes it")
+    @Test("the page's settings from failsafe-go: five failed probes open the circuit, one success closes it")
     func failsafe() throws {
         let search = CircuitBreaker(
             "search",

@@ -2,13 +2,13 @@ import FuzzOracles
 import TestSupport
 import Testing
 
-/// What the fuzzers do, in a second each: see `Tests/Fuzzing`.
+/// Runs the fuzzers' checks for about a second each: see `Tests/Fuzzing`.
 @Suite(.heavy) struct ReaderFuzzTests {
     struct Reader: Sendable, CustomTestStringConvertible {
         let name: String
         let mutations: Int
         let seed: UInt64
-        /// How many of the mutated inputs are taken for what is read, at least: otherwise nothing but refusals was tried.
+        /// The least number of mutated inputs that must be accepted; otherwise the test would try only rejections.
         let least: Int
         let check: @Sendable ([UInt8]) async throws -> Bool
 
@@ -47,14 +47,14 @@ import Testing
         private static let stored: [Reader] = []
     #endif
 
-    @Test("every input of the corpus is read as it must be, or refused with nothing changed", arguments: readers)
+    @Test("every input of the corpus is read correctly, or rejected with nothing changed", arguments: readers)
     func replay(reader: Reader) async throws {
         let corpus = try Corpus(reader.name)
         let taken = try await corpus.check(reader.check)
         #expect(taken > 0 && taken < corpus.inputs.count)
     }
 
-    @Test("so are thousands of mutated ones", arguments: readers)
+    @Test("thousands of mutated inputs are read correctly, or rejected with nothing changed", arguments: readers)
     func mutations(reader: Reader) async throws {
         let taken = try await Corpus(reader.name).checkMutations(reader.mutations, seed: reader.seed, reader.check)
         #expect(taken > reader.least)

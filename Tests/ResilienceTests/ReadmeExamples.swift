@@ -1,7 +1,7 @@
 import Resilience
 import Testing
 
-/// The example of README.md, as it stands there.
+/// The example in README.md, word for word.
 // C6
 @Suite struct ReadmeExamples {
     private struct Client: Sendable {
@@ -10,7 +10,7 @@ import Testing
 
     private let client = Client()
 
-    @Test("the README's pipeline")
+    @Test("the README's pipeline runs")
     func pipeline() async throws {
         let breaker = CircuitBreaker("activities")
 

@@ -1,7 +1,7 @@
 import Resilience
 import Testing
 
-/// The code of WhichPolicy.md, as it stands there.
+/// The code of WhichPolicy.md, word for word.
 @Suite struct WhichPolicyExamples {
     private struct Answer: Sendable {
         let status: Int
@@ -19,7 +19,7 @@ import Testing
 
     private let client = Client()
 
-    @Test("the code that WhichPolicy.md recommends does what it says, and has no warnings")
+    @Test("the code that WhichPolicy.md recommends works, and has no warnings")
     func mistakes() async throws {
         let pages = Pipeline("pages") { CircuitBreaker() }
         func page() async throws -> String {

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Resilience
 
-/// One backoff asked for one delay after the other, beside the formula in exact integers.
+/// Asks one backoff for successive delays and compares them with the formula in exact integers.
 private struct ExactBackoff: ExplorableMachine {
     enum Input: Hashable {
         case next
-        /// So many retries later.
+        /// Skips this many retries.
         case skip(Int)
     }
 
@@ -18,7 +18,7 @@ private struct ExactBackoff: ExplorableMachine {
         /// The factor as a fraction.
         case exponential(Int64, Int128, over: Int128)
         case sequence([Int64])
-        /// The retry's number times this, and the delay before.
+        /// The retry's number times this, plus the previous delay.
         case custom(Int64)
     }
 
@@ -33,7 +33,7 @@ private struct ExactBackoff: ExplorableMachine {
     init(_ formula: Formula, cap: Int64 = .max, jitter: Backoff.Jitter = .none) {
         self.formula = formula
         var jitter = jitter
-        // A custom delay has no growth that it could replace.
+        // Decorrelated jitter replaces a growth that a custom delay does not have.
         if case .custom = formula, jitter == .decorrelated { jitter = .none }
         self.jitter = jitter
         switch formula {
@@ -61,7 +61,7 @@ private struct ExactBackoff: ExplorableMachine {
 
     let inputs: [Input] = [.next, .skip(7), .skip(1_000), .skip(.max)]
 
-    /// After so many retries whatever grows by a factor has reached its cap; the rest is not expected to change.
+    /// After this many retries every exponential delay has reached its cap, and should not change again.
     var identity: [Int64]? {
         [Int64(min(retry, 500)), asksForPrevious ? previous?.saturatedNanoseconds ?? -1 : 0]
     }
@@ -74,7 +74,7 @@ private struct ExactBackoff: ExplorableMachine {
         if case .skip(let number) = input { retry = Int(clamping: Int128(retry) + Int128(number)) }
         let delay = backoff.delay(beforeRetry: retry, previous: previous, using: &generator)
         let exact = exactDelay
-        // A factor that is no power of two is multiplied in floating-point numbers.
+        // A factor other than 2 is multiplied in floating point.
         let error: Int128 =
             if case .exponential(_, let factor, _) = formula, factor != 2 { 1 + (exact >> 40) } else { 0 }
         let (least, greatest) = bounds(exact)
@@ -94,7 +94,7 @@ private struct ExactBackoff: ExplorableMachine {
         case .linear(let step):
             return min(cap, Int128(step) * (Int128(retry) + 1))
         case .exponential(let base, let numerator, let denominator):
-            // With 48 digits after the point.
+            // With 48 binary digits after the point.
             var delay = Int128(base) << 48
             if delay == 0 || numerator == denominator { return min(cap, Int128(base)) }
             for _ in 0..<retry {
@@ -119,7 +119,7 @@ private struct ExactBackoff: ExplorableMachine {
             let base = Int128(backoff.base)
             return (min(base, cap), min(cap, 3 * max(base, Int128(previous?.saturatedNanoseconds ?? 0))))
         case .proportional(let share):
-            // In thousandths; the rounding of a share of nanoseconds is a floating-point number's.
+            // In thousandths. The backoff itself rounds a share of nanoseconds in floating point.
             let spread = exact * Int128(share * 1_000) / 1_000
             let error = 1 + (spread >> 40)
             return (exact - spread - error, exact + spread + error)
@@ -139,7 +139,7 @@ private struct ExactBackoff: ExplorableMachine {
         }
 
     @Test(
-        "every delay is the formula's, in exact arithmetic, whatever the base, the factor, the cap and the retry",
+        "every delay equals the exact formula for any base, factor, cap and retry",
         arguments: [.none, .full, .equal, .decorrelated, .proportional(0.25)] as [Backoff.Jitter])
     func exact(jitter: Backoff.Jitter) throws {
         var transitions = 0

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(
-        "each kind grows as its formula says, and stops at its cap",
+        "each kind of backoff grows by its formula, up to its cap",
         arguments: [
             (.none, [0, 0, 0]),
             (.constant(.seconds(3)), [3, 3, 3]),
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "each kind of jitter reaches from its least to its greatest delay",
+        "each kind of jitter spreads delays over its whole range",
         arguments: [
             (.none, 4_000, 4_000), (.full, 0, 4_000), (.equal, 2_000, 4_000), (.proportional(0.25), 3_000, 5_000),
             (.proportional(0), 4_000, 4_000), (.proportional(1), 0, 8_000), (.decorrelated, 1_000, 6_000),
@@ -43,7 +43,8 @@ import Testing
         #expect(delays.min()! <= low + (high - low) / 100 && delays.max()! >= high - (high - low) / 100)
     }
 
-    @Test("decorrelated jitter of a base above the cap or of a huge last delay is the cap, not an invalid range (P14)")
+    @Test(
+        "decorrelated jitter with a base above the cap, or after a huge delay, is the cap, not an invalid range (P14)")
     mutating func decorrelatedEnds() {
         let small = Backoff.exponential(from: .seconds(9), cap: .seconds(5), jitter: .decorrelated)
         #expect(small.delay(beforeRetry: 0, using: &generator) == .seconds(5))
@@ -51,7 +52,7 @@ import Testing
         #expect(small.delay(beforeRetry: 1, previous: .seconds(-1), using: &generator) == .seconds(5))
     }
 
-    @Test("decorrelated jitter reaches three times the base after a wait of none, and the cap after a huge one")
+    @Test("decorrelated jitter reaches three times the base after a delay of zero, and the cap after a huge one")
     mutating func decorrelatedReach() {
         let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(20), jitter: .decorrelated)
         for (previous, greatest) in [(Duration.zero, 3), (.nanoseconds(Int64.max / 2), 20)] {
@@ -60,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("doubling is exact as long as 64 bits allow, and then the cap has it")
+    @Test("doubling is exact up to 64 bits, and then stops at the cap")
     func exactDoubling() {
         let backoff = Backoff.exponential(from: .nanoseconds(1), cap: .infinite, jitter: .none)
         #expect(delays(backoff, 65).map(\.saturatedNanoseconds) == (0..<63).map { 1 << $0 } + [.max, .max])
@@ -71,15 +72,15 @@ import Testing
         #expect(Backoff.linear(.seconds(2)).delay(beforeRetry: retry, using: &generator) == .seconds(20))
     }
 
-    @Test("no delay at all stays none at any later retry", arguments: [1, 1.5, 2, 3])
+    @Test("a delay of zero stays zero at any later retry", arguments: [1, 1.5, 2, 3])
     mutating func farZero(factor: Double) {
         let backoff = Backoff.exponential(from: .zero, factor: factor, jitter: .none)
         for retry in [63, 64, 2000, .max] { #expect(backoff.delay(beforeRetry: retry, using: &generator) == .zero) }
     }
 
-    @Test("proportional jitter of a delay that a double rounds up starts at zero, not below")
+    @Test("proportional jitter starts at zero, not below, even if a double rounds the delay up")
     func proportionalRounding() {
-        // With a value inside: the thread sanitizer stumbles over an empty one that is passed inout.
+        // Not an empty struct: the thread sanitizer fails on an empty value that is passed inout.
         struct Always: RandomNumberGenerator {
             let number: UInt64
 
@@ -90,7 +91,7 @@ import Testing
         #expect(backoff.delay(beforeRetry: 0, using: &lowest) == .zero)
     }
 
-    @Test("proportional jitter of a huge delay reaches up to the cap")
+    @Test("proportional jitter spreads a huge delay")
     mutating func proportionalOfHuge() {
         let backoff = Backoff.linear(.nanoseconds(Int64.max / 4 * 3), cap: .infinite, jitter: .proportional(0.5))
         let delays = (0..<100).map { _ in backoff.delay(beforeRetry: 0, using: &generator) }
@@ -109,7 +110,8 @@ import Testing
         for backoff in backoffs { #expect(delays(backoff, 3) == [.zero, .zero, .zero]) }
     }
 
-    @Test("jitter at the cap spreads below it; it does not line clients up at the cap (P14)", arguments: [7, 8, 9])
+    @Test(
+        "jitter at the cap spreads delays below it, so clients do not line up at the cap (P14)", arguments: [7, 8, 9])
     func spreadAtTheCap(seed: UInt64) {
         for jitter in [Backoff.Jitter.full, .equal, .decorrelated, .proportional(0.25)] {
             var generator = SeededGenerator(seed: seed)
@@ -122,7 +124,7 @@ import Testing
         }
     }
 
-    @Test("full jitter has the middle of its range as its mean")
+    @Test("the mean of full jitter is the middle of its range")
     func fullJitterMean() {
         var generator = SeededGenerator(seed: 4)
         let backoff = Backoff.exponential(from: .seconds(1), jitter: .full)
@@ -131,7 +133,7 @@ import Testing
         #expect((.milliseconds(490)...(.milliseconds(510))).contains(sum / 10_000))
     }
 
-    @Test("the same seed gives the same delays, another seed others")
+    @Test("the same seed gives the same delays, another seed different ones")
     func seeded() {
         func delays(seed: UInt64) -> [Duration] {
             var generator = SeededGenerator(seed: seed)
@@ -142,7 +144,7 @@ import Testing
     }
 
     @Test(
-        "after more attempts than a double's exponent can hold the delay is the cap, not zero (P13)",
+        "after more attempts than a double's exponent can hold, the delay is the cap, not zero (P13)",
         arguments: [2, 1.5, 10])
     func manyAttempts(factor: Double) {
         let backoff = Backoff.exponential(from: .milliseconds(50), factor: factor, jitter: .none)
@@ -152,7 +154,7 @@ import Testing
         }
     }
 
-    @Test("beyond its end a sequence has its last delay, whether it stops there or not")
+    @Test("after its end a sequence repeats its last delay, even if it stops there")
     func sequenceEnd() {
         for end in [Backoff.SequenceEnd.repeatLast, .stop] {
             let backoff = Backoff.sequence([.seconds(1), .seconds(5)], atEnd: end)
@@ -162,7 +164,7 @@ import Testing
         #expect(!Backoff.exponential().hasEnded(beforeRetry: .max))
     }
 
-    @Test("a custom delay is what its function says, but not below zero or above the cap")
+    @Test("a custom delay is its function's result, limited to zero and the cap")
     mutating func custom() {
         let backoff = Backoff.custom(cap: .seconds(9)) { retry, previous in .seconds(retry * 4 - 4) + previous }
         #expect(delays(backoff, 5) == [.zero, .zero, .seconds(4), .seconds(8), .seconds(9)])
@@ -171,20 +173,20 @@ import Testing
         #expect(endless.delay(beforeRetry: 0, using: &generator) == .nanoseconds(Int64.max))
     }
 
-    @Test("what is custom is known from what is not: a throttle takes none for its holds")
+    @Test("a custom backoff is recognised, because a throttle accepts none for its holds")
     func isCustom() {
         #expect(Backoff.custom { _, _ in .zero }.isCustom)
         #expect(!Backoff.constant(.seconds(1)).isCustom && !Backoff.none.isCustom)
     }
 
-    @Test("jitter spreads a custom delay too")
+    @Test("jitter also spreads a custom delay")
     mutating func customJitter() {
         let backoff = Backoff.custom(jitter: .equal) { _, _ in .seconds(8) }
         let delays = (0..<1000).map { _ in backoff.delay(beforeRetry: 0, using: &generator) }
         #expect(delays.min()! < .milliseconds(4_050) && delays.min()! >= .seconds(4) && delays.max()! <= .seconds(8))
     }
 
-    @Test("a custom backoff is equal to its copies and to no other; the rest are by what they are made of")
+    @Test("a custom backoff equals only its copies; other backoffs are compared by their settings")
     func equality() {
         let custom = Backoff.custom { _, _ in .zero }
         let copy = custom
@@ -193,7 +195,7 @@ import Testing
         #expect(repeating == Backoff.sequence([.zero]) && repeating != Backoff.sequence([.zero], atEnd: .stop))
     }
 
-    @Test("jitter asks for one number, and no jitter for none")
+    @Test("jitter draws one random number, and no jitter draws none")
     func draws() {
         struct Counting: RandomNumberGenerator {
             var count = 0
@@ -206,13 +208,13 @@ import Testing
         for (jitter, count) in [(Backoff.Jitter.none, 0), (.full, 1), (.equal, 1), (.decorrelated, 1)] {
             var generator = Counting()
             let backoff = Backoff.exponential(from: .seconds(4), jitter: jitter)
-            // The greatest number there is gives the greatest delay.
+            // The largest number gives the largest delay.
             let delay = backoff.delay(beforeRetry: 0, using: &generator)
             #expect(delay == .seconds(jitter == .decorrelated ? 12 : 4) && generator.count == count)
         }
     }
 
-    @Test("every delay of a small range comes up as often as the others")
+    @Test("every delay of a small range is equally likely")
     func uniform() {
         var generator = generator
         let backoff = Backoff.constant(.nanoseconds(4), jitter: .full)
@@ -223,7 +225,7 @@ import Testing
         #expect(counts.allSatisfy { (9_600...10_400).contains($0) }, "\(counts)")
     }
 
-    @Test("a retry number below zero counts as the first")
+    @Test("a negative retry number counts as the first")
     mutating func negativeRetry() {
         let backoff = Backoff.exponential(from: .seconds(1), jitter: .none)
         #expect(backoff.delay(beforeRetry: -5, using: &generator) == .seconds(1))
@@ -251,7 +253,7 @@ import Testing
     ]
 
     @Test(
-        "no delay is negative or above the cap, whatever the kind, the base, the cap, the jitter and the attempt (P13)",
+        "no delay is negative or above the cap, for any kind, base, cap, jitter and attempt (P13)",
         arguments: jitters)
     func bounds(jitter: Backoff.Jitter) {
         var random = SeededNumbers(seed: 11)
@@ -286,7 +288,7 @@ import Testing
 }
 
 @Suite struct SplitMix64Tests {
-    @Test("the numbers are those of the published algorithm")
+    @Test("the numbers match the published algorithm")
     func reference() {
         let generator = SplitMix64(seed: 1_234_567)
         let published: [UInt64] = [
@@ -296,7 +298,7 @@ import Testing
         #expect(published.map { _ in generator.next() } == published)
     }
 
-    @Test("tasks that draw at the same time never get the same number")
+    @Test("concurrent tasks never draw the same number")
     func concurrent() async {
         let generator = SplitMix64(seed: 5)
         let numbers = await withTaskGroup(of: [UInt64].self) { group in

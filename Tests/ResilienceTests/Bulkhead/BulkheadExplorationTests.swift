@@ -4,13 +4,14 @@ import Testing
 
 @testable import Resilience
 
-/// A bulkhead beside plain lists: who is inside, who waits, in the order of coming, and who lost a place.
+/// A bulkhead and its model, plain lists: the calls inside, the waiting calls in order of arrival, and the removed
+/// ones.
 private struct ListedBulkhead: ExplorableMachine {
     enum Input: Hashable {
         case arrive(Int, CallPriority = .normal, patience: Int64 = .max, mayDisplace: Bool = true)
         case leave(Int, after: Int64? = nil)
         case giveUp(place: Int)
-        /// One that was handed a permit, and one that never came.
+        /// A call that got a permit, and a call that never came.
         case giveUpTooLate, giveUpUnknown
         case learnOfRemoval, learnOfNone
         case limit(Int), queueLimit(Int)
@@ -23,7 +24,7 @@ private struct ListedBulkhead: ExplorableMachine {
         let since: Int64
     }
 
-    /// When a line has its next turn, on a clock that only turns move.
+    /// The next turn of a line, on a clock that only turns advance.
     private struct Turns {
         var next: Int64
         var isKept = false
@@ -32,22 +33,22 @@ private struct ListedBulkhead: ExplorableMachine {
     private static let standard: [CallPriority: Int64] = [.high: 1, .normal: 8, .low: 64]
 
     var machine: BulkheadStateMachine
-    /// How many arrive or leave together.
+    /// How many calls arrive or leave together.
     let crowd: Int
-    /// What is tried beside the usual.
+    /// The inputs to try, in addition to the usual ones.
     let priorities: [CallPriority]
     let holds: [Int64]
     let limits: [Int]
     let times: [Int64]
-    /// The tickets of those inside; 0 for one that did not wait.
+    /// The tickets of the calls inside; 0 for a call that did not wait.
     private var inside: [UInt64] = []
-    /// Those who wait, by priority, in the order of coming.
+    /// The waiting calls by priority, in order of arrival.
     private var lines: [CallPriority: [Waiting]] = [:]
     private var joined: [CallPriority: UInt64] = [:]
     private var turns: [CallPriority: Turns] = [:]
     private var turnClock: Int64 = 0
     private var removed: [UInt64: BulkheadFull.Reason] = [:]
-    /// The holds measured since a permit last lay free.
+    /// The service times measured since a permit was last free.
     private var measured: [Int64] = []
     private var limit: Int
     private var queueLimit: Int
@@ -75,7 +76,7 @@ private struct ListedBulkhead: ExplorableMachine {
     private var queued: Int { lines.values.reduce(0) { $0 + $1.count } }
 
     var inputs: [Input] {
-        // Else there were ever more of them.
+        // Otherwise their number would grow without limit.
         if removed.count >= 2 { return [.learnOfRemoval] }
         var inputs: [Input] = [.giveUpUnknown, .learnOfNone] + times.map { .wait($0) }
         for priority in priorities {
@@ -95,7 +96,7 @@ private struct ListedBulkhead: ExplorableMachine {
         return inputs + limits.map { .limit($0) } + limits.map { .queueLimit($0 - 1) }
     }
 
-    /// What has left a line stays in its list for a while: that is part of its state.
+    /// A ticket that has left a line stays in its list for a while, so the list is part of the state.
     var identity: [Int]? {
         let handed = inside.contains { $0 > 0 } ? 1 : 0
         let busyFor = machine.waitingSince.map { Int(min(now - $0, 1_000)) } ?? -1
@@ -205,7 +206,7 @@ private struct ListedBulkhead: ExplorableMachine {
 
     private var isNewestFirst: Bool { machine.order == .lastInFirstOut || isOverloaded }
 
-    /// A line's first call has this turn, and each of the others one a stride after the one before it.
+    /// The turn of a line's first call; each later call's turn is one stride after the previous.
     private func nextTurn(of priority: CallPriority) -> Int64 {
         guard let own = turns[priority], isWaiting(priority) || own.isKept else { return turnClock + stride(priority) }
         return max(own.next, turnClock)
@@ -213,13 +214,13 @@ private struct ListedBulkhead: ExplorableMachine {
 
     private func isWaiting(_ priority: CallPriority) -> Bool { lines[priority]?.isEmpty == false }
 
-    /// Those of `calls` whose turns come first and last. Of equal turns the higher priority's comes first.
+    /// The calls whose turns come first and last. If turns are equal, the higher priority's comes first.
     private func ends(of calls: [(call: Waiting, turn: Int64)]) -> (first: Waiting?, last: Waiting?) {
         let order = calls.sorted { $0.turn != $1.turn ? $0.turn < $1.turn : $0.call.priority > $1.call.priority }
         return (order.first?.call, order.last?.call)
     }
 
-    /// The calls at an end of each line, each with its turn.
+    /// The first call of each line, with its turn.
     private func firstOfEach() -> [(call: Waiting, turn: Int64)] {
         lines.compactMap { priority, line in
             (isNewestFirst ? line.last : line.first).map { ($0, nextTurn(of: priority)) }
@@ -235,7 +236,7 @@ private struct ListedBulkhead: ExplorableMachine {
         }
     }
 
-    /// How many would have their turns before a newcomer.
+    /// The number of calls whose turns come before a newcomer's.
     private func place(of priority: CallPriority) -> Int {
         let before = isNewestFirst ? 0 : lines[priority]?.count ?? 0
         let turn = nextTurn(of: priority) + Int64(before) * stride(priority)
@@ -258,7 +259,7 @@ private struct ListedBulkhead: ExplorableMachine {
         keep(turn, of: loser.priority)
     }
 
-    /// One at an end of its line.
+    /// Removes a call from either end of its line.
     private mutating func removeFromLine(_ call: Waiting) {
         if lines[call.priority]?.last == call {
             lines[call.priority]?.removeLast()
@@ -273,7 +274,7 @@ private struct ListedBulkhead: ExplorableMachine {
 
     private mutating func letIn() -> UInt64 {
         var next = ends(of: firstOfEach()).first!
-        // Who has stayed for twice the interval is next.
+        // A call that has stayed for twice the interval is next.
         if isOverloaded, machine.order != .lastInFirstOut, let interval = machine.shedding?.interval,
             let oldest = lines[next.priority]?.first, .nanoseconds(latest - oldest.since) >= interval * 2
         {
@@ -300,7 +301,7 @@ private struct ListedBulkhead: ExplorableMachine {
         lookForOverload()
         var shed: [UInt64] = []
         while let shedding = machine.shedding, isOverloaded, queued > limit {
-            // Newest first: the last of each line is its oldest.
+            // Newest first, so the last call of each line is its oldest.
             let late = lastOfEach().filter { .nanoseconds(now - $0.call.since) > shedding.target }
             guard let loser = ends(of: late).last else { break }
             remove(loser, because: .shed)
@@ -315,7 +316,7 @@ private struct ListedBulkhead: ExplorableMachine {
         for priority in turns.keys { turns[priority]?.isKept = false }
     }
 
-    /// All of them anew, each an eighth of the way.
+    /// The average of all holds: each moves it by an eighth of the difference.
     private var serviceTime: Int64? {
         guard let first = measured.first else { return nil }
         return measured.dropFirst().reduce(first) { $0 + Int64((Double($1 - $0) / 8).rounded(.towardZero)) }
@@ -324,7 +325,7 @@ private struct ListedBulkhead: ExplorableMachine {
 
 @Suite(.heavy) struct BulkheadExplorationTests {
     @Test(
-        "in every state it can be in, a small bulkhead answers as plain lists do",
+        "in every reachable state, a small bulkhead matches a model of plain lists",
         arguments: [(1, 0, .firstInFirstOut), (3, 0, .byPriority), (1, 1, .firstInFirstOut), (1, 1, .lastInFirstOut)]
             as [(Int, Int, Bulkhead.Order)])
     func complete(limit: Int, queue: Int, order: Bulkhead.Order) throws {
@@ -335,7 +336,7 @@ private struct ListedBulkhead: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions >= 5, "\(exploration)")
     }
 
-    @Test("as far as the effort goes, a larger bulkhead answers as plain lists do", arguments: [(1, 2), (2, 5)])
+    @Test("up to the effort level, a larger bulkhead matches a model of plain lists", arguments: [(1, 2), (2, 5)])
     func far(limit: Int, queue: Int) throws {
         let explorer = Explorer(
             ListedBulkhead(limit: limit, queue: queue), code: "ListedBulkhead(limit: \(limit), queue: \(queue))")
@@ -343,7 +344,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 
     @Test(
-        "in every order, with holds and with limits that change, a bulkhead answers as plain lists do",
+        "with every order, service times and changing limits, a bulkhead matches a model of plain lists",
         arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
     func orders(order: Bulkhead.Order) throws {
         for (priorities, holds, limits) in [
@@ -364,7 +365,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 
     @Test(
-        "however long it is full, a bulkhead by priority has the turns of plain lists, and predicts them",
+        "however long it is full, a bulkhead by priority gives and predicts the same turns as plain lists",
         arguments: [1, 2, 5], [[], [10, 40]] as [[Int64]])
     func turns(queue: Int, holds: [Int64]) throws {
         let explorer = Explorer(
@@ -378,7 +379,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 
     @Test(
-        "under overload, in every order, a bulkhead sheds as plain lists do",
+        "under overload, with every order, a bulkhead sheds the same calls as plain lists",
         arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
     func shedding(order: Bulkhead.Order) throws {
         for (limit, queue, priorities, target) in [(1, 3, [.normal], 5), (2, 5, [.low, .high], 0)]
@@ -399,7 +400,7 @@ private struct ListedBulkhead: ExplorableMachine {
     }
 
     @Test(
-        "while crowds come and go, a bulkhead answers as plain lists do",
+        "while crowds come and go, a bulkhead matches a model of plain lists",
         arguments: [(1, 100, 40, .firstInFirstOut), (7, 1000, 300, .firstInFirstOut), (7, 1000, 300, .byPriority)]
             as [(Int, Int, Int, Bulkhead.Order)])
     func crowds(limit: Int, queue: Int, crowd: Int, order: Bulkhead.Order) throws {

@@ -3,7 +3,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct BulkheadLimitStateMachineTests {
-    @Test("a raised limit hands the new permits to those who wait, in their order (P24)")
+    @Test("a raised limit hands the new permits to waiting calls, in order (P24)")
     func raised() {
         var machine = busy(limit: 1, queue: 9, waiting: 3)
         #expect(machine.setLimit(3) == [1, 2])
@@ -13,7 +13,7 @@ import Testing
         #expect(machine.inUse == 0)
     }
 
-    @Test("a lowered limit lets those inside finish, and lets nobody in before fewer are inside (P24)")
+    @Test("a lowered limit lets running calls finish, and admits none until fewer are inside (P24)")
     func lowered() {
         var machine = busy(limit: 3, queue: 9, waiting: 0)
         #expect(machine.setLimit(2) == [])

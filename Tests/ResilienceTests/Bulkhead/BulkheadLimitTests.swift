@@ -9,7 +9,7 @@ import Testing
     let recorder = EventRecorder()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
-    @Test("a raised limit lets those who wait in at once, and the next stays in the queue (P24)")
+    @Test("a raised limit admits waiting calls at once, and the next call stays in the queue (P24)")
     func raised() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 9)
         let inside = try bulkhead.tryAcquire()
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "with permits lying free, a change of the limit neither loses nor makes any (P24)",
+        "changing the limit while permits are free neither loses nor creates a permit (P24)",
         arguments: [(1, 5), (5, 1), (5, 4), (3, 3), (2, 9)])
     func free(old: Int, new: Int) throws {
         let bulkhead = bulkhead(limit: old, queue: 0)
@@ -41,7 +41,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("observers hear of each change, and of none where nothing changes")
+    @Test("observers get an event for each change, and none if nothing changes")
     func events() {
         let bulkhead = bulkhead(limit: 1, queue: 0)
         bulkhead.setLimit(4)
@@ -54,7 +54,7 @@ import Testing
             recorder.events.map { "\($0)" } == ["[bulkhead] limit 1 → 4", "[bulkhead] queue 0 → 8"])
     }
 
-    @Test("an observer may change the limit while it is told: nothing runs under the lock (P7)")
+    @Test("an observer may change the limit during its event: nothing runs under the lock (P7)")
     func observerChanges() {
         let bulkhead = bulkhead(limit: 1, queue: 0)
         bulkhead.observers.add { event in
@@ -64,7 +64,7 @@ import Testing
         #expect(bulkhead.status.limit == 3)
     }
 
-    @Test("the status tells all at one moment")
+    @Test("the status shows limits and use at one moment")
     func status() async throws {
         let bulkhead = bulkhead(limit: 2, queue: 3)
         #expect(bulkhead.status == BulkheadStatus(limit: 2, inUse: 0, queueLimit: 3, queued: 0))
@@ -80,7 +80,7 @@ import Testing
         try await queued.value
     }
 
-    @Test("it can't be given another order, longest wait or way to predict: who waits was promised those")
+    @Test("it can't take another order, longest wait or prediction: waiting calls rely on them")
     func otherKind() {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         for other in [
@@ -93,7 +93,7 @@ import Testing
         #expect(bulkhead.status.limit == 2 && bulkhead.status.queueLimit == 5 && bulkhead.isAtRest)
     }
 
-    @Test("it is at rest when nobody is inside and its limits are those that it was made with")
+    @Test("it is at rest when no call is inside and its limits are the original ones")
     func atRest() throws {
         let bulkhead = bulkhead(limit: 2, queue: 0)
         #expect(bulkhead.isAtRest)
@@ -109,7 +109,7 @@ import Testing
         #expect(!bulkhead.isAtRest)
     }
 
-    /// How many permits there are to be had.
+    /// The number of free permits.
     private func takeAll(of bulkhead: Bulkhead) -> Int {
         guard let permit = try? bulkhead.tryAcquire() else { return 0 }
         let rest = takeAll(of: bulkhead)

@@ -7,7 +7,7 @@ import Testing
 extension Linearizability {
     @Suite(.heavy) struct BulkheadLinearizabilityTests {
         private enum Input: Sendable {
-            /// One thread has one call; this is its next step.
+            /// One thread has one call; this is the call's next step.
             case enter(thread: Int)
             case exit(thread: Int)
             case inUse
@@ -15,7 +15,7 @@ extension Linearizability {
             case setLimit(Int)
         }
 
-        /// A call of an odd thread matters more.
+        /// The calls of odd threads have a higher priority.
         private static func priority(ofThread thread: Int) -> CallPriority { thread % 2 == 1 ? .high : .normal }
 
         private enum Answer: Equatable, Sendable {
@@ -38,7 +38,7 @@ extension Linearizability {
             mutating func apply(_ input: Input) -> Answer {
                 switch input {
                 case .enter(let thread):
-                    // Asked again: it was handed a permit, lost its place, or gives up.
+                    // It asks again: it got a permit, lost its place, or gives up.
                     if let ticket = tickets.removeValue(forKey: thread) {
                         if machine.value.leaveQueue(ticket) { return .rejected(.waitedTooLong) }
                         return machine.value.learnsOfRemoval(ticket).map { .rejected($0) } ?? .proceed
@@ -68,7 +68,7 @@ extension Linearizability {
         }
 
         @Test(
-            "permits taken and given back by hand on many threads, while the limit changes, are so in one order",
+            "permits taken and returned by hand on many threads, while the limit changes, have one consistent order",
             arguments: [1, 2])
         func byHand(limit: Int) async {
             await expectLinearizable(Model(limit: limit, queue: 0), seed: UInt64(limit)) {
@@ -110,12 +110,12 @@ extension Linearizability {
 
         private struct Queued: Sendable {
             let bulkhead: Bulkhead
-            /// The waiters of the calls that were handed a permit in the queue, or lost their place in it.
+            /// The waiters of the calls that got a permit in the queue, or lost their place.
             let woken = Box<[PolicyWaiter]>([])
         }
 
         @Test(
-            "calls that queue, get a permit, lose a place or give up do so in one order, and nobody is left asleep",
+            "calls that queue, get a permit, lose a place or give up have one order, and none sleeps forever",
             arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
         func parked(order: Bulkhead.Order) async {
             let clock = ManualClock()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct BulkheadOrderStateMachineTests {
     @Test(
-        "the permits go in the order that was chosen",
+        "calls get permits in the chosen order",
         arguments: [
             (Bulkhead.Order.firstInFirstOut, ["low", "high", "normal", "high 2", "low 2"]),
             (.lastInFirstOut, ["low 2", "high 2", "normal", "high", "low"]),
@@ -22,7 +22,7 @@ import Testing
         #expect(machine.leave() == nil && machine.inUse == 0 && names.count == 5)
     }
 
-    @Test("a full queue by priority rejects the youngest of the least important in a more important one's place")
+    @Test("a full queue by priority rejects the youngest call of the lowest priority to make room for a higher one")
     func byPriority() {
         var machine = full(limit: 1, queue: 4, .byPriority)
         let low = ticket(machine.arrive(priority: .low))
@@ -38,7 +38,7 @@ import Testing
         #expect((0..<5).map { _ in machine.leave() } == [high, high + 1, normal, normal + 1, nil])
     }
 
-    @Test("all 256 priorities have an order and tickets of their own")
+    @Test("all 256 priorities have their own order and tickets")
     func allPriorities() {
         var machine = full(limit: 1, queue: 256, .byPriority)
         var tickets: [UInt64] = []

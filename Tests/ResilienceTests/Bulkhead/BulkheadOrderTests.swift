@@ -11,7 +11,7 @@ import Testing
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
     @Test(
-        "queued calls run in the order that was chosen",
+        "queued calls run in the chosen order",
         arguments: [
             (Bulkhead.Order.firstInFirstOut, ["1", "2", "3", "4"]), (.lastInFirstOut, ["4", "3", "2", "1"]),
             (.byPriority, ["2", "4", "3", "1"]),
@@ -30,7 +30,7 @@ import Testing
         #expect(journal.lines == expected)
     }
 
-    @Test("by priority, a full queue rejects the youngest of the least important, or the newcomer if that is it")
+    @Test("by priority, a full queue rejects the youngest call of the lowest priority, even if that is the newcomer")
     func byPriority() async throws {
         let bulkhead = bulkhead(queue: 1, .byPriority)
         let inside = try bulkhead.tryAcquire()
@@ -45,7 +45,7 @@ import Testing
         #expect(recorder.events(of: Bulkhead.Event.self).contains(.rejected(.displaced)))
     }
 
-    @Test("asking by hand, which never waits, takes nobody's place")
+    @Test("tryAcquire, which never waits, displaces no waiting call")
     func byHand() async throws {
         let bulkhead = bulkhead(queue: 1, .byPriority)
         let inside = try bulkhead.tryAcquire()
@@ -59,7 +59,7 @@ import Testing
         #expect(operation.callCount == 1)
     }
 
-    @Test("asking by hand and waiting, one that loses its place is told so")
+    @Test("a caller waiting in acquire gets an error when it loses its place")
     func byHandWaiting() async throws {
         let bulkhead = bulkhead(queue: 1, .lastInFirstOut)
         let inside = try bulkhead.tryAcquire()
@@ -72,7 +72,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("a call cancelled before it learns that it lost its place gives back no permit that it never had (P20)")
+    @Test("a call cancelled before it learns that it was displaced returns no permit (P20)")
     func cancelledAfterDisplacement() {
         let bulkhead = bulkhead(queue: 1, .lastInFirstOut)
         let core = PipelineCore.bare(on: clock)
@@ -93,7 +93,7 @@ import Testing
         #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
     }
 
-    @Test("it describes its order, unless that is first come, first served")
+    @Test("its description names every order except first come, first served")
     func description() {
         #expect("\(bulkhead(queue: 2, .firstInFirstOut))" == "bulkhead: 1 at a time, 2 queued")
         #expect("\(bulkhead(queue: 2, .lastInFirstOut))" == "bulkhead: 1 at a time, 2 queued, newest first")

@@ -2,19 +2,19 @@ import Testing
 
 @testable import Resilience
 
-/// What each priority gets of a bulkhead that is always full.
+/// The share of each priority in a bulkhead that is always full.
 @Suite struct BulkheadShareTests {
     private static let priorities: [CallPriority] = [.low, .normal, .high]
 
     @Test(
-        "a priority that is higher by 64 gets eight times as many turns, whatever room the queue has",
+        "a priority that is higher by 64 gets eight times as many turns, for any queue limit",
         arguments: [1, 2, 3, 8, 1_000])
     func shares(queue: Int) {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: queue, order: .byPriority)
         _ = machine.arrive()
         var turns: [CallPriority: Int] = [:]
         for _ in 0..<73_000 {
-            // More of each than there are turns.
+            // More calls of each priority than there are turns.
             for priority in Self.priorities {
                 if case .queue(_, let displaced?) = machine.arrive(priority: priority) {
                     #expect(machine.learnsOfRemoval(displaced) == .displaced)
@@ -29,8 +29,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a priority whose calls give up, or would wait in vain, gets its share all the same", arguments: [true, false])
+    @Test("a priority gets its share even if its calls give up, or would wait in vain", arguments: [true, false])
     func patience(gaveUp: Bool) {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 100, order: .byPriority)
         _ = machine.arrive()
@@ -39,7 +38,7 @@ import Testing
             for _ in 0..<2 {
                 if case .queue(_, let loser?) = machine.arrive(priority: .high) { _ = machine.learnsOfRemoval(loser) }
             }
-            // It can wait for less than two turns.
+            // It accepts a wait of less than two turns.
             let low = machine.arrive(priority: .low, patience: gaveUp ? .max : 1)
             let next = machine.leave(after: 1)
             if case .queue(let ticket, _) = low {
@@ -49,7 +48,7 @@ import Testing
         #expect(served >= 100, "\(served)")
     }
 
-    @Test("a few important calls are all before one that is less important, and came first")
+    @Test("a few important calls all run before one less important call that came first")
     func few() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 99, order: .byPriority)
         _ = machine.arrive()
@@ -60,7 +59,7 @@ import Testing
         #expect(before == 63)
     }
 
-    @Test("a call that waits has its turn after 64 turns for each that came before it, however many more come")
+    @Test("a waiting call gets its turn after 64 turns for each call before it, however many more come")
     func bound() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 99, order: .byPriority)
         _ = machine.arrive()
@@ -75,7 +74,7 @@ import Testing
         Issue.record("starved")
     }
 
-    @Test("a turn that nobody was there to take is not saved up")
+    @Test("a turn that no call took is not saved up")
     func noSavings() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 99, order: .byPriority)
         _ = machine.arrive()
@@ -89,7 +88,7 @@ import Testing
         #expect(first.allSatisfy { BulkheadStateMachine.PriorityLine.priority(of: $0) == .high })
     }
 
-    @Test("with a permit free, no turn of before is kept")
+    @Test("once a permit is free, no earlier turn is kept")
     func forgets() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 1, order: .byPriority)
         _ = (machine.arrive(), machine.arrive(priority: .high))
@@ -99,7 +98,7 @@ import Testing
         #expect(machine.inUse == 0 && machine.lines.allSatisfy { !$0.keepsTurn })
     }
 
-    @Test("the weights rise with each priority, by eight for each 64")
+    @Test("each priority weighs more than the one below, by a factor of eight per 64")
     func weights() {
         let weights = (Int8.min...Int8.max).map { CallPriority(rawValue: $0).weight }
         #expect(zip(weights, weights.dropFirst()).allSatisfy(<))
@@ -107,7 +106,7 @@ import Testing
         #expect(weights.first == 64 && weights.last == 256_000)
     }
 
-    @Test("however many wait, and however long, no number overflows")
+    @Test("no number overflows, however many calls wait and however long")
     func huge() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: .max, order: .byPriority)
         _ = machine.arrive()

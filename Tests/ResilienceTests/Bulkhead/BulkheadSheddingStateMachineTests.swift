@@ -13,7 +13,7 @@ import Testing
         return machine
     }
 
-    @Test("a burst that is done within the interval is served in order, and nobody is shed")
+    @Test("a burst that finishes within the interval is served in order, and nothing is shed")
     func burst() {
         var machine = busy()
         for _ in 0..<9 { _ = machine.arrive(at: 0) }
@@ -23,13 +23,13 @@ import Testing
         }
     }
 
-    @Test("when some call has waited at each moment of the interval, the newest is next, and the late are shed")
+    @Test("when calls have waited for the whole interval, the newest is next, and late calls are shed")
     func overload() {
         var machine = busy()
         for time in 0..<8 { _ = machine.arrive(at: Int64(time)) }
         #expect(machine.leave(at: 99) == 1 && !machine.isShedding)
         #expect(machine.leave(at: 100) == 8 && machine.isShedding)
-        // 2 to 7 have waited for 93 and more, and one may stay for the one permit.
+        // 2 to 7 have waited for 93 or more, and one may stay because there is one permit.
         #expect(machine.takeShed() == [2, 3, 4, 5, 6])
         #expect(machine.takeShed().isEmpty && machine.queued == 1)
         #expect(machine.learnsOfRemoval(4) == .shed)
@@ -37,7 +37,7 @@ import Testing
         #expect(machine.leaveQueue(5) == false)
     }
 
-    @Test("a call that read the clock before another one, and asks after it, ends no overload")
+    @Test("a call with an older clock reading that asks later does not end an overload")
     func earlierTime() {
         var machine = busy()
         for time in 0..<3 { _ = machine.arrive(at: Int64(time)) }
@@ -52,7 +52,7 @@ import Testing
         #expect(!machine.isShedding)
     }
 
-    @Test("of callers that always come back, none waits for ever, though the queue never empties")
+    @Test("no caller that always comes back waits forever, even if the queue never empties")
     func comeBack() {
         var machine = busy(limit: 2, queue: 9)
         var turns = [machine.arrive(at: 0), machine.arrive(at: 0), machine.arrive(at: 0)]
@@ -66,7 +66,7 @@ import Testing
         #expect(oldest > 9_700, "one has waited since \(oldest)")
     }
 
-    @Test("a clock that goes back, and one that jumps, do no harm")
+    @Test("a clock that goes back or jumps does no harm")
     func clock() {
         var machine = busy()
         _ = machine.arrive(at: .max)

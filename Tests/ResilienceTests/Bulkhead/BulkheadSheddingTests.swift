@@ -18,7 +18,7 @@ import Testing
         BulkheadFull(policy: bulkhead.name, reason: .shed)
     }
 
-    @Test("under overload the newest call runs, those before it are rejected, and observers are told when it is over")
+    @Test("under overload the newest call runs, earlier ones are rejected, and observers get an event when it ends")
     func overload() async throws {
         let bulkhead = bulkhead()
         let inside = try bulkhead.tryAcquire()
@@ -41,7 +41,7 @@ import Testing
         #expect(events.count { $0 == .rejected(.shed) } == 2)
     }
 
-    @Test("a call that arrives in an overload sheds those before it")
+    @Test("a call that arrives during an overload sheds earlier calls")
     func arrival() async throws {
         let bulkhead = bulkhead(queue: 2)
         let inside = try bulkhead.tryAcquire()
@@ -66,7 +66,7 @@ import Testing
         #expect(operation.inputs.first == 3 && bulkhead.inUse == 0)
     }
 
-    @Test("one that is cancelled while it is shed gives back no permit that it never had")
+    @Test("a call that is cancelled while it is shed returns no permit")
     func cancelled() {
         let bulkhead = bulkhead()
         let core = PipelineCore.bare(on: clock)
@@ -88,7 +88,7 @@ import Testing
         #expect(bulkhead.inUse == 0 && bulkhead.queued == 0 && !bulkhead.status.isShedding)
     }
 
-    @Test("an overload may end with a higher limit, or with the last one that gives up")
+    @Test("an overload ends when the limit is raised, or when the last waiting call gives up")
     func ends() async throws {
         for raises in [true, false] {
             let bulkhead = bulkhead()
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test("an overload ends with the last one whose wait is over, and observers are told")
+    @Test("an overload ends when the last wait times out, and observers get an event")
     func waitsAreOver() async throws {
         let bulkhead = Bulkhead(
             limit: 1, queue: 9, maxWait: .seconds(1), shedding: LoadShedding(), timeBase: clock,
@@ -136,7 +136,7 @@ import Testing
         inside.complete(.success)
     }
 
-    @Test("it is described, and a bulkhead with other settings of it is another")
+    @Test("its description names shedding, and bulkheads with different shedding can't replace each other")
     func settings() {
         let bulkhead = bulkhead()
         #expect("\(bulkhead)" == "bulkhead: 1 at a time, 9 queued, shed after 5 ms if it is busy for 100 ms")

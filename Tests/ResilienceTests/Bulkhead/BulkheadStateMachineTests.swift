@@ -15,7 +15,7 @@ import Testing
         #expect(machine.inUse == 2 && machine.queued == 1)
     }
 
-    @Test("a freed permit is handed to the first in the queue, and stays in use")
+    @Test("a returned permit goes to the first call in the queue, and stays in use")
     func handOver() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 2)
         _ = (machine.arrive(), machine.arrive(), machine.arrive())
@@ -26,7 +26,7 @@ import Testing
         #expect(machine.inUse == 0)
     }
 
-    @Test("one that left the queue gets no permit (C7, P20)")
+    @Test("a call that left the queue gets no permit (C7, P20)")
     func leftQueue() {
         var machine = BulkheadStateMachine(limit: 1, queueLimit: 9)
         _ = (machine.arrive(), machine.arrive(), machine.arrive())

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// A bulkhead's calls step by step: what a slot must not keep, and what must not be learned.
+/// A bulkhead's calls step by step: what a slot must not keep, and what a bulkhead must not measure.
 @Suite struct BulkheadStepsTests {
     let clock: ManualClock
     private let core: PipelineCore
@@ -14,7 +14,8 @@ import Testing
         core = PipelineCore.bare(on: clock)
     }
 
-    /// - Returns: whether the call goes in; false if it waits. It throws what it is rejected with.
+    /// - Returns: Whether the call goes in; false if it waits.
+    /// - Throws: The error that the call is rejected with.
     private func enter(
         _ bulkhead: Bulkhead, _ slot: inout PolicySlot, deadline: MonotonicInstant = .distantFuture
     ) throws -> Bool {
@@ -32,7 +33,7 @@ import Testing
         _ = bulkhead.exit(&call, &slot, PolicyOutcome(verdict))
     }
 
-    @Test("who waited too long and comes again waits again, and does not get in without a permit (P4)")
+    @Test("a call that timed out in the queue and comes again waits again, and needs a permit (P4)")
     func comesAgain() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 1, maxWait: .seconds(1), timeBase: clock)
         var (inside, waiting) = (PolicySlot(), PolicySlot())
@@ -47,7 +48,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("from one that was cancelled as it was handed a permit nothing is learned")
+    @Test("a call cancelled as it gets a permit is not measured")
     func cancelledWithAPermit() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 5, predictsWait: true, timeBase: clock)
         var (inside, waiting) = (PolicySlot(), PolicySlot())
@@ -57,7 +58,7 @@ import Testing
         #expect(bulkhead.status.estimatedWait == nil && bulkhead.inUse == 0)
     }
 
-    @Test("a call whose deadline is the beginning of time is rejected, not queued")
+    @Test("a call whose deadline is the distant past is rejected, not queued")
     func longOver() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
         var (inside, late) = (PolicySlot(), PolicySlot())
@@ -66,7 +67,9 @@ import Testing
         #expect(error?.reason == .turnTooLate)
     }
 
-    @Test("within a failing check limit and queue stay, and as its own settings a bulkhead keeps what was set by hand")
+    @Test(
+        "a failing check changes neither limit nor queue, and a bulkhead given its own settings keeps changes by hand"
+    )
     func stays() {
         let recorder = EventRecorder()
         let bulkhead = Bulkhead(limit: 2, queue: 3, timeBase: clock, observers: PolicyObservers(recorder))

@@ -4,9 +4,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Real tasks on all cores; no test of these knows in which order they run.
+/// Real tasks on all cores: no test relies on the order in which they run.
 @Suite(.timeLimit(.minutes(20))) struct BulkheadStressTests {
-    /// Counts who is inside and how many there ever were at the same time.
+    /// Counts the calls inside, and the most at the same time.
     private final class Room: Sendable {
         private let inside = Atomic(0)
         private let most = Atomic(0)
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test("with 5 000 calls at once, all run, and never more at the same time than the limit", arguments: [1, 3, 16])
+    @Test("5 000 concurrent calls all run, and never more at the same time than the limit", arguments: [1, 3, 16])
     func highWater(limit: Int) async throws {
         let bulkhead = Bulkhead(limit: limit, queue: 5_000)
         let room = Room()
@@ -37,7 +37,8 @@ import Testing
     }
 
     @Test(
-        "after thousands of calls with random cancellation no permit is lost and nobody queues (P20)", arguments: 0..<4)
+        "after thousands of calls with random cancellation no permit is lost and no call queues (P20)", arguments: 0..<4
+    )
     func cancellation(seed: Int) async throws {
         var random = SeededGenerator(seed: UInt64(seed))
         let bulkhead = Bulkhead(limit: 3, queue: 100)
@@ -56,7 +57,7 @@ import Testing
     }
 
     @Test(
-        "while the limit goes up and down and calls are cancelled, no permit is lost or made, in any order (P24)",
+        "while the limit changes and calls are cancelled, no permit is lost or created, in any order (P24)",
         arguments: [Bulkhead.Order.firstInFirstOut, .lastInFirstOut, .byPriority])
     func changing(order: Bulkhead.Order) async throws {
         var random = SeededGenerator(seed: 5)
@@ -89,7 +90,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("after thousands of calls through a stack with random cancellation nothing is held by anybody")
+    @Test("after thousands of calls through a stack with random cancellation, no policy holds anything")
     func stack() async throws {
         var random = SeededGenerator(seed: 9)
         let bulkhead = Bulkhead(limit: 4, queue: 50, maxWait: .seconds(60))

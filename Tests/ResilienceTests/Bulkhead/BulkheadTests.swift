@@ -20,7 +20,7 @@ import Testing
         try await bulkhead.run { try await operation(1) }
     }
 
-    @Test("a newcomer does not take the permit that was handed to one who queued")
+    @Test("a newcomer does not take the permit that a queued call got")
     func noOvertaking() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1)
         let inside = try bulkhead.tryAcquire()
@@ -35,7 +35,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("a cancelled waiter leaves the queue at once, and eats no permit later (P20)")
+    @Test("a cancelled waiter leaves the queue at once, and takes no permit later (P20)")
     func cancelledWaiter() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1)
         let inside = try bulkhead.tryAcquire()
@@ -48,7 +48,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("a permit handed to a waiter that is cancelled at the same time is passed on (P34)")
+    @Test("a permit handed to a waiter that is cancelled at the same time goes to the next (P34)")
     func handedOverThenCancelled() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 9)
         for _ in 0..<200 {
@@ -58,7 +58,7 @@ import Testing
             await recorder.waitForEvents(1)
             let second = Task { try await bulkhead.run {} }
             await recorder.waitForEvents(2)
-            // From two sides at once: either may win, the permit may not get lost.
+            // Both happen concurrently: either may win, but the permit must not get lost.
             async let cancelled: Void = first.cancel()
             inside.complete(.success)
             await cancelled
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("a permit that comes to a call no longer waiting for it goes on to the next (P34)")
+    @Test("a permit for a call that no longer waits goes to the next call (P34)")
     func cancelledAfterHandOver() {
         let bulkhead = bulkhead(limit: 1, queue: 9)
         let core = PipelineCore(name: nil, timeBase: clock)
@@ -88,7 +88,7 @@ import Testing
         #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
     }
 
-    @Test("a call that waited as long as it may is rejected, and leaves the queue")
+    @Test("a call that waited for the longest allowed time is rejected, and leaves the queue")
     func maxWait() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(2))
         let inside = try bulkhead.tryAcquire()
@@ -103,7 +103,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("nobody waits in the queue past the call's deadline (P23)")
+    @Test("no call waits in the queue beyond its deadline (P23)")
     func deadline() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(60))
         let inside = try bulkhead.tryAcquire()
@@ -130,7 +130,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("an observer may ask the bulkhead while it is told: nothing runs under the lock (P7)")
+    @Test("an observer may read the bulkhead during its event: nothing runs under the lock (P7)")
     func observerAsks() async throws {
         let bulkhead = bulkhead(limit: 1)
         bulkhead.observers.add { _ in journal.note("\(bulkhead.inUse) in use") }
@@ -140,7 +140,7 @@ import Testing
         inside.complete(.success)
     }
 
-    @Test("observers hear who queues, who is rejected, and why")
+    @Test("observers learn which calls queue, which are rejected, and why")
     func events() async throws {
         let bulkhead = bulkhead(limit: 1, queue: 1, maxWait: .seconds(1))
         let inside = try bulkhead.tryAcquire()
@@ -157,7 +157,7 @@ import Testing
         Bulkhead(limit: limit, queue: queue, maxWait: maxWait, timeBase: clock, observers: PolicyObservers(recorder))
     }
 
-    @Test("calls that are rejected one after the other are told the same, until anything changes")
+    @Test("calls rejected in sequence get the same error, until anything changes")
     func rejectedAgain() async throws {
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         func rejection() async -> BulkheadFull? {

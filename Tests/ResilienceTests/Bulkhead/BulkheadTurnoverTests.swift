@@ -3,11 +3,11 @@ import Testing
 
 @testable import Resilience
 
-/// What rejected calls are told where no call waits.
+/// The `retryAfter` of rejected calls if no call waits.
 @Suite struct BulkheadTurnoverTests {
     let clock = ManualClock()
 
-    @Test("a bulkhead without a queue tells a wait, once a permit has come back after a rejection")
+    @Test("a bulkhead without a queue reports a wait once a permit has come back after a rejection")
     func rejectionsTellAWait() throws {
         let bulkhead = Bulkhead(limit: 2, timeBase: clock)
         func rejected() -> Duration? {
@@ -17,7 +17,7 @@ import Testing
         }
         let first = try bulkhead.tryAcquire()
         let second = try bulkhead.tryAcquire()
-        // Nothing is known yet.
+        // Nothing is measured yet.
         #expect(rejected() == nil)
         clock.advance(by: .milliseconds(400))
         first.complete(.success)
@@ -34,7 +34,7 @@ import Testing
         fifth.complete(.success)
     }
 
-    @Test("a bulkhead that does not predict waits reads no clock, and tells none")
+    @Test("a bulkhead that does not predict waits reports none")
     func predictsNothing() throws {
         let bulkhead = Bulkhead(limit: 1, predictsWait: false, timeBase: clock)
         for _ in 0..<2 {
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test("a call that hung for an hour is not what rejected calls are told of the next one", arguments: [false, true])
+    @Test("a call that hung for an hour does not set the wait reported for the next one", arguments: [false, true])
     func hungCall(wasBusy: Bool) throws {
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         func told(after time: Duration) throws -> Duration? {
@@ -61,7 +61,7 @@ import Testing
         let next = try #require(try told(after: .milliseconds(20)))
         #expect(next <= (wasBusy ? .milliseconds(60) : .seconds(16)))
         if !wasBusy { #expect(try told(after: .milliseconds(20)) == .milliseconds(20)) }
-        // Calls that have become longer are told in the end.
+        // If calls stay longer, the reported wait follows in the end.
         for _ in 0..<60 { _ = try told(after: .seconds(3600)) }
         #expect(try #require(try told(after: .zero)) > .seconds(3000))
     }

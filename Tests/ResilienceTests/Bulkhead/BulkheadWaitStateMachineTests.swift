@@ -3,7 +3,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct BulkheadWaitStateMachineTests {
-    @Test("without a measured service time nobody is rejected for having little time (P23)")
+    @Test("without a measured service time no call is rejected for having little time (P23)")
     func noData() {
         var machine = busy(limit: 1, queue: 100, waiting: 99)
         #expect(machine.estimatedWait == nil)
@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(
-        "one that has less time than those ahead of it take is rejected at once, any other queues (P23)",
+        "a call with less time than the calls ahead need is rejected at once; any other queues (P23)",
         arguments: [(1, 3, 300), (2, 4, 200), (3, 4, 133), (10, 9, 90), (1, 1, 100)])
     func tooLate(limit: Int, ahead: Int, wait: Int64) {
         var machine = measured(limit: limit, waiting: ahead, serviceTime: 100)
@@ -21,7 +21,7 @@ import Testing
         #expect(machine.queued == ahead + 1)
     }
 
-    @Test("one that has no time at all does not wait", arguments: [0, -1, Int64.min])
+    @Test("a call with no time left does not wait", arguments: [0, -1, Int64.min])
     func noTime(patience: Int64) {
         var machine = busy(limit: 1, queue: 9, waiting: 0)
         #expect(machine.arrive(patience: patience) == .tooLate)
@@ -30,7 +30,7 @@ import Testing
         #expect(machine.arrive(patience: patience) == .enter)
     }
 
-    @Test("by priority, only those as important or more are ahead")
+    @Test("by priority, only calls of the same or a higher priority are ahead")
     func byPriority() {
         var machine = measured(limit: 1, waiting: 3, serviceTime: 100, order: .byPriority)
         _ = machine.arrive(priority: .high)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "a service time is smoothed: an eighth of the newest, which counts as no more than 16 times the average, or 16 s (P23)",
+        "the service time moves by an eighth to the newest, which is capped at 16 times the average, or 16 s (P23)",
         arguments: [
             ([100], 100), ([100, 180], 110), ([100, 20], 90), ([80, 0], 70), ([80, -5], 70), ([-5], 0),
             ([100, 107], 100),
@@ -55,7 +55,7 @@ import Testing
         #expect(machine.serviceTime == expected)
     }
 
-    @Test("the estimate is what one more at the end of the queue would wait, and does not overflow")
+    @Test("the estimate is the wait of one more call at the end of the queue, and does not overflow")
     func estimate() {
         #expect(measured(limit: 1, waiting: 0, serviceTime: 100).estimatedWait == 100)
         #expect(measured(limit: 4, waiting: 7, serviceTime: 100).estimatedWait == 200)
@@ -80,14 +80,14 @@ import Testing
         return machine
     }
 
-    // MARK: What rejected calls are told
+    // MARK: The wait of rejected calls
 
-    @Test("without a queue, a rejected call is told how soon permits came back after earlier rejections")
+    @Test("without a queue, a rejected call learns how soon permits came back after earlier rejections")
     func turnover() {
         var machine = busy(limit: 2, queue: 0, waiting: 0)
         #expect(machine.arrive() == .reject && machine.retryEstimate == nil)
         machine.rejects(at: 1_000)
-        // Only the first counts: the next permit is what all of them need.
+        // Only the first counts: all of them need the same next permit.
         machine.rejects(at: 1_900)
         _ = machine.leave(measuredAt: 2_000)
         #expect(machine.retryEstimate == 1_000 && machine.estimatedWait == nil)
@@ -97,9 +97,7 @@ import Testing
         #expect(machine.retryEstimate == 900)
     }
 
-    @Test(
-        "calls in the queue come first, each as soon as a permit comes back, and a service time is told if there is one"
-    )
+    @Test("queued calls come first, each when a permit comes back; a measured service time is used if there is one")
     func turnoverOfAQueue() {
         var machine = busy(limit: 1, queue: 3, waiting: 3)
         machine.rejects(at: 0)
@@ -109,7 +107,7 @@ import Testing
         #expect(machine.queued == 1 && machine.retryEstimate == 100)
     }
 
-    @Test("a rejection that is noted when a permit is free, or whose time is unknown, measures nothing")
+    @Test("a rejection noted while a permit is free, or followed by a return without a time, measures nothing")
     func noTurnover() {
         var machine = busy(limit: 1, queue: 0, waiting: 0)
         _ = machine.leave(measuredAt: 100)
@@ -122,7 +120,7 @@ import Testing
         _ = machine.leave()
         #expect(machine.retryEstimate == nil && machine.rejectsSince == nil)
         #expect(machine.arrive() == .enter)
-        // A clock that was read late.
+        // A late clock reading.
         machine.rejects(at: 900)
         _ = machine.leave(measuredAt: 800)
         #expect(machine.retryEstimate == 0)

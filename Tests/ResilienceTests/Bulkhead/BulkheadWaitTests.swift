@@ -10,9 +10,7 @@ import Testing
     let recorder = EventRecorder()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
-    @Test(
-        "a call whose turn is likely to come after its deadline is rejected at once, and told how long it would be (P23)"
-    )
+    @Test("a call whose turn would probably come after its deadline is rejected at once, with the expected wait (P23)")
     func tooLate() async throws {
         let bulkhead = bulkhead()
         var stays = Stays(bulkhead, clock)
@@ -30,7 +28,7 @@ import Testing
         #expect(bulkhead.status.estimatedWait == .seconds(40))
     }
 
-    @Test("a longest wait before the likely turn is rejected at once as a deadline is (P23)")
+    @Test("a call that would probably wait longer than maxWait is rejected at once (P23)")
     func maxWait() {
         let bulkhead = bulkhead(maxWait: .seconds(11))
         var stays = Stays(bulkhead, clock)
@@ -42,10 +40,10 @@ import Testing
     }
 
     @Test(
-        "a call that waited leaves nothing behind, whether it was cancelled or waited too long",
+        "a call that waited leaves nothing behind, whether it was cancelled or timed out",
         arguments: [false, true])
     func leavesNothing(isCancelled: Bool) throws {
-        /// - Returns: the waiter that the bulkhead parks the call with, held by nobody else.
+        /// - Returns: The waiter that the bulkhead parks the call with. Nothing else holds it.
         func park(_ call: inout PolicyCall, _ slot: inout PolicySlot) throws -> WeakWaiter {
             guard case .park(let waiter, _) = bulkhead.enter(&call, &slot) else { throw Outage() }
             return WeakWaiter(waiter)
@@ -67,7 +65,7 @@ import Testing
         withExtendedLifetime(core) {}
     }
 
-    @Test("without predictions nothing is measured, and a call waits as long as it may")
+    @Test("without predictions nothing is measured, and a call waits up to its deadline")
     func withoutPredictions() {
         let bulkhead = bulkhead(predictsWait: false)
         var stays = Stays(bulkhead, clock)
@@ -77,7 +75,7 @@ import Testing
         #expect(queues)
     }
 
-    @Test("a call that found a permit free is not measured, and when one lies free again the measured is forgotten")
+    @Test("a call that found a permit free is not measured, and a free permit clears the measurement")
     func forgets() throws {
         let bulkhead = bulkhead()
         var stays = Stays(bulkhead, clock)
@@ -93,7 +91,7 @@ import Testing
         #expect(bulkhead.status.estimatedWait == nil)
     }
 
-    @Test("a wait of zero is none: with room in the queue too the call is rejected at once, and no alarm is set")
+    @Test("with maxWait zero a call is rejected at once, even if the queue has room, and no alarm is set")
     func zero() async throws {
         let bulkhead = bulkhead(maxWait: .zero)
         let inside = try bulkhead.tryAcquire()
@@ -103,7 +101,7 @@ import Testing
         try await bulkhead.run {}
     }
 
-    @Test("a call whose deadline has passed is neither queued nor let in (P23)")
+    @Test("a call whose deadline has passed is neither queued nor admitted (P23)")
     func passed() async throws {
         let bulkhead = bulkhead()
         let passed = RunOptions(deadline: clock.now)
@@ -116,7 +114,7 @@ import Testing
     }
 
     @Test(
-        "a wait longer than time itself is no limit",
+        "a maxWait beyond the end of time is no limit",
         arguments: [nil, .infinite, .seconds(Int64.max), .nanoseconds(Int64.max)] as [Duration?])
     func endless(maxWait: Duration?) async throws {
         let bulkhead = bulkhead(maxWait: maxWait)
@@ -130,9 +128,7 @@ import Testing
         #expect(operation.callCount == 1)
     }
 
-    @Test(
-        "a call that finds a permit free reads no clock; of those rejected only the first since a permit came back does"
-    )
+    @Test("a call that finds a free permit reads no clock; only the first rejection since a returned permit does")
     func noClock() throws {
         let counting = CountingClock()
         let bulkhead = Bulkhead(limit: 1, timeBase: counting)
@@ -140,7 +136,7 @@ import Testing
         #expect(counting.readings.load(ordering: .relaxed) == 0)
         for _ in 0..<3 { #expect(throws: BulkheadFull.self) { _ = try bulkhead.tryAcquire() } }
         #expect(counting.readings.load(ordering: .relaxed) == 1)
-        // Now it is known how long it took until a permit came back.
+        // The time until a permit came back is now known.
         inside.complete(.success)
         try bulkhead.tryAcquire().complete(.success)
         #expect(counting.readings.load(ordering: .relaxed) == 2)
@@ -153,7 +149,7 @@ import Testing
     }
 }
 
-/// Calls taken in and out of a bulkhead step by step.
+/// Takes calls in and out of a bulkhead step by step.
 private struct Stays {
     private let bulkhead: Bulkhead
     private let clock: ManualClock
@@ -167,8 +163,8 @@ private struct Stays {
         core = PipelineCore.bare(on: clock)
     }
 
-    /// One call waits, is handed the permit, holds it for so long, and hands it on to another that waited. So many wait
-    /// then.
+    /// One call waits, gets the permit, holds it for `duration`, and hands it on to another waiting call. Then `queued`
+    /// calls still wait.
     mutating func serviceTime(for duration: Duration, thenQueue queued: Int) {
         for _ in 0...2 + queued { _ = queues(RunOptions()) }
         leave(0)
@@ -214,7 +210,7 @@ private struct WeakWaiter {
     init(_ waiter: PolicyWaiter) { self.waiter = waiter }
 }
 
-/// Counts how often the time is asked for.
+/// Counts how often the time is read.
 private final class CountingClock: TimeBase {
     let readings = Atomic(0)
 

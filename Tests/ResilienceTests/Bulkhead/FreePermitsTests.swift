@@ -3,7 +3,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct FreePermitsTests {
-    @Test("as many can be taken as there are, and each given back can be taken again")
+    @Test("exactly the free permits can be taken, and each returned one can be taken again")
     func taking() {
         let permits = FreePermits(2)
         let taken = [permits.take(), permits.take(), permits.take()]
@@ -14,7 +14,7 @@ import Testing
         #expect(left == 2)
     }
 
-    @Test("while they are collected nobody can take or give back one, until some are laid out")
+    @Test("once they are collected, no permit can be taken or returned until some are laid out")
     func collecting() {
         let permits = FreePermits(3)
         let first = [permits.take(), permits.take()]
@@ -28,7 +28,7 @@ import Testing
         #expect(afterwards == [true, false, true] && left == 1)
     }
 
-    @Test("that none is left is not that they are collected")
+    @Test("having no permit left differs from being collected")
     func noneLeft() {
         let permits = FreePermits(1)
         let taken = [permits.take(), permits.giveBack(), permits.take()]

@@ -5,24 +5,24 @@ import Testing
 
 @testable import Resilience
 
-/// A server of so many workers behind a bulkhead, whose clients give up without a word: in simulated time.
+/// A simulated server with several workers behind a bulkhead, whose clients give up silently.
 private struct SheddingServer {
     let workers = 10
     let serviceTime = 0.010
     let patience = 0.250
-    /// In parts of what the workers can do.
+    /// Relative to the workers' capacity.
     let load: Double
     let priorities: [CallPriority]
     var machine: BulkheadStateMachine
     private var generator: SeededGenerator
-    /// When clients sent the calls that run or wait, by ticket.
+    /// When clients sent the running and waiting calls, by ticket.
     private var sent: [UInt64: Double] = [:]
-    /// The calls that run: when they end, when they were sent, and their priority.
+    /// The running calls: when they end, when they were sent, and their priority.
     private var running: [(end: Double, sent: Double, priority: CallPriority)] = []
 
-    /// Answers that clients still waited for, in parts of what the workers can do: by priority.
+    /// Answers that clients still waited for, relative to the workers' capacity, by priority.
     private(set) var goodput: [CallPriority: Double] = [:]
-    /// How long those had waited whose calls were shed or displaced, on average.
+    /// The average wait of calls that were shed or displaced.
     private(set) var lateness = 0.0
 
     init(
@@ -82,7 +82,7 @@ private struct SheddingServer {
 
 @Suite(.heavy) struct SheddingSimulationTests {
     @Test(
-        "under overload a plain queue answers nobody in time, and one that sheds does all that it can",
+        "under overload a plain queue answers almost no call in time, and one that sheds uses nearly all its capacity",
         arguments: [2.0, 10])
     func goodput(load: Double) {
         var plain = SheddingServer(load: load, shedding: nil)
@@ -99,7 +99,7 @@ private struct SheddingServer {
         #expect(shedding.lateness < 0.05)
     }
 
-    @Test("without overload both answer all in time", arguments: [0.5, 0.8])
+    @Test("without overload, with or without shedding, almost all calls are answered in time", arguments: [0.5, 0.8])
     func calm(load: Double) {
         for settings in [nil, LoadShedding()] {
             var server = SheddingServer(load: load, shedding: settings)
@@ -108,7 +108,7 @@ private struct SheddingServer {
         }
     }
 
-    @Test("a load of about what the workers can do loses little")
+    @Test("shedding loses little at a load of about the workers' capacity")
     func edge() {
         var plain = SheddingServer(load: 0.98, shedding: nil)
         var shedding = SheddingServer(load: 0.98, shedding: LoadShedding())
@@ -118,7 +118,7 @@ private struct SheddingServer {
         #expect(shedding.total > 0.9)
     }
 
-    @Test("after an overload the server is as before")
+    @Test("an overload ends once the queue is empty")
     func recovers() {
         var server = SheddingServer(load: 10, shedding: LoadShedding())
         server.run(for: 2)

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Resilience
 
-/// A gate beside everything that ever happened to it, from which its state is worked out anew each time.
+/// A gate compared with its whole event history, from which the expected state is recomputed each time.
 private struct RecordedGate: ExplorableMachine {
     enum Input: Hashable {
         case admit
-        /// A call that was let in just now ends.
+        /// A call that was just admitted ends.
         case end(Verdict)
         /// A long call begins, or ends.
         case beginLong
@@ -19,12 +19,12 @@ private struct RecordedGate: ExplorableMachine {
     }
 
     private enum Event {
-        /// A call ended while the gate was open; what ends while it is shut does not count.
+        /// A call ended while the gate was open. Ends while it is shut do not count.
         case ended(Verdict)
-        /// A call of an event that was counted already.
+        /// A call ended whose volley was already counted.
         case endedToo(Verdict)
         case tripped(until: MonotonicInstant)
-        /// A call came after the time was over.
+        /// A call came after the break was over.
         case opened
         case reset(keepingGrowth: Bool)
     }
@@ -35,7 +35,7 @@ private struct RecordedGate: ExplorableMachine {
     private let waits: [Int64]
     private var events: [Event] = []
     private var now: MonotonicInstant
-    /// Calls under way: each's ticket, and how much had happened when it was let in.
+    /// Calls in flight: the ticket of each, and the number of events when it was admitted.
     private var long: [Long] = []
 
     private struct Long: Hashable {
@@ -59,7 +59,7 @@ private struct RecordedGate: ExplorableMachine {
             + (long.isEmpty ? [] : [.endLong(.throttled), .endLong(.success), .endLong(.transient)])
     }
 
-    /// More failures than the limit, and more trips than make the longest break, differ only in their numbers.
+    /// Failures beyond the limit, and trips beyond the longest break, differ only in their numbers.
     var identity: [Int64]? {
         snapshot + [
             Int64(min(failures, limit + 1)), Int64(min(trips, 4)), left(shutUntil), hasFailed ? 1 : 0,
@@ -81,7 +81,7 @@ private struct RecordedGate: ExplorableMachine {
 
     private var failures: Int { history.failures }
 
-    /// Failures in a row; and, of the calls that were of the same volley as the last, how many more got through than failed.
+    /// Failures in a row; and, for calls of the same volley as the last failure, successes minus failures.
     private var history: (failures: Int, late: Int) {
         var (failures, late) = (0, 0)
         for event in events {
@@ -96,7 +96,7 @@ private struct RecordedGate: ExplorableMachine {
         return (failures, late)
     }
 
-    /// Trips in a row: without a success in between.
+    /// Trips in a row, without a success in between.
     private var trips: Int {
         var count = 0
         for event in events.reversed() {
@@ -132,7 +132,7 @@ private struct RecordedGate: ExplorableMachine {
         return false
     }
 
-    /// Whether the end of this call tells nothing new: one was counted since it was let in, and no success came after it.
+    /// Whether this call's end brings no news: a failure was counted since it was admitted, and no success came after.
     private func isTold(_ call: Long) -> Bool {
         for event in events[call.before...].reversed() {
             switch event {
@@ -158,7 +158,7 @@ private struct RecordedGate: ExplorableMachine {
             if shutUntil != nil { events.append(.opened) }
         case .admit: _ = try admit()
         case .end(let verdict):
-            // While it is shut such a call is of before.
+            // While the gate is shut, such a call was admitted before.
             try end(shutUntil == nil ? admit() ?? 0 : 0, verdict, isTold: false)
         case .beginLong:
             guard let ticket = try admit() else { break }
@@ -171,7 +171,7 @@ private struct RecordedGate: ExplorableMachine {
         try check()
     }
 
-    /// - Returns: the ticket; nil if it is rejected.
+    /// - Returns: The ticket; nil if the call is rejected.
     private mutating func admit() throws -> UInt64? {
         let answer = machine.admit(at: now)
         if isShut {
@@ -180,7 +180,7 @@ private struct RecordedGate: ExplorableMachine {
         }
         if shutUntil != nil { events.append(.opened) }
         guard case .allow(let ticket) = answer else { throw Unexpected(answer) }
-        // Who need not ask has no ticket.
+        // A call that need not ask has no ticket.
         if !hasFailed { try require(ticket, is: 0, "the ticket") }
         try require(machine.needs.contains(.admissions), is: hasFailed, "whether calls must ask")
         return ticket
@@ -214,13 +214,13 @@ private struct RecordedGate: ExplorableMachine {
             timeRemaining: isShut ? .nanoseconds(left(shutUntil)) : nil)
         try require(machine.status(at: now), is: expected, "the status")
 
-        // What the next call is told is what the status says.
+        // The next call must get the answer that the status shows.
         var asked = machine
         let answer = asked.admit(at: now)
         if case .allow = answer { try require(true, is: expected.isAllowed, "whether a call is let in") }
         if case .reject(let retryAfter) = answer { try require(retryAfter, is: expected.timeRemaining, "the wait") }
 
-        // At rest, and only then, an open gate has nothing that one more success could clear.
+        // The gate is at rest only if it is open and a success would change nothing.
         try require(machine.isAtRest, is: shutUntil == nil && failures == 0 && trips == 0, "at rest")
         if shutUntil == nil {
             var well = self
@@ -232,13 +232,13 @@ private struct RecordedGate: ExplorableMachine {
 }
 
 @Suite(.heavy) struct BackoffGateExplorationTests {
-    @Test("in every state it can be in, a gate does what its whole history says", arguments: [1, 2, 3])
+    @Test("in every reachable state, a gate matches its whole history", arguments: [1, 2, 3])
     func complete(limit: Int) throws {
         let exploration = try Explorer(RecordedGate(limit: limit), code: "RecordedGate(limit: \(limit))").explore()
         #expect(exploration.isComplete && exploration.transitions > 200, "\(exploration)")
     }
 
-    @Test("as far as the effort goes, a gate with long breaks does what its whole history says")
+    @Test("up to the effort level, a gate with long breaks matches its whole history")
     func far() throws {
         let explorer = Explorer(
             RecordedGate(limit: 40, base: 100_000, cap: 390_000, waits: [1, 1_000]),
@@ -247,7 +247,7 @@ private struct RecordedGate: ExplorableMachine {
     }
 
     @Test(
-        "through thousands of inputs, and at the ends of time, a gate does what its whole history says",
+        "over thousands of inputs, and at the ends of time, a gate matches its whole history",
         arguments: [(0, 1_000), (.min, .max / 4), (.max - 50, 7), (.max, 1)] as [(Int64, Int64)])
     func walks(start: Int64, wait: Int64) throws {
         let explorer = Explorer(

@@ -6,13 +6,13 @@ import Testing
 @Suite struct BackoffGateTests {
     private var gate = BackoffGate()
 
-    /// So many 429s at this instant, one after the other.
+    /// Records this many 429s in sequence at one instant.
     private mutating func throttle(_ times: Int, at now: MonotonicInstant) {
         for _ in 0..<times { gate.call(.throttled, at: now) }
     }
 
     @Test(
-        "where each end of a call leads, two 429s having come before",
+        "after two 429s, each kind of end leads to this state and count",
         arguments: [
             (.throttled, .open, 3), (.throttled(retryAfter: .seconds(1)), .open, 3), (.success, .closed, 0),
             (.transient, .closed, 2), (.uncertain, .closed, 2), (.permanent, .closed, 2), (.rejected, .closed, 2),
@@ -25,7 +25,7 @@ import Testing
         #expect(gate.status(at: .second(0)).failureCount == count)
     }
 
-    @Test("where nobody is rejected, it says of each failure whether it would have shut")
+    @Test("in observing mode, it reports for each failure whether it would have shut")
     mutating func observed() {
         func end(_ verdict: Verdict) -> CallEnd { CallEnd(verdict, at: .second(0)) }
         #expect(
@@ -35,7 +35,7 @@ import Testing
         #expect(gate.state == .closed && !gate.observe(end(.success)) && gate.isAtRest)
     }
 
-    @Test("it wants to hear of successes once it has counted a failure, and as long as a trip is not made up for")
+    @Test("it needs successes after a failure was counted, and until a success follows a trip")
     mutating func wantsSuccesses() {
         #expect(!gate.needs.contains(.successes))
         throttle(1, at: .second(0))
@@ -47,7 +47,7 @@ import Testing
         #expect(!gate.needs.contains(.successes))
     }
 
-    @Test("a rule with a window counts each failure, of a volley too", arguments: [true, false])
+    @Test("a rule with a window counts each failure, even within a volley", arguments: [true, false])
     func volleyInAWindow(isRatio: Bool) {
         var gate =
             isRatio
@@ -57,7 +57,7 @@ import Testing
         #expect(gate.state == .open && !gate.needs.contains([.admissions, .calls]))
     }
 
-    @Test("what says nothing of the endpoint is not counted, though it has a ticket and the rule would")
+    @Test("an inconclusive end is not counted, even with a ticket and a rule that would count it")
     func nothingSaid() {
         var gate = BackoffGate(tripping: ConsecutiveFailures(3, failing: [.throttled, .rejected], healthy: .success))
         gate.call(.throttled, at: .second(0))
@@ -65,7 +65,8 @@ import Testing
         #expect(gate.status(at: .second(0)).failureCount == 1 && gate.state == .closed)
     }
 
-    @Test("rejections come sooner than successes: where one call of 20 is rejected, three of them are no row (P46)")
+    @Test(
+        "rejections arrive sooner than successes: if one call of 20 is rejected, three rejections are not a row (P46)")
     func fewRejected() {
         var gate = BackoffGate()
         var underWay: [UInt64] = []
@@ -76,12 +77,12 @@ import Testing
             underWay.append(ticket)
         }
         #expect(gate.state == .closed)
-        // It is no row, and no success either.
+        // Neither a row nor a success was counted.
         #expect(!gate.isAtRest)
     }
 
     @Test(
-        "of a volley, as many must get through as fail, or the next failure is one more of the row (B5)",
+        "if fewer calls of a volley succeed than fail, the next failure continues the row (B5)",
         arguments: 1...4)
     mutating func lateSuccesses(successes: Int) {
         throttle(2, at: .second(0))
@@ -92,7 +93,7 @@ import Testing
         #expect(gate.status(at: .second(0)).failureCount == (successes > 1 ? 1 : 3))
     }
 
-    @Test("callers side by side, nearly all of whom are rejected, shut it soon", arguments: [2, 5, 20, 100])
+    @Test("if nearly all concurrent calls are rejected, it shuts soon", arguments: [2, 5, 20, 100])
     func crowd(callers: Int) {
         var gate = BackoffGate()
         var random = SeededNumbers(seed: UInt64(callers))
@@ -107,7 +108,7 @@ import Testing
         #expect(gate.state == .open && ends <= 50 * callers, "\(ends) ends")
     }
 
-    @Test("new settings leave a volley what it is: one event")
+    @Test("after a change of settings, a volley is still one event")
     mutating func reconfigured() {
         gate.record(.throttled, at: .second(0))
         var next = BackoffGate(tripping: .consecutiveThrottles(2))
@@ -119,7 +120,7 @@ import Testing
         #expect(next.state == .open)
     }
 
-    @Test("it may be forgotten only open, with nothing counted and no growth")
+    @Test("it may be evicted only if open, with nothing counted and no growth")
     mutating func forgettable() {
         #expect(gate.isAtRest(at: .second(0)))
         throttle(1, at: .second(0))
@@ -132,7 +133,7 @@ import Testing
         #expect(gate.isAtRest(at: .second(100)))
     }
 
-    @Test("successes told together count, and may be told so unless one would set the growth back")
+    @Test("batched successes count, and may be batched unless one would reset the growth")
     func together() {
         var gate = BackoffGate(tripping: .failures(1, over: .calls(4)))
         gate.succeeded(3, at: .second(0))
@@ -142,7 +143,7 @@ import Testing
         #expect(gate.tallyEnds(after: .second(0)) == .second(0))
     }
 
-    @Test("what it remembers it takes back: at rest, shut, and after its time", arguments: [(0, 0), (3, 29), (3, 31)])
+    @Test("it restores its memory at rest, while shut, and after its break", arguments: [(0, 0), (3, 29), (3, 31)])
     func memory(throttles: Int, second: Int64) throws {
         var test = self
         test.throttle(throttles, at: .second(0))
@@ -153,7 +154,7 @@ import Testing
         #expect(other.status(at: .second(second)) == test.gate.status(at: .second(second)))
     }
 
-    @Test("a break of less than no time is over at once, not before")
+    @Test("a break of negative length is over at once, not before")
     func negativeBreak() {
         var gate = BackoffGate(tripping: .consecutiveThrottles(1), openFor: NegativeBreak())
         gate.record(.throttled, at: .second(100))
@@ -163,7 +164,7 @@ import Testing
 }
 
 extension BackoffGate {
-    /// A call that is let in and ends at once, or one of before if it is shut.
+    /// A call that is admitted and ends at once; while the gate is shut, a call that was admitted before.
     fileprivate mutating func call(_ verdict: Verdict, at now: MonotonicInstant) {
         guard case .allow(let ticket) = admit(at: now) else { return _ = record(verdict, at: now) }
         record(verdict, ticket: ticket, at: now)

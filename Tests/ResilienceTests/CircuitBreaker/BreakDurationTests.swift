@@ -14,7 +14,7 @@ import Testing
         #expect(GrowingBreak.exponential().duration(afterTrips: trips) == .seconds(seconds))
     }
 
-    @Test("a break of so many seconds can be said as a duration is")
+    @Test("a constant break can be written as a duration")
     func asADuration() {
         func length(_ breakDuration: some BreakDuration) -> Duration? { breakDuration.longest }
         #expect(length(.seconds(90)) == .seconds(90))
@@ -26,7 +26,7 @@ import Testing
         #expect(CircuitBreaker(openFor: .seconds(limit)).status.isAllowed)
     }
 
-    @Test("a negative number of seconds, or none, is rejected", arguments: [-1.0, -.infinity, .nan])
+    @Test("a negative or undefined number of seconds is rejected", arguments: [-1.0, -.infinity, .nan])
     func noDuration(seconds: Double) {
         #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked { CircuitBreaker(openFor: .seconds(seconds)) }
@@ -34,26 +34,26 @@ import Testing
         #expect(throws: InvalidSettings.self) { try PolicySettings.checked { CircuitBreaker(openFor: .seconds(-1)) } }
     }
 
-    @Test("the multiplier is limited apart from the cap")
+    @Test("the multiplier limits a break independently of the cap")
     func multiplier() {
         let length = GrowingBreak.exponential(from: .seconds(10), maxMultiplier: 10, cap: .seconds(300))
         #expect((0..<6).map { length.duration(afterTrips: $0) } == [10, 20, 40, 80, 100, 100].map { .seconds($0) })
     }
 
-    @Test("each of the two limits holds without the other")
+    @Test("each of the two limits works without the other")
     func limits() {
         #expect(GrowingBreak.exponential(cap: .seconds(3600)).duration(afterTrips: 9) == .seconds(300))
         #expect(GrowingBreak.exponential(maxMultiplier: 99).duration(afterTrips: 9) == .seconds(300))
     }
 
-    @Test("without limits it doubles as long as 64 bits allow, and then stays")
+    @Test("without limits it doubles up to 64 bits, and then stays")
     func withoutLimits() {
         let length = GrowingBreak.exponential(from: .nanoseconds(1), maxMultiplier: .max, cap: .infinite)
         let breaks = [61, 62, 63, 64].map { length.duration(afterTrips: $0).saturatedNanoseconds }
         #expect(breaks == [1 << 61, 1 << 62, .max, .max])
     }
 
-    @Test("a break is never negative, never above its cap, and never shorter than the one before")
+    @Test("a break is never negative, never above its cap, and never shorter than the previous one")
     func bounds() {
         var random = SeededNumbers(seed: 31)
         for _ in 0..<5000 {
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("bases and caps of zero or without end do not trap")
+    @Test("zero and endless bases and caps do not trap")
     func ends() {
         let ends: [Duration] = [.zero, Duration(attoseconds: 1), .seconds(Int64.max), Duration(attoseconds: .max)]
         for base in ends {
@@ -84,7 +84,7 @@ import Testing
         #expect(GrowingBreak.linear().duration(afterTrips: trips) == .seconds(seconds))
     }
 
-    @Test("without a cap a linear break grows as long as 64 bits allow, and then stays")
+    @Test("without a cap a linear break grows up to 64 bits, and then stays")
     func linearWithoutCap() {
         let length = GrowingBreak.linear(from: .nanoseconds(1), cap: .infinite)
         #expect(length.duration(afterTrips: .max - 1) == .nanoseconds(Int64.max))
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(
-        "a break lasts as long as the failure asks for, up to the cap; where it asks for nothing, or for less, as otherwise (P44)",
+        "a break lasts as long as the failure asks, up to the cap; without a wait it lasts as usual (P44)",
         arguments: [
             (.throttled(retryAfter: .seconds(7)), .seconds(7)), (.throttled(retryAfter: .zero), .seconds(60)),
             (.throttled(retryAfter: .seconds(3600)), .seconds(3600)),
@@ -107,13 +107,13 @@ import Testing
                 == length)
     }
 
-    @Test("a cap of no time makes every break that is asked for none")
+    @Test("a cap of zero makes every break that a failure asks for zero")
     func noRetryAfter() {
         let trip = CircuitTrip(earlier: 0, verdict: .throttled(retryAfter: .seconds(9)))
         #expect(RetryAfterBreak.retryAfter(cap: .zero).duration(of: trip, using: SplitMix64(seed: 1)) == .zero)
     }
 
-    @Test("a negative Retry-After does not make a break of no time: it lasts as otherwise (P15)")
+    @Test("a negative Retry-After makes no break of zero: it lasts as usual (P15)")
     func negativeRetryAfter() {
         let trip = CircuitTrip(earlier: 1, verdict: .throttled(retryAfter: .seconds(-1)))
         #expect(RetryAfterBreak.retryAfter().duration(of: trip, using: SplitMix64(seed: 1)) == .seconds(60))
@@ -123,7 +123,7 @@ import Testing
         (0..<2000).map { length.jittered(by: share).duration(of: CircuitTrip(earlier: 0), using: SplitMix64(seed: $0)) }
     }
 
-    @Test("jitter spreads breaks over the whole of their share, and no further", arguments: [0.2, 0.5, 1])
+    @Test("jitter spreads breaks over its whole share, and no further", arguments: [0.2, 0.5, 1])
     func spread(share: Double) throws {
         let lengths = drawn(.constant(.seconds(100)), by: share)
         let (least, most) = (try #require(lengths.min()), try #require(lengths.max()))
@@ -132,26 +132,26 @@ import Testing
         #expect(Set(lengths).count > 1900)
     }
 
-    @Test("jitter by a share of zero, or of a break of zero, changes nothing")
+    @Test("jitter with a share of zero, or of a zero break, changes nothing")
     func noSpread() {
         #expect(Set(drawn(.constant(.seconds(100)), by: 0)) == [.seconds(100)])
         #expect(Set(drawn(.constant(.zero), by: 1)) == [.zero])
     }
 
-    @Test("jitter of the longest break neither traps nor makes it negative", arguments: [0, 0.2, 1])
+    @Test("jitter of the longest break neither traps nor becomes negative", arguments: [0, 0.2, 1])
     func endlessSpread(share: Double) {
         for longest in [Duration.infinite, .nanoseconds(Int64.max), .nanoseconds(Int64.max - 1)] {
             #expect(drawn(.constant(longest), by: share).allSatisfy { $0 >= .zero })
         }
     }
 
-    @Test("jitter goes on from a break that grows, and takes a negative one for zero")
+    @Test("jitter builds on a growing break, and treats a negative one as zero")
     func jitteredOthers() {
         #expect(GrowingBreak.linear().jittered(by: 0).duration(afterTrips: 2) == .seconds(90))
         #expect(Set(drawn(NegativeBreak(), by: 1)) == [.zero])
     }
 
-    @Test("each break says how long it is")
+    @Test("each break describes its length")
     func descriptions() {
         #expect("\(ConstantBreak.constant(.seconds(60)))" == "for 60 s")
         #expect("\(GrowingBreak.exponential())" == "for 30 s × 2ⁿ up to 300 s")

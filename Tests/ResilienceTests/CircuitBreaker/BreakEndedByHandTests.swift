@@ -33,7 +33,7 @@ import Testing
         #expect(recorder.count { $0 == CircuitBreaker.Event.halfOpened } == 0)
     }
 
-    @Test("a gate has no probes: it lets all calls in, and the next failure shuts it for longer")
+    @Test("a gate has no probes: it admits all calls, and the next failure shuts it for longer")
     func gate() throws {
         let gate = CircuitBreaker(
             circuit: BackoffGate(tripping: .consecutiveThrottles(1)), timeBase: clock,
@@ -45,14 +45,14 @@ import Testing
         #expect(recorder.count { $0 == CircuitBreaker.Event.breakEndedByHand(.closed) } == 1)
     }
 
-    @Test("a machine of one's own that can't do it says so")
+    @Test("endBreak returns false for a custom machine that does not support it")
     func plain() throws {
         let breaker = CircuitBreaker(circuit: PlainCircuit(), timeBase: clock)
         try breaker.tryAcquire().complete(.transient)
         #expect(!breaker.endBreak() && breaker.state == .open)
     }
 
-    @Test("a health check runs at once, and a watcher is told of the change")
+    @Test("a health check runs at once, and a watcher receives the changes")
     func healthCheck() throws {
         let clock = clock
         let check = ScriptedOperation<Void, Void>(fallback: .success(()))
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test("calls that wait for a probe that hangs ask again, and one of them probes")
+    @Test("calls waiting for a hanging probe ask again, and one of them probes")
     func parked() throws {
         let clock = clock
         try clock.run {

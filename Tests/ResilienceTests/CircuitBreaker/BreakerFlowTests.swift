@@ -3,7 +3,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// A breaker among other policies: in which order they are asked, and what counts.
+/// A breaker among other policies: the order of policies, and what counts.
 @Suite struct BreakerFlowTests {
     let clock = ManualClock()
     let breaker: CircuitBreaker
@@ -36,7 +36,8 @@ import Testing
     }
 
     @Test(
-        "a circuit that opens between two attempts ends the retry, and the call ends as the attempt before did (P41)")
+        "a circuit that opens between two attempts ends the retry, and the call ends like the previous attempt (P41)"
+    )
     func opensInBetween() async {
         let pipeline = Pipeline {
             Retry(maxRetries: 100, backoff: .none)
@@ -46,8 +47,7 @@ import Testing
         #expect(request.callCount == 3 && breaker.state == .open)
     }
 
-    @Test(
-        "an open circuit is rejected without any retry and without any wait, whichever of the two is outside (A8, P19)")
+    @Test("an open circuit rejects without a retry or a wait, whichever policy is outside (A8, P19)")
     func openNotRetried() async {
         trip()
         let recorder = EventRecorder()
@@ -72,7 +72,7 @@ import Testing
             ])
     }
 
-    @Test("the breaker is asked before the throttle, the throttle before the request, and the retries are inside (A8)")
+    @Test("the breaker comes before the throttle, the throttle before the request, and the retries are inside (A8)")
     func flow() async throws {
         let journal = Journal()
         let throttle = Throttle(limit: .perSecond(1, burst: 1), timeBase: clock)
@@ -94,11 +94,11 @@ import Testing
                 "before breaker in", "before throttle in", "request", "request", "before throttle out success round 1",
                 "before breaker out success round 1",
             ])
-        // Two attempts, but one call: one share of the throttle, and no failure for the breaker.
+        // Two attempts, but one call: one permit of the throttle, and no failure for the breaker.
         #expect(breaker.status.failureCount == 0)
     }
 
-    @Test("an open circuit takes no share of the throttle behind it (A8)")
+    @Test("an open circuit takes no permit of the throttle behind it (A8)")
     func throttleUntouched() async throws {
         let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {
@@ -112,7 +112,7 @@ import Testing
         await #expect(throws: ThrottleExceeded.self) { try await pipeline.run {} }
     }
 
-    @Test("our own rejections further in never count as the endpoint's failures (P10)")
+    @Test("rejections by inner policies never count as the endpoint's failures (P10)")
     func ownRejections() async throws {
         let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {
@@ -124,7 +124,7 @@ import Testing
         #expect(breaker.state == .closed && breaker.status.failureCount == 0)
     }
 
-    @Test("our own rejection of a probe neither closes the circuit nor takes the probe's place for good")
+    @Test("a probe rejected by an inner policy neither closes the circuit nor keeps the probe's place")
     func rejectedProbe() async throws {
         let throttle = Throttle(limit: .perMinute(1, burst: 1), timeBase: clock)
         let pipeline = Pipeline {

@@ -6,7 +6,7 @@ import Testing
 @Suite struct CircuitBreakerConcurrencyTests {
     let clock = ManualClock()
 
-    @Test("a thousand tasks that fail at the same time open it once, and none of their failures is counted twice")
+    @Test("a thousand tasks that fail at the same time open it once, and no failure is counted twice")
     func openedOnce() async {
         let recorder = EventRecorder()
         let breaker = CircuitBreaker(timeBase: clock, observers: PolicyObservers(recorder))
@@ -21,7 +21,7 @@ import Testing
         #expect(breaker.status.failureCount == 5 && breaker.status.isTripped)
     }
 
-    @Test("every admitted call is heard of once: allowed, rejected and late add up, whatever tasks do at the same time")
+    @Test("every call is reported once, as allowed or rejected, whatever tasks do at the same time")
     func addsUp() async {
         let recorder = EventRecorder()
         let breaker = CircuitBreaker(
@@ -50,7 +50,7 @@ import Testing
     @Test("successes of many threads are all counted, none twice and none in another generation")
     func threads() async throws {
         let breaker = CircuitBreaker(tripping: .failureRatio(1, over: .time(.seconds(10))), timeBase: clock)
-        // So that the ratio is never met, whoever comes first.
+        // So the ratio is never met, in any order.
         try breaker.tryAcquire().complete(.success)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {

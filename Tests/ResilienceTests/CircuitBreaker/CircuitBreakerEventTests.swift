@@ -40,7 +40,7 @@ import Testing
             ])
     }
 
-    @Test("the events come in the order things happened, each with its time")
+    @Test("the events come in order, each with its time")
     func times() {
         let start = clock.now
         end(.transient)
@@ -53,7 +53,7 @@ import Testing
         #expect(recorder.events.allSatisfy { $0.policy == "activities" && $0.pipeline == nil })
     }
 
-    @Test("a reset of an open circuit is told; one that changes nothing is not")
+    @Test("a reset of an open circuit is reported; a reset that changes nothing is not")
     func reset() {
         breaker.reset()
         #expect(recorder.events.isEmpty)
@@ -63,7 +63,7 @@ import Testing
         #expect(lines == ["[activities] reset → closed"])
     }
 
-    @Test("a failure that pushes another out of a full window is told like any other (P36)")
+    @Test("a failure that pushes another out of a full window is reported like any other (P36)")
     func fullWindow() throws {
         let breaker = CircuitBreaker(
             tripping: .failures(3, over: .calls(3)), timeBase: clock, observers: PolicyObservers(recorder))
@@ -74,7 +74,7 @@ import Testing
         #expect(failures == [.failure(1, of: 3), .failure(1, of: 3), .failure(2, of: 3)])
     }
 
-    @Test("calls that hang and open the circuit are counted in the line that says so")
+    @Test("if hanging calls open the circuit, the log line has their number")
     func slow() throws {
         let breaker = CircuitBreaker(
             tripping: .slowCalls(0.5, longerThan: .seconds(1), over: .calls(4), minimumCalls: 2), timeBase: clock,
@@ -88,7 +88,7 @@ import Testing
         second.complete(.success)
     }
 
-    @Test("a gate tells of its breaks too, without any probe")
+    @Test("a gate also reports its breaks, without any probe")
     func gate() throws {
         let breaker = CircuitBreaker(
             "sync", circuit: BackoffGate(), timeBase: clock, observers: PolicyObservers(recorder))
@@ -99,7 +99,7 @@ import Testing
         #expect(recorder.count { $0 == CircuitBreaker.Event.halfOpened } == 0)
     }
 
-    @Test("the observers of the pipeline are told as well, with the pipeline's name")
+    @Test("the pipeline's observers also get events, with the pipeline's name")
     func pipelineObservers() async throws {
         let outer = EventRecorder()
         let pipeline = Pipeline("sync", observers: PolicyObservers(outer)) { breaker }
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(
-        "every event has a line of its own (A9)",
+        "every event has its own log line (A9)",
         arguments: [
             (.failure(3, of: nil), "failure 3"), (.rejected(retryAfter: nil), "open, rejecting call"),
             (.opened(3, of: 3, for: nil), "threshold reached (3/3) → open"),

@@ -44,7 +44,7 @@ extension Linearizability {
                         admissions[thread] = Admission(generation: generation, ticket: ticket, began: began)
                         return .allowed
                     case .reject(let retryAfter, _):
-                        // The wait is read off the clock, which may be behind what the circuit knows.
+                        // The wait is computed from the clock, which may be behind the circuit's time.
                         let now = MonotonicInstant.second(Int64(now))
                         return .rejected(
                             retryAfter: retryAfter.map { now.duration(to: max(now, circuit.value.latest) + $0) })
@@ -53,7 +53,7 @@ extension Linearizability {
                     }
                 case .complete(let thread, let verdict, let now):
                     guard let admission = admissions.removeValue(forKey: thread) else { return .done }
-                    // A success that is counted beside the lock does not move the circuit's time on.
+                    // A batched success does not advance the circuit's time.
                     if verdict == .success, admission.ticket == 0, admission.generation == circuit.value.generation,
                         circuit.value.needs == .successes, .second(Int64(now)) < circuit.value.tallyEnds
                     {
@@ -124,14 +124,14 @@ extension Linearizability {
             }
         }
 
-        @Test("calls, probes, resets and looks at a circuit of three states, all at once, come in one order")
+        @Test("concurrent calls, probes, resets and status reads of a three-state circuit have one consistent order")
         func threeStates() async {
             await expectLinearizable(
                 ThreeStateCircuit(tripping: .consecutiveFailures(2), openFor: .seconds(30)),
                 failure: .transient)
         }
 
-        @Test("so they do with several probes and growing breaks")
+        @Test("concurrent inputs have one consistent order with several probes and growing breaks")
         func severalProbes() async {
             await expectLinearizable(
                 ThreeStateCircuit(
@@ -140,7 +140,9 @@ extension Linearizability {
                 failure: .transient)
         }
 
-        @Test("so they do with windows of calls and of time, whose successes are counted beside the lock")
+        @Test(
+            "concurrent inputs have one consistent order with windows of calls and of time, whose successes are batched"
+        )
         func windows() async {
             let windows: [CallWindow] = [.calls(5), .time(.seconds(40), buckets: 4)]
             for window in windows {
@@ -151,7 +153,7 @@ extension Linearizability {
             }
         }
 
-        @Test("so they do with slow calls that are still under way, and a ramp")
+        @Test("concurrent inputs have one consistent order with slow calls in flight, and a ramp")
         func slowCalls() async {
             await expectLinearizable(
                 ThreeStateCircuit(
@@ -160,7 +162,7 @@ extension Linearizability {
                 failure: .transient)
         }
 
-        @Test("so they do with a gate that shuts for longer and longer")
+        @Test("concurrent inputs have one consistent order with a gate that shuts for longer each time")
         func gate() async {
             await expectLinearizable(
                 BackoffGate(tripping: .consecutiveThrottles(2), openFor: .exponential(from: .seconds(10))),

@@ -3,7 +3,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// The preset as it comes: the 5th failure in a row opens it, for 60 s, and one probe tests it.
+/// The default preset: the 5th failure in a row opens it, for 60 s, and one probe tests it.
 @Suite struct CircuitBreakerTests {
     let clock = ManualClock()
     let breaker: CircuitBreaker
@@ -38,7 +38,7 @@ import Testing
         #expect(breaker.state == .open && breaker.status.failureCount == 5)
     }
 
-    @Test("a success while closed sets the count back to 0 (A2)")
+    @Test("a success while closed resets the count to 0 (A2)")
     func countSetBack() async throws {
         await fail(4)
         endpoint.enqueue(.success(7))
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(
-        "open, it rejects every call at once, none reaches the endpoint, and the error says how long until a retry (A3)"
+        "while open, it rejects every call at once, none reaches the endpoint, and the error has a retryAfter (A3)"
     )
     func rejects() async throws {
         await fail(5)
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(
-        "the rejection tells a person that the service is unavailable and in how many seconds to try again (A3)",
+        "the rejection's text says that the service is unavailable and in how many seconds to try again (A3)",
         arguments: [
             (.seconds(42), "in 42 seconds"), (.milliseconds(41_001), "in 42 seconds"), (.seconds(1), "in 1 second"),
             (.nanoseconds(1), "in 1 second"), (.zero, "in 1 second"), (nil, "later"),
@@ -74,7 +74,7 @@ import Testing
         #expect("\(error)" == text)
     }
 
-    @Test("half-open, a probe that succeeds closes it with everything cleared (A4)")
+    @Test("while half-open, a successful probe closes it and clears everything (A4)")
     func probeSucceeds() async throws {
         await fail(5)
         clock.advance(by: .seconds(60))
@@ -85,7 +85,7 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("half-open, a probe that fails opens it again, and the wait starts anew (A4)")
+    @Test("while half-open, a failed probe opens it again, and the wait begins anew (A4)")
     func probeFails() async {
         await fail(5)
         clock.advance(by: .seconds(95))
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "it can be asked whether a call is allowed, its state, its count and the time until a test, nil unless open (A6)"
+        "its status shows whether a call is allowed, its count, and the time until a probe, nil unless open (A6)"
     )
     func asked() async {
         #expect(
@@ -105,11 +105,11 @@ import Testing
         #expect(!breaker.status.isAllowed && breaker.status.isTripped && breaker.status.timeRemaining == .seconds(60))
         clock.advance(by: .seconds(60))
         #expect(breaker.status.isAllowed && !breaker.status.isTripped && breaker.status.timeRemaining == nil)
-        // While half-open, of the probes.
+        // While half-open, it counts the probes.
         #expect(breaker.status.failureCount == 0)
     }
 
-    @Test("by hand, admission is asked for, the work is done elsewhere, and its end is recorded (A7)")
+    @Test("by hand, a caller asks for admission, does the work elsewhere, and records its end (A7)")
     func byHand() throws {
         for _ in 0..<5 { try breaker.tryAcquire().complete(.transient) }
         let rejection = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
@@ -119,8 +119,7 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test(
-        "a permit dropped without a report counts as cancelled: not against the endpoint, and a probe's place is free")
+    @Test("a permit dropped without a report counts as cancelled: no failure is counted, and a probe's place is free")
     func dropped() throws {
         do { _ = try breaker.tryAcquire() }
         #expect(breaker.status.failureCount == 0)
@@ -132,7 +131,7 @@ import Testing
         #expect(breaker.state == .closed)
     }
 
-    @Test("a result that means failure counts, and is handed back as it is")
+    @Test("a result that means failure counts, and is returned unchanged")
     func judgedResults() async throws {
         let pipeline = Pipeline { breaker }
         for _ in 0..<5 {
@@ -142,7 +141,7 @@ import Testing
         #expect(breaker.status.isTripped)
     }
 
-    @Test("closed or open, a call costs no wait and sets no timer (A12)")
+    @Test("whether closed or open, a call neither waits nor sets a timer (A12)")
     func noWaiting() async throws {
         endpoint.enqueue(.success(7))
         _ = try await call()
@@ -151,7 +150,7 @@ import Testing
         #expect(clock.sleepers.isEmpty && clock.now == ManualClock().now)
     }
 
-    @Test("a breaker's clock is the one it was given, and no other moves it (P8)")
+    @Test("a breaker uses the clock that it was given (P8)")
     func ownClock() async {
         await fail(5)
         clock.advance(by: .seconds(60) - .nanoseconds(1))
@@ -160,7 +159,7 @@ import Testing
         #expect(!breaker.status.isTripped)
     }
 
-    @Test("the description names it and says when it opens and for how long")
+    @Test("the description has its name, when it opens, and for how long")
     func description() {
         let rule = "opens on 5 in a row of transient+uncertain, for 60 s, then 1 probe at a time, closing on 1 success"
         #expect("\(breaker)" == "activities: \(rule)")

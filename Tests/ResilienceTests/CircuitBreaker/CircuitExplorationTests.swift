@@ -4,23 +4,24 @@ import Testing
 
 @testable import Resilience
 
-/// A circuit beside a machine of the same kind that is told only what is not late, and the list of all changes of state.
+/// A circuit compared with a second machine of its kind, which gets only ends that are not late, and with a list of all
+/// state changes.
 private struct WitnessedCircuit: ExplorableMachine {
     enum Input: Hashable {
         case admit
         case end(Int, Verdict)
-        /// A call that is never heard of again.
+        /// A call whose end is never reported.
         case lose(Int)
         case wait
         case reset(keepingGrowth: Bool)
-        /// Two successes counted beside the lock.
+        /// Two batched successes.
         case tally
         case set(CircuitBreaker.Mode)
         case endBreak
     }
 
     private struct Admitted {
-        /// How many changes there had been.
+        /// The number of changes before this call.
         let changes: Int
         let generation: UInt64
         let ticket: UInt64
@@ -28,7 +29,7 @@ private struct WitnessedCircuit: ExplorableMachine {
 
     private var circuit: Circuit
     private var witness: any CircuitStateMachine
-    /// Every change of state; nil for a reset, which makes all that came before it late.
+    /// Every change of state; nil for a reset. Calls from before a change are late.
     private var changes: [Circuit.Transition?] = []
     private var outside: [Admitted] = []
     private let maxOutside: Int
@@ -45,7 +46,7 @@ private struct WitnessedCircuit: ExplorableMachine {
         inputs += [.set(.automatic), .set(.isolated), .set(.disabled), .set(.observing)].filter {
             $0 != .set(circuit.mode)
         }
-        // Only where calls get in freely, and a success changes anything, are any counted.
+        // Successes are batched only if calls are admitted without asking, and a success changes something.
         if circuit.needs == .successes, circuit.tallyEnds > now { inputs.append(.tally) }
         if outside.count < maxOutside { inputs.append(.admit) }
         for index in outside.indices {
@@ -55,7 +56,7 @@ private struct WitnessedCircuit: ExplorableMachine {
         return inputs
     }
 
-    /// What is late stays late: of such a call only that it is out makes a difference.
+    /// A late call stays late, so it matters only that it is in flight.
     var identity: [Int64]? {
         let calls = outside.flatMap { call in
             [call.generation == circuit.generation, isLate(call), call.ticket > 0].map { Int64($0 ? 1 : 0) }
@@ -66,7 +67,7 @@ private struct WitnessedCircuit: ExplorableMachine {
 
     private func isLate(_ call: Admitted) -> Bool { call.changes < changes.count }
 
-    /// All of a machine's state, with readings counted from now and tickets by their place among the calls outside.
+    /// All of a machine's state, with times relative to now and tickets by their place among the calls in flight.
     private func snapshot(_ machine: any CircuitStateMachine) -> [Int64] {
         let failures = Int64(min(machine.status(at: now).failureCount, 5))
         func left(_ instant: MonotonicInstant) -> Int64 { max(0, instant.nanoseconds - now.nanoseconds) }
@@ -147,7 +148,7 @@ private struct WitnessedCircuit: ExplorableMachine {
                 let wouldOpen = verdict != .cancelled && witness.observe(CallEnd(verdict, at: now))
                 try require(recording, is: wouldOpen ? .wouldOpen : .recorded(nil), "what an observing circuit says")
             } else {
-                // A machine that gave no ticket is not told of calls that say nothing.
+                // A machine that gave no ticket gets no inconclusive ends.
                 var failure = false
                 if call.ticket > 0 || verdict != .cancelled {
                     failure = witness.record(CallEnd(verdict, at: now), ticket: call.ticket, using: .shared)
@@ -184,7 +185,8 @@ private struct WitnessedCircuit: ExplorableMachine {
         return transition
     }
 
-    /// A breaker lets calls in and takes their successes without asking while its circuit is at rest: nobody may notice.
+    /// While its circuit is at rest, a breaker admits calls and takes successes without asking: this must change
+    /// nothing.
     private func checkRest() throws {
         var asked = self
         let admission = asked.circuit.admit(at: now)
@@ -216,7 +218,9 @@ private struct WitnessedCircuit: ExplorableMachine {
             openFor: .exponential(from: .nanoseconds(length), maxMultiplier: 2, cap: .nanoseconds(2 * length)))
     }
 
-    @Test("whatever happens in whatever order, a circuit is told what is not late, and of every change once (P4)")
+    @Test(
+        "for any order of inputs, a circuit's machine gets no late ends, and each change is reported once (P4)"
+    )
     func complete() throws {
         let gate = try Explorer(WitnessedCircuit(Self.gate(openFor: 1)), code: "WitnessedCircuit(gate)").explore()
         #expect(gate.isComplete && gate.transitions > 1_000, "\(gate)")
@@ -228,7 +232,7 @@ private struct WitnessedCircuit: ExplorableMachine {
     }
 
     @Test(
-        "with many calls outside, as far as the effort goes, a circuit is told what is not late, and of every change once"
+        "with many calls in flight, up to the effort level, it gets no late ends, and each change is reported once"
     )
     func far() throws {
         for machine in [Self.gate(openFor: 1_000), Self.threeStates(probes: 3), Self.window()]

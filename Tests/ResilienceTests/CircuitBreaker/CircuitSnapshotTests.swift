@@ -17,7 +17,7 @@ import Testing
         for verdict in verdicts { try? breaker.tryAcquire().complete(verdict) }
     }
 
-    /// As after a restart: another breaker, on a clock with another zero, from what was stored.
+    /// As after a restart: another breaker, on a clock with another zero, restored from the stored snapshot.
     private func restored(_ snapshot: CircuitSnapshot?, after wall: Duration = .zero) throws -> (
         CircuitBreaker, ManualClock
     ) {
@@ -31,7 +31,7 @@ import Testing
         return (breaker, other)
     }
 
-    @Test("over a restart an open circuit stays open for what remains (A10, P12)", arguments: [0, 30, 59])
+    @Test("after a restart an open circuit stays open for the rest of its break (A10, P12)", arguments: [0, 30, 59])
     func open(seconds: Int) throws {
         let before = breaker(clock)
         end(before, .transient, .transient)
@@ -45,7 +45,7 @@ import Testing
         #expect(after.status.timeRemaining == .seconds(120))
     }
 
-    @Test("a half-open circuit is restored as open and due, never as closed (P12)")
+    @Test("a half-open circuit is restored as due for a probe, never as closed (P12)")
     func halfOpen() throws {
         let before = breaker(clock)
         end(before, .transient, .transient)
@@ -60,7 +60,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("what was counted while closed still counts (P12)")
+    @Test("failures counted while closed still count (P12)")
     func counted() throws {
         let before = breaker(clock)
         end(before, .transient)
@@ -70,7 +70,7 @@ import Testing
         #expect(after.state == .open)
     }
 
-    @Test("the time that passed between counts, for a break and for a window of time")
+    @Test("the time in between counts, for a time window")
     func age() throws {
         let before = CircuitBreaker(tripping: .failures(3, over: .time(.seconds(10))), timeBase: clock)
         end(before, .transient)
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(
-        "a wall clock that was set back makes no break longer, one set ahead ends it (P12)",
+        "a wall clock that was set back makes no break longer; one that was set ahead ends it (P12)",
         arguments: [-86_400, 86_400])
     func wallClock(seconds: Int) throws {
         let before = breaker(clock)
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "a break longer than any that the circuit takes by itself is cut to the longest of those (P40)",
+        "a restored break is cut to the longest break that the circuit takes by itself (P40)",
         arguments: [
             (ThreeStateCircuit(openFor: .seconds(60)), 60),
             (ThreeStateCircuit(openFor: .exponential()), 300),
@@ -123,7 +123,7 @@ import Testing
         #expect(circuit.status(at: clock.now).timeRemaining == .seconds(1))
     }
 
-    @Test("a break of one's own that names no longest is restored as it was")
+    @Test("a custom break without a longest duration is restored unchanged")
     func ownBreak() {
         var circuit = Circuit(ThreeStateCircuit(openFor: NegativeBreak()))
         let memory = CircuitMemory(state: .open, remaining: .seconds(1_000_000), trips: 1, counted: [1, 5])
@@ -131,7 +131,7 @@ import Testing
         #expect(circuit.status(at: clock.now).timeRemaining == .seconds(1_000_000))
     }
 
-    @Test("a gate too stays shut for what remains, and goes on growing")
+    @Test("a gate also stays shut for the rest of its break, and its next break grows")
     func gate() throws {
         let before = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
         end(before, .throttled, .throttled, .throttled)
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(
-        "a snapshot that makes no sense is rejected, and changes nothing",
+        "an invalid snapshot is rejected, and changes nothing",
         arguments: [
             CircuitMemory(state: .open, remaining: .seconds(-1), counted: [1, 2]),
             CircuitMemory(state: .closed, trips: -1, counted: [1, 0]),
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test("the extremes of every number are restored without a trap (P40)")
+    @Test("the extreme values of every number are restored without a trap (P40)")
     func extremes() throws {
         for (remaining, takenAt) in [(Int64.max, Int64.min), (.max, .max), (0, .max), (.max, 0)] {
             let breaker = breaker(clock)
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    @Test("what is stored is readable")
+    @Test("a stored snapshot is readable")
     func stored() throws {
         let breaker = breaker(clock)
         end(breaker, .transient, .transient)
@@ -190,7 +190,7 @@ import Testing
         #expect(abs(WallClock.milliseconds - Int64(Date().timeIntervalSince1970 * 1000)) < 60_000)
     }
 
-    @Test("the extremes of the wall clock, stored and read, are a long time and none")
+    @Test("extreme wall clock readings count as a long time or none")
     func extremeClocks() throws {
         let before = breaker(clock)
         end(before, .transient, .transient)
@@ -209,7 +209,7 @@ import Testing
         for verdict in verdicts { try? breaker.tryAcquire().complete(verdict) }
     }
 
-    @Test("new settings take effect while the state, the time remaining and the growth go on (P24)")
+    @Test("new settings take effect, and the state, the time remaining and the growth stay (P24)")
     func open() {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         end(breaker, .transient, .transient)
@@ -222,7 +222,7 @@ import Testing
         #expect(breaker.status.timeRemaining == .seconds(10))
     }
 
-    @Test("what was counted counts on under a new limit, and calls under way count too")
+    @Test("earlier counts, and calls in flight, count under a new limit")
     func counts() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(5), timeBase: clock)
         end(breaker, .transient, .transient)
@@ -233,7 +233,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("successes counted before go to the old settings' counts, and so on to the new")
+    @Test("earlier successes count under the old settings first, and so under the new ones")
     func successes() {
         let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(20)), timeBase: clock)
         for _ in 0..<15 { end(breaker, .success) }
@@ -243,7 +243,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("a half-open circuit is tested anew under the new settings, and the old probe decides nothing")
+    @Test("a half-open circuit begins a new round under the new settings, and the old probe does not count")
     func halfOpen() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         end(breaker, .transient)
@@ -257,7 +257,7 @@ import Testing
     }
 
     @Test(
-        "a rule of another kind can't go on from the counts of the old one, however few: nothing changes, and it says so (P37)",
+        "a rule of another kind can't take over any old counts: reconfigure changes nothing and returns false (P37)",
         arguments: [0, 1, 2, 3])
     func otherKind(failures: Int) {
         let rules: [any TripRule] = [
@@ -276,13 +276,13 @@ import Testing
         }
     }
 
-    @Test("reconfigured without a word a breaker has the settings of one made without a word")
+    @Test("reconfigure without arguments gives a breaker the default settings")
     func defaults() {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         #expect(breaker.reconfigure() && breaker.description == CircuitBreaker(timeBase: clock).description)
     }
 
-    @Test("within a failing check a breaker takes no new settings")
+    @Test("within a failing settings check a breaker takes no new settings")
     func failingCheck() {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         let before = breaker.description
@@ -295,7 +295,7 @@ import Testing
         #expect(breaker.description == before)
     }
 
-    @Test("who was rejected is let in by a circuit that takes over and is closed")
+    @Test("a rejected caller is admitted once a closed circuit replaces the open one")
     func otherCircuit() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         end(breaker, .transient, .transient)

@@ -10,7 +10,7 @@ private let now = MonotonicInstant.second(0)
     /// Opens on the 1st failure, for 60 s.
     private var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(1)))
 
-    @Test("every change of state begins a new generation, and is told once")
+    @Test("every change of state begins a new generation, and is reported once")
     mutating func generations() {
         #expect(circuit.admit(at: now) == .allow(generation: 1, ticket: 0, nil))
         #expect(
@@ -39,7 +39,7 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.machine.state == .halfOpen && circuit.generation == 3)
     }
 
-    @Test("time never goes back: a call that comes with an earlier time than another's counts as of that one's")
+    @Test("time never goes back: a call with an earlier time than another's counts at the later time")
     mutating func timeGoesOn() {
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(100))
         #expect(circuit.admit(at: .second(40)) == .reject(retryAfter: .seconds(60), nil))
@@ -49,7 +49,7 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.status(at: .second(160)).timeRemaining == .seconds(60))
     }
 
-    @Test("a success that could have been counted beside the lock counts, and does not move the time on")
+    @Test("a success that could have been batched counts, and does not advance the time")
     func besideTheLock() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .failureRatio(0.5, over: .calls(10))))
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
@@ -57,7 +57,9 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.latest == now && circuit.status(at: now).callCount == 2)
     }
 
-    @Test("one that could not does: of a probe, of a circuit that only observes, of a rule that watches calls")
+    @Test(
+        "a success that can't be batched (probe, observing, a rule that watches calls) advances the time"
+    )
     func underTheLock() {
         var probed = Circuit(ThreeStateCircuit(tripping: .failureRatio(0.5, over: .calls(10))))
         _ = probed.record(.transient, generation: 1, ticket: 0, at: now)
@@ -70,14 +72,14 @@ private let now = MonotonicInstant.second(0)
         _ = observing.record(.success, generation: 2, ticket: 0, at: .second(5))
         #expect(observing.latest == .second(5))
 
-        // The window's tally goes on, and the other rule has to be told when the call began.
+        // The window batches successes, but the other rule must learn when the call began.
         var watching = Circuit(ThreeStateCircuit(tripping: .anyOf(.failureRatio(0.5, over: .calls(10)), Watching())))
         _ = watching.admit(at: now)
         _ = watching.record(.success, generation: 1, ticket: 0, began: now, at: .second(5))
         #expect(watching.latest == .second(5))
     }
 
-    /// A rule of a user's own that asks for calls, and for no successes beside them.
+    /// A custom rule that needs calls, but not batched successes.
     private struct Watching: TripRule {
         let needs: TripRuleNeeds = .calls
         let description = "watching"
@@ -88,9 +90,7 @@ private let now = MonotonicInstant.second(0)
         func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failureCount: 0) }
     }
 
-    @Test(
-        "a machine or a rule of a user's own that says no more than it must is told of successes one by one, and stores nothing"
-    )
+    @Test("by default a custom machine or rule gets successes one by one, and stores nothing")
     func plain() {
         struct Plain: CircuitStateMachine {
             var successes = 0
@@ -127,14 +127,14 @@ private let now = MonotonicInstant.second(0)
         #expect(nothing && !something)
     }
 
-    @Test("two rejections of one breaker are one in a set, as long as they name the same wait")
+    @Test("two rejections by one breaker are equal if they have the same wait")
     func rejectionsInASet() {
         let rejections = [1, 1, 2].map { CircuitOpen(policy: "a", retryAfter: .seconds($0)) }
         #expect(Set(rejections).count == 2)
     }
 
     @Test(
-        "a rejection or a cancellation without a ticket is kept from the machine",
+        "a rejection or a cancellation without a ticket does not reach the machine",
         arguments: [Verdict.cancelled, .rejected])
     func saysNothing(verdict: Verdict) {
         struct Strict: CircuitStateMachine {
@@ -154,7 +154,7 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.record(verdict, generation: 1, ticket: 0, at: now) == .recorded(nil))
     }
 
-    @Test("where a check tests health only it may be a probe: callers are rejected once the break is over")
+    @Test("with a health check only the check may be a probe: callers are rejected even after the break")
     func onlyChecks() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .consecutiveFailures(1)), checksHealth: true)
         #expect(circuit.status(at: now).isAllowed)
@@ -167,14 +167,14 @@ private let now = MonotonicInstant.second(0)
                 == .allow(generation: 3, ticket: 1, Circuit.Transition(from: .open, to: .halfOpen)))
     }
 
-    @Test("a call that the machine need not hear of moves no time, asked or well ended")
+    @Test("a call that the machine does not need advances no time, neither when it asks nor when it succeeds")
     mutating func unmoved() {
         _ = circuit.admit(at: .second(100))
         _ = circuit.record(.success, generation: 1, ticket: 0, at: .second(100))
         #expect(circuit.latest == .distantPast)
     }
 
-    @Test("successes told together count, a single one too, but not while somebody else decides")
+    @Test("batched successes count, even a single one, but not in another mode")
     func together() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .calls(9))))
         circuit.succeeded(1)
@@ -185,7 +185,7 @@ private let now = MonotonicInstant.second(0)
         #expect(circuit.status(at: now).callCount == 1)
     }
 
-    @Test("successes may be told later up to when the rule says; where it does not, none, however early its time")
+    @Test("successes may be batched until the rule's limit; without a limit none may, however early")
     func tally() {
         let window = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .calls(9))))
         #expect(window.tallyEnds == .distantFuture)
@@ -194,14 +194,14 @@ private let now = MonotonicInstant.second(0)
         #expect(row.tallyEnds == .distantPast)
     }
 
-    @Test("set by hand to what it is already, it stays in its generation")
+    @Test("setting the present mode again begins no new generation")
     mutating func sameMode() {
         #expect(circuit.set(.automatic) == nil && circuit.generation == 1)
         #expect(circuit.set(.disabled) == nil && circuit.generation == 2)
         #expect(circuit.set(.disabled) == nil && circuit.generation == 2)
     }
 
-    @Test("replaced or restored, its time goes on and not back")
+    @Test("when its machine is replaced or restored, a circuit's time never goes back")
     mutating func replaced() throws {
         let other = ThreeStateCircuit(tripping: .consecutiveFailures(1))
         for second in [100, 40] as [Int64] {
@@ -215,14 +215,14 @@ private let now = MonotonicInstant.second(0)
         }
     }
 
-    @Test("asked with an earlier time than another's, it remembers as of that one's")
+    @Test("asked with an earlier time than another's, it stores its memory at the later time")
     mutating func lateMemory() {
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: .second(100))
         #expect(circuit.memory(at: .second(40))?.remaining == .seconds(60))
         #expect(circuit.memory(at: .second(130))?.remaining == .seconds(30))
     }
 
-    @Test("it may be forgotten when its window has passed by the latest time told, and never while set by hand")
+    @Test("it may be evicted once its window has passed by the latest time, and never while set by hand")
     func forgettable() {
         var circuit = Circuit(ThreeStateCircuit(tripping: .failures(2, over: .time(.seconds(10)))))
         _ = circuit.record(.transient, generation: 1, ticket: 0, at: now)
@@ -239,7 +239,7 @@ private let now = MonotonicInstant.second(0)
         .success, .transient, .throttled, .uncertain, .permanent, .rejected, .cancelled,
     ]
 
-    @Test("from any history, a circuit whose calls end well again is closed before long", arguments: 1...8)
+    @Test("from any history, a circuit closes soon after its calls succeed again", arguments: 1...8)
     func recovers(seed: UInt64) {
         var random = SeededNumbers(seed: seed)
         var circuit = Circuit(
@@ -248,7 +248,7 @@ private let now = MonotonicInstant.second(0)
         var now = MonotonicInstant.second(0)
         for _ in 0..<500 {
             now = now + .seconds(random.below(200))
-            // Every third one is never heard of again.
+            // One call in three never reports its end.
             guard case .allow(let generation, let ticket, _, _, _) = circuit.admit(at: now), random.below(3) > 0 else {
                 continue
             }

@@ -9,7 +9,7 @@ import Testing
     let breaker: CircuitBreaker
     let recorder = EventRecorder()
 
-    /// Opens on the 1st failure for 60 s; who finds the probe out waits for 5 s at most.
+    /// Opens on the 1st failure for 60 s; a call that finds the probe in flight waits for 5 s at most.
     init() throws {
         breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(
@@ -32,7 +32,7 @@ import Testing
         return callers
     }
 
-    @Test("all who wait get through when the probe succeeds")
+    @Test("all waiting calls get through when the probe succeeds")
     func success() async throws {
         let probe = try breaker.tryAcquire()
         let callers = await callers(3)
@@ -41,7 +41,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("10 000 may wait at the same time; the next is rejected, until one of them gives up")
+    @Test("10 000 calls may wait at the same time; the next is rejected, until one gives up")
     func cap() throws {
         let probe = try breaker.tryAcquire()
         var call = PolicyCall(breaker.ownCore)
@@ -61,7 +61,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("all who wait are rejected when the probe fails, with the new break's length")
+    @Test("all waiting calls are rejected when the probe fails, with the new break's length")
     func failure() async throws {
         let probe = try breaker.tryAcquire()
         let callers = await callers(3)
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("nobody waits longer than allowed, not even by asking again")
+    @Test("no call waits longer than allowed, even if it asks again")
     func tooLong() async throws {
         let probe = try breaker.tryAcquire()
         let callers = await callers(1)
@@ -83,7 +83,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("nobody waits past the call's deadline")
+    @Test("no call waits beyond its deadline")
     func deadline() async throws {
         let probe = try breaker.tryAcquire()
         let callers = await callers(1, deadline: clock.now + .seconds(2))
@@ -95,7 +95,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("one who is cancelled while waiting leaves at once, and nothing of it behind")
+    @Test("a call cancelled while waiting leaves at once, and leaves nothing behind")
     func cancelled() async throws {
         let probe = try breaker.tryAcquire()
         let callers = await callers(2)
@@ -106,7 +106,7 @@ import Testing
         #expect(try await callers[1].value == 1)
     }
 
-    @Test("by hand nobody waits: asked without waiting, it says that it would have")
+    @Test("tryAcquire never waits: it throws WouldWait")
     func byHand() throws {
         let probe = try breaker.tryAcquire()
         #expect(throws: WouldWait.self) { _ = try breaker.tryAcquire() }
@@ -114,7 +114,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("those who wait go at once when the breaker is disabled")
+    @Test("waiting calls go at once when the breaker is disabled")
     func disabled() async throws {
         let probe = try breaker.tryAcquire()
         let waiting = await callers(2)
@@ -123,7 +123,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("a reset, and a mode set by hand, let those who wait go on")
+    @Test("a reset, or a mode set by hand, ends the wait")
     func byHandChange() async throws {
         var probe = try breaker.tryAcquire()
         let waiting = await callers(1)

@@ -9,7 +9,7 @@ extension FreePass {
         update(circuit)
     }
 
-    /// As whenever the circuit is told anything.
+    /// As before every input of the circuit.
     fileprivate func take(before circuit: borrowing Circuit) -> Int {
         defer { update(circuit) }
         return takeTally().succeeded
@@ -17,7 +17,7 @@ extension FreePass {
 }
 
 @Suite struct FreePassTests {
-    /// Only to make calls of.
+    /// Only used to make calls.
     private let breaker = CircuitBreaker()
 
     private func succeeds(_ pass: borrowing FreePass, in generation: UInt64, at now: MonotonicInstant) -> Bool {
@@ -28,7 +28,7 @@ extension FreePass {
 
     private func circuit(_ rule: some TripRule) -> Circuit { Circuit(ThreeStateCircuit(tripping: rule)) }
 
-    @Test("where a success changes nothing it is free, and not even counted; one of another generation has to be told")
+    @Test("a success that changes nothing is free and not counted; one of another generation must be delivered")
     func unmoved() {
         let pass = FreePass(circuit(.consecutiveFailures(1)))
         #expect(pass.generation == 1)
@@ -37,7 +37,7 @@ extension FreePass {
         #expect(succeeds(pass, in: 2, at: .second(5)) == false)
     }
 
-    @Test("where successes are counted whatever the time each is counted once, and taken once")
+    @Test("if time does not matter, each success is counted once, and taken once")
     func timeless() {
         let circuit = circuit(.failures(2, over: .calls(9)))
         let pass = FreePass(circuit)
@@ -50,7 +50,7 @@ extension FreePass {
         #expect(pass.take(before: circuit) == 1)
     }
 
-    @Test("where time matters successes are counted up to the end of the stretch, from there on they have to be told")
+    @Test("if time matters, successes are counted until the stretch ends; later ones must be delivered")
     func stretch() {
         var circuit = circuit(.failures(2, over: .time(.seconds(10), buckets: 10)))
         _ = circuit.record(.success, generation: 1, ticket: 0, at: .second(100))
@@ -60,7 +60,7 @@ extension FreePass {
         #expect(pass.takeTally().succeeded == 1)
     }
 
-    @Test("at an open circuit calls have to ask, and nothing is free")
+    @Test("at an open circuit calls must ask, and no success is free")
     func open() {
         var circuit = circuit(.consecutiveFailures(1))
         let pass = FreePass(circuit)
@@ -71,7 +71,7 @@ extension FreePass {
         #expect(succeeds(pass, in: 0, at: .second(0)) == false)
     }
 
-    @Test("at an open circuit nothing is counted, before the end of a stretch that began while it was closed either")
+    @Test("at an open circuit no success is counted, even within a stretch that began while it was closed")
     func openWithinStretch() {
         var circuit = circuit(.failures(1, over: .time(.seconds(10), buckets: 1)))
         _ = circuit.record(.success, generation: 1, ticket: 0, at: .second(1))
@@ -84,7 +84,7 @@ extension FreePass {
         #expect(pass.takeTally().succeeded == 0)
     }
 
-    @Test("while the circuit is told anything nothing is counted beside it, in no generation")
+    @Test("while the circuit takes an input no success is batched, in any generation")
     func sealed() {
         let circuit = circuit(.failures(2, over: .calls(9)))
         let pass = FreePass(circuit)
@@ -97,7 +97,7 @@ extension FreePass {
         #expect(succeeds(pass, in: 1, at: .second(0)) == true)
     }
 
-    @Test("what is counted counts in its generation, and what belongs to an earlier one has to be told")
+    @Test("a batched success counts in its generation; one of an earlier generation must be delivered")
     func generations() {
         var circuit = circuit(.failures(2, over: .calls(9)))
         let pass = FreePass(circuit)
@@ -111,7 +111,7 @@ extension FreePass {
         #expect(pass.take(before: circuit) == 1)
     }
 
-    @Test("a million successes are counted, then one has to be told")
+    @Test("a million successes are batched, then one must be delivered")
     func full() {
         let pass = FreePass(circuit(.failures(2, over: .calls(9))))
         var call = PolicyCall(breaker.ownCore)
@@ -121,7 +121,7 @@ extension FreePass {
         #expect(counted == 1 << 20 && pass.takeTally().succeeded == 1 << 20)
     }
 
-    // MARK: Calls that are watched
+    // MARK: Watched calls
 
     private func watching() -> Circuit {
         var circuit = circuit(.slowCalls(0.5, longerThan: .seconds(8)))
@@ -143,7 +143,7 @@ extension FreePass {
         return pass.succeeded(generation, began: began, &call)
     }
 
-    @Test("calls that are watched go in within their stretch, and only those that end in it too are counted")
+    @Test("watched calls are admitted within their stretch, and only those that also end in it are batched")
     func watched() {
         let circuit = watching()
         let pass = FreePass(circuit)
@@ -162,7 +162,7 @@ extension FreePass {
         #expect(begins(pass, at: now) == 1 && pass.takeTally() == CircuitTally(began: 1, succeeded: 0))
     }
 
-    @Test("32 767 watched calls are counted, then one has to ask")
+    @Test("32 767 watched calls are batched, then a call must ask")
     func fullOfCalls() {
         let pass = FreePass(watching())
         var begun = 0

@@ -31,7 +31,7 @@ import Testing
         _ = await PolicyWaiter().wait(until: clock.now + duration, on: clock)
     }
 
-    @Test("when the break is over the check finds out, in the callers' place, and closes the circuit (A10)")
+    @Test("when the break is over, the check probes instead of the callers, and closes the circuit (A10)")
     func success() throws {
         try afterTrip { [self] breaker in
             await sleep(.milliseconds(59_999))
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("a check that a mode has cut off is followed by another when it has ended, and by one only")
+    @Test("a check cut off by a mode is followed by exactly one other, once it has ended")
     func cutOff() throws {
         check.hold()
         try afterTrip { [self] breaker in
@@ -61,14 +61,14 @@ import Testing
         }
     }
 
-    @Test("a check that outlived its time, and new settings, does not end the one after it")
+    @Test("a check that outlives its timeout, and new settings, does not decide the next check")
     func outlived() throws {
         try clock.run { [self] in
             let check = check
             let breaker = CircuitBreaker(
                 tripping: .consecutiveFailures(1),
                 healthCheck: CircuitHealthCheck(timeout: .seconds(5)) {
-                    // It ignores its cancellation.
+                    // Ignores cancellation.
                     try await Task { try await check() }.value
                 }, timeBase: clock)
             check.hold()
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("while it runs callers are rejected, and none of them is a probe")
+    @Test("while the check runs, callers are rejected, and none of them probes")
     func rejected() throws {
         check.hold()
         try afterTrip { [self] breaker in
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test("a check that fails opens it again, for longer, and the next comes when that is over")
+    @Test("a failed check opens the circuit again, for longer, and the next check comes after that break")
     func failure() throws {
         check.enqueue(.failure(Outage()))
         try afterTrip { [self] breaker in
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test("where several successes are asked for, the checks follow each other")
+    @Test("if several successes are required, the checks run in sequence")
     func several() throws {
         try afterTrip(of: breaker(closing: .successes(3))) { [self] breaker in
             await sleep(.seconds(61))
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test("after it a ramp lets callers in, and needs no check")
+    @Test("after a check a ramp admits callers, without another check")
     func ramp() throws {
         try afterTrip(of: breaker(ramp: .seconds(10))) { [self] breaker in
             await sleep(.seconds(69))
@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(
-        "no check is made while the breaker is isolated or disabled; back in automatic it is checked at once",
+        "no check runs while the breaker is isolated or disabled; back in automatic, one runs at once",
         arguments: [(CircuitBreaker.Mode.isolated, CircuitState.open), (.disabled, .halfOpen)])
     func setByHand(mode: CircuitBreaker.Mode, state: CircuitState) throws {
         try afterTrip { [self] breaker in
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test("after a reset no check is made")
+    @Test("no check runs after a reset")
     func reset() throws {
         try afterTrip { [self] breaker in
             breaker.reset()
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test("over a restart the check comes when what remains of the break is over")
+    @Test("after a restart the check runs at the end of the break")
     func restart() throws {
         try clock.run { [self] in
             let before = breaker()
@@ -173,7 +173,7 @@ import Testing
     }
 
     @Test(
-        "restored while it is open to a shorter break or a longer, it is checked when that is over",
+        "a break restored while open may be shorter or longer: the check runs at its new end",
         arguments: [0, 10, 100])
     func restoredWhileOpen(seconds: Int) throws {
         try afterTrip { [self] breaker in
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    @Test("restored to half-open while it is disabled, it is checked at once, though it was half-open before too")
+    @Test("restored to half-open while disabled, it is checked at once, although it was half-open before")
     func restoredToHalfOpen() throws {
         check.hold()
         try afterTrip { [self] breaker in
@@ -207,7 +207,7 @@ import Testing
         }
     }
 
-    @Test("a breaker that nobody holds any more is let go of, check or not")
+    @Test("a breaker without other references is released, even with a pending check")
     func letGo() throws {
         weak var weakly: CircuitBreaker?
         do {
@@ -220,7 +220,7 @@ import Testing
         #expect(check.callCount == 0)
     }
 
-    @Test("a gate, which wants no probe, is never checked, and plans nothing when its break is over")
+    @Test("a gate, which has no probes, is never checked, and sets no alarm after its break")
     func gate() throws {
         let breaker = CircuitBreaker(
             circuit: BackoffGate(tripping: .consecutiveThrottles(1), openFor: .seconds(30)),
@@ -231,10 +231,10 @@ import Testing
         #expect(clock.sleepers.isEmpty && breaker.status.isAllowed && check.callCount == 0)
     }
 
-    @Test("a check has ten seconds")
+    @Test("a check's default timeout is ten seconds")
     func tenSeconds() { #expect(CircuitHealthCheck {}.timeout == .seconds(10)) }
 
-    @Test("who observes the breaker is told what the check found", arguments: [true, false])
+    @Test("observers get the result of the check", arguments: [true, false])
     func told(isWell: Bool) throws {
         let recorder = EventRecorder()
         let breaker = CircuitBreaker(
@@ -249,7 +249,8 @@ import Testing
         }
     }
 
-    @Test("a circuit of one's own that goes by verdicts and changes when it is asked is checked, and told, as ours are")
+    @Test(
+        "a custom circuit that uses only verdicts, and changes when asked, is checked and reported like a built-in one")
     func plain() throws {
         let recorder = EventRecorder()
         let breaker = CircuitBreaker(
@@ -270,7 +271,7 @@ import Testing
         }
     }
 
-    @Test("at its limit a check is cancelled")
+    @Test("a check is cancelled at its timeout")
     func cancelled() throws {
         let wasCancelled = Locked(false)
         let breaker = CircuitBreaker(
@@ -287,7 +288,7 @@ import Testing
         }
     }
 
-    @Test("a check that ignores its cancellation has failed at its limit, and its end disturbs no later check")
+    @Test("a check that ignores cancellation fails at its timeout, and its later end does not affect other checks")
     func ignoresCancellation() throws {
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(1),
@@ -298,7 +299,7 @@ import Testing
         try afterTrip(of: breaker) { [self] breaker in
             await sleep(.seconds(71))
             #expect(breaker.state == .open && breaker.status.timeRemaining == .seconds(59))
-            // The second is under way when the first ends.
+            // The second is in flight when the first ends.
             await sleep(.seconds(60))
             #expect(check.callCount == 2 && breaker.state == .halfOpen)
             check.release(1)
@@ -310,7 +311,7 @@ import Testing
         }
     }
 
-    @Test("a check that ends after a mode was set by hand is followed by none, until the mode is automatic")
+    @Test("if a check ends after a mode was set by hand, no other check follows until the mode is automatic")
     func endsInAnotherMode() throws {
         check.hold()
         try afterTrip { [self] breaker in

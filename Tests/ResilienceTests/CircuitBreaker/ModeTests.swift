@@ -19,7 +19,7 @@ import Testing
         for _ in 0..<times { try? breaker.tryAcquire().complete(verdict) }
     }
 
-    @Test("isolated, it rejects everybody, and no time that passes undoes it (P11)")
+    @Test("while isolated, it rejects all calls, however much time passes (P11)")
     func isolated() {
         breaker.setMode(.isolated)
         for _ in 0..<3 {
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "a probe that a mode has cut off keeps no place: the next call probes (P1)",
+        "a probe that a mode has cut off loses its place: the next call probes (P1)",
         arguments: [CircuitBreaker.Mode.isolated, .disabled])
     func cutOffProbe(mode: CircuitBreaker.Mode) throws {
         let breaker = CircuitBreaker(
@@ -55,7 +55,7 @@ import Testing
             timeBase: clock, observers: PolicyObservers(recorder))
     }
 
-    @Test("a mode of the settings holds from the start, without a word, and the breaker is at rest in it")
+    @Test("a mode from the settings applies from the start, without an event, and leaves the breaker at rest")
     func settled() throws {
         for mode in CircuitBreaker.Mode.allCases {
             let breaker = try configured(mode)
@@ -65,7 +65,7 @@ import Testing
         #expect(try configured(nil).mode == .automatic)
     }
 
-    @Test("one that was set by hand stays over a change of settings, unless their mode changes")
+    @Test("a mode set by hand survives a change of settings, unless their mode changes")
     func settledAgain() throws {
         let breaker = try configured(nil)
         breaker.setMode(.observing)
@@ -80,7 +80,7 @@ import Testing
         #expect(told.count == 5, "\(told)")
     }
 
-    @Test("a snapshot has no mode of the settings: after a restart theirs holds, or one that was set by hand")
+    @Test("a snapshot stores only a mode set by hand: otherwise the mode of the settings applies after a restart")
     func settledSnapshot() throws {
         let disabled = try configured(.disabled)
         let snapshot = try #require(disabled.snapshot())
@@ -96,7 +96,7 @@ import Testing
         #expect(other.mode == .isolated)
     }
 
-    @Test("disabled, it is not tripped, though its break goes on")
+    @Test("while disabled, it is not tripped, though its break continues")
     func disabledWhileOpen() {
         breaker.trip()
         #expect(breaker.status.isTripped)
@@ -106,7 +106,7 @@ import Testing
         #expect(breaker.status.isTripped)
     }
 
-    @Test("isolated while it is open, it no longer says when to come back, though nobody observes it")
+    @Test("isolated while open, it no longer reports when to retry, even without observers")
     func isolatedWhileOpen() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let open = CircuitOpen(policy: "breaker", reason: .open, retryAfter: .seconds(60))
@@ -120,7 +120,7 @@ import Testing
         #expect(throws: open) { _ = try breaker.tryAcquire() }
     }
 
-    @Test("who is rejected is told of the new break, not of the old, after whatever was done by hand")
+    @Test("after a change by hand, a rejected call learns the new break, not the old one")
     func otherBreak() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         func advice() -> Duration? {
@@ -138,7 +138,7 @@ import Testing
         #expect(advice() == .seconds(30))
     }
 
-    @Test("a probe under way, and a reset, do not undo an isolation (P11)")
+    @Test("neither a probe in flight nor a reset undoes an isolation (P11)")
     func probeAndReset() throws {
         end(.transient, times: 2)
         clock.advance(by: .seconds(60))
@@ -149,7 +149,7 @@ import Testing
         #expect(breaker.mode == .isolated && !breaker.status.isAllowed)
     }
 
-    @Test("observing, it counts and says when it would open, and never does")
+    @Test("while observing, it counts and reports when it would open, but never opens")
     func observing() {
         breaker.setMode(.observing)
         end(.transient, times: 3)
@@ -166,7 +166,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("a circuit of one's own that can't observe is tried on a copy, and stays closed")
+    @Test("a custom circuit without observe is tried on a copy, and stays closed")
     func ownCircuit() {
         struct Simple: CircuitStateMachine {
             var failures = 0
@@ -191,7 +191,7 @@ import Testing
         #expect(breaker.isAtRest == false)
     }
 
-    @Test("every setting by hand is told once")
+    @Test("every mode set by hand is reported once")
     func told() {
         for mode in [CircuitBreaker.Mode.isolated, .isolated, .disabled, .observing, .automatic, .automatic] {
             breaker.setMode(mode)

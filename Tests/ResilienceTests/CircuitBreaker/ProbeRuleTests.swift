@@ -6,8 +6,8 @@ import Testing
 @testable import Resilience
 
 @Suite(.heavy) struct ProbeRuleTests {
-    /// A circuit that is half-open at second 60, with this many probes out at once, and what becomes of it when its probes
-    /// end one after the other: + a success, - a failure, o nothing said.
+    /// The state of a circuit that is half-open at second 60 and allows this many probes at once, after these probes
+    /// ended: + a success, - a failure, o inconclusive.
     private func state(after ends: String, closing: ProbeRule, probes: Int) -> CircuitState {
         var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), probes: probes, closing: closing)
         circuit.record(.transient, at: .second(0))
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(
-        "a round is decided as soon as no later probe can change it",
+        "a round is decided as soon as no later probe can change the result",
         arguments: [
             (.successes(1), "", .halfOpen), (.successes(1), "+", .closed), (.successes(1), "-", .open),
             (.successes(3), "++", .halfOpen), (.successes(3), "+++", .closed), (.successes(3), "++-", .open),
@@ -39,14 +39,14 @@ import Testing
         #expect(self.state(after: ends, closing: closing, probes: closing.probes) == state)
     }
 
-    @Test("a share of failures is the number of them that reaches it, also where it is no binary fraction")
+    @Test("a failure ratio becomes the smallest number of failures that reaches it, even if it is no binary fraction")
     func ratios() {
         for (ratio, probes, failures) in [(0.1, 30, 3), (0.5, 10, 5), (0.5, 5, 3), (1, 7, 7), (0.29, 100, 29)] {
             #expect(ProbeRule.failureRatio(ratio, of: probes).failures == failures)
         }
     }
 
-    @Test("a share of failures is found as by trying one number after the other, beside each share that can be reached")
+    @Test("the number of failures for a ratio equals a linear search's result, near each possible ratio")
     func ratiosAsBySearch() {
         for probes in 1...200 {
             let reached: [Double] = (0...probes).map { Double($0) / Double(probes) }
@@ -60,17 +60,17 @@ import Testing
         }
     }
 
-    @Test("a share of however many probes is found at once, and in a check of settings, too")
+    @Test("the number for a ratio of any number of probes is found at once, even in a settings check")
     func manyProbes() throws {
         #expect(ProbeRule.failureRatio(0.5, of: 10_000_001).failures == 5_000_001)
         for (ratio, successes) in [(.leastNonzeroMagnitude, .max), (1, 1)] as [(Double, Int)] {
             let rule = try PolicySettings.checked { ProbeRule.failureRatio(ratio, of: .max) }
-            // All of them, as near as a Double comes to it.
+            // All of them, within the precision of a Double.
             #expect(rule.probes == .max && abs(rule.successes - successes) <= 512)
         }
     }
 
-    @Test("while half-open the status counts the probes of the round, and each that fails is told with its number")
+    @Test("while half-open, the status counts the round's probes, and each failure is reported with its number")
     func seen() throws {
         let clock = ManualClock()
         let recorder = EventRecorder()

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(
-        "no number of other failures trips it, and they do not part 429s in a row (B1)",
+        "no number of other failures trips it, and other failures do not interrupt a row of 429s (B1)",
         arguments: [.transient, .uncertain, .permanent, .rejected, .cancelled] as [Verdict])
     func others(verdict: Verdict) throws {
         for _ in 0..<50 { try end(verdict) }
@@ -40,7 +40,7 @@ import Testing
         #expect(!breaker.status.isTripped)
     }
 
-    @Test("while it is tripped, not one call of a thousand reaches the network (B3)")
+    @Test("while it is tripped, none of a thousand calls reaches the network (B3)")
     func noCalls() async throws {
         try end(.throttled, .throttled, .throttled)
         let network = ScriptedOperation<Void, Int>(fallback: .success(7))
@@ -68,7 +68,7 @@ import Testing
         #expect(!breaker.status.isTripped && breaker.status.failureCount == 2)
     }
 
-    @Test("from outside one reads whether it is tripped and how much backoff remains, and resets it by hand (B6)")
+    @Test("its state and remaining backoff can be read, and it can be reset by hand (B6)")
     func readAndReset() throws {
         #expect(breaker.status.timeRemaining == nil)
         try end(.throttled, .throttled, .throttled)

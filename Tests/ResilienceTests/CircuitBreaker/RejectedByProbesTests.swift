@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// What calls are told that a probe in flight keeps out.
+/// The `retryAfter` of calls rejected because a probe is in flight.
 @Suite struct RejectedByProbesTests {
     let clock = ManualClock()
 
@@ -20,7 +20,7 @@ import Testing
         clock.advance(by: length)
     }
 
-    @Test("a call that a probe keeps out is told of a second at most, never of the probe's lease (P64)")
+    @Test("a call rejected during a probe gets a wait of a second at most, never the probe's lease (P64)")
     func lease() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), openFor: .seconds(5), timeBase: clock)
         try open(breaker)
@@ -28,14 +28,14 @@ import Testing
         #expect(wait(breaker) == .seconds(1))
         clock.advance(by: .milliseconds(300))
         #expect(wait(breaker) == .milliseconds(700))
-        // It should have ended: as long again.
+        // The probe is late, so the estimate doubles.
         clock.advance(by: .milliseconds(800))
         #expect(wait(breaker) == .milliseconds(900))
         probe.complete(.success)
         #expect(breaker.state == .closed)
     }
 
-    @Test("the wait is what the last probe took, or the last break, if that is shorter, and never nothing (P64)")
+    @Test("the wait is the last probe's duration, or the last break if shorter, and never zero (P64)")
     func measured() throws {
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(1), openFor: .exponential(from: .milliseconds(400)), timeBase: clock)
@@ -47,7 +47,7 @@ import Testing
         clock.advance(by: .milliseconds(800))
         probe = try breaker.tryAcquire()
         #expect(wait(breaker) == .milliseconds(50))
-        // One whose end says nothing says nothing of the time either.
+        // A probe with an inconclusive end does not change the measured duration.
         clock.advance(by: .milliseconds(20))
         probe.complete(.cancelled)
         probe = try breaker.tryAcquire()
@@ -59,7 +59,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("calls that a health check keeps out are told, too, and so are those that have waited for a probe in vain")
+    @Test("calls rejected during a health check get a wait, and so do those that waited for a probe in vain")
     func checkAndExcess() throws {
         let clock = clock
         let check = ScriptedOperation<Void, Void>(fallback: .success(()))
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("a call that a ramp keeps out is told of the ramp's rest, and of a second at most")
+    @Test("a call that a ramp rejects gets the rest of the ramp as its wait, and a second at most")
     func ramp() {
         var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: .seconds(5), ramp: .seconds(30))
         circuit.record(.transient, at: .second(0))
@@ -97,12 +97,12 @@ import Testing
         #expect(circuit.admit(at: .second(6)) == .reject(retryAfter: .seconds(1)))
         let late = MonotonicInstant.second(34) + .milliseconds(800)
         var admission = circuit.admit(at: late)
-        // Its share is nearly all: every call adds a little less than one that is let in takes.
+        // The share is nearly 1: each call adds slightly less than an admitted call takes.
         while case .allow = admission { admission = circuit.admit(at: late) }
         #expect(admission == .reject(retryAfter: .milliseconds(200)))
     }
 
-    @Test("a machine of one's own that makes calls wait tells of a second, or of the lease if that ends sooner")
+    @Test("with a custom machine that makes calls wait, the wait is a second, or the rest of the lease if shorter")
     func ownMachine() {
         struct Waiting: CircuitStateMachine {
             var description: String { "waiting" }

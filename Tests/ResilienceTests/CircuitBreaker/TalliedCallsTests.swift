@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// A rule that is told of each call as it comes, since it leaves out everything that has a default.
+/// A rule that gets each call individually, because it omits every requirement with a default.
 private struct OneByOne: TripRule {
     var rule: any TripRule
 
@@ -25,7 +25,7 @@ private struct OneByOne: TripRule {
     mutating func restore(_ memory: [Int], at now: MonotonicInstant) -> Bool { rule.restore(memory, at: now) }
 }
 
-/// Calls that are watched, and counted beside the lock all the same.
+/// Calls that are watched and nevertheless batched.
 @Suite struct TalliedCallsTests {
     private static let rules: [CombinedRule] = [
         .anyOf(.slowCalls(0.5, longerThan: .seconds(1), over: .calls(10), minimumCalls: 4)),
@@ -36,7 +36,7 @@ private struct OneByOne: TripRule {
             .slowCalls(0.2, longerThan: .seconds(1), over: .calls(6), minimumCalls: 2)),
     ]
 
-    /// The same calls through both breakers at the same time: every answer and, now and then, all that is counted.
+    /// Plays the same calls on both breakers at the same time, and compares every answer and, now and then, the status.
     /// - Parameter byHand: Changes both in the same way.
     private func expectTheSame(
         _ one: CircuitBreaker, _ other: CircuitBreaker, _ clock: ManualClock, seed: UInt64,
@@ -82,7 +82,7 @@ private struct OneByOne: TripRule {
     }
 
     @Test(
-        "calls counted beside the lock open the circuit when calls told one by one do, and count the same",
+        "batched calls open the circuit at the same call as calls delivered individually, and count the same",
         arguments: rules.indices)
     func likeOneByOne(index: Int) {
         var rejected = 0
@@ -97,7 +97,7 @@ private struct OneByOne: TripRule {
     }
 
     @Test(
-        "so they do while the breakers are changed by hand, restored and left alone for a year",
+        "batched and individual calls agree while breakers are changed by hand, restored or left alone for a year",
         arguments: rules.indices)
     func likeOneByOneChanged(index: Int) throws {
         let rule = Self.rules[index]
@@ -130,8 +130,7 @@ private struct OneByOne: TripRule {
         }
     }
 
-    @Test(
-        "calls that begin and succeed in one eighth of the limit take no lock; those that hang are found all the same")
+    @Test("a slow-call rule finds hanging calls among batched calls that begin and succeed in one eighth of the limit")
     func hanging() throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(
@@ -146,8 +145,7 @@ private struct OneByOne: TripRule {
         permits.completeAll()
     }
 
-    @Test(
-        "a success that makes enough calls of those that were slow does not hide that the next call opens the circuit")
+    @Test("if a batched success reaches the minimum of calls after slow calls, the next call opens the circuit")
     func minimumReached() throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(
@@ -161,7 +159,7 @@ private struct OneByOne: TripRule {
         #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
     }
 
-    @Test("calls of many tasks at once are all counted, and none stays in flight", .timeLimit(.minutes(20)))
+    @Test("calls of many concurrent tasks are all counted, and none stays in flight", .timeLimit(.minutes(20)))
     func concurrent() async throws {
         let breaker = CircuitBreaker(
             tripping: .slowCalls(0.9, longerThan: .milliseconds(1), over: .calls(100_000), minimumCalls: 100_000))
@@ -183,14 +181,14 @@ private struct OneByOne: TripRule {
     // MARK: The stretch of time
 
     @Test(
-        "a stretch ends where calls in flight would be taken as slow, and contains now",
+        "a stretch contains now, and ends before calls in flight would count as slow",
         arguments: [1, 7, 8, 9, 1_003] as [Int64])
     func stretch(nanoseconds: Int64) throws {
         for start in [.min, -5, 0, 12_345, .max - 20_000] as [Int64] {
             var rule = SlowCalls(.count(1), longerThan: .nanoseconds(nanoseconds), over: .calls(3), minimumCalls: 1)
             let now = MonotonicInstant(nanoseconds: start)
             rule.began(at: now)
-            // At the ends of time there may be none.
+            // At the ends of time there may be no stretch.
             guard let stretch = rule.tallyStretch(at: now) else { continue }
             #expect(stretch.contains(now))
             var then = rule
@@ -201,9 +199,7 @@ private struct OneByOne: TripRule {
         }
     }
 
-    @Test(
-        "there is no stretch while the rule is met, or could be with more calls, and none for a rule that has no such thing"
-    )
+    @Test("there is no stretch while the rule is met or more calls could meet it, nor for a rule without stretches")
     func noStretch() {
         var rule = SlowCalls(.ratio(0.5), longerThan: .seconds(1), over: .calls(10), minimumCalls: 4)
         #expect(rule.tallyStretch(at: .second(0)) != nil)
@@ -220,7 +216,7 @@ private struct OneByOne: TripRule {
         #expect(failures.tallyStretch(at: .second(0)) == nil)
     }
 
-    @Test("an own rule or machine that gives a stretch is told of each call, unless it takes several at once")
+    @Test("a custom rule without batching gets each batched call individually")
     func defaults() {
         var rule = OneByOne(rule: SlowCalls.slowCalls(1, longerThan: .seconds(1), over: .calls(9), minimumCalls: 9))
         rule.tallied(began: 3, succeeded: 2, at: .second(0))

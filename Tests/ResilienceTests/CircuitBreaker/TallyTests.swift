@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-/// Successes that are counted beside the lock.
+/// Batched successes.
 @Suite struct TallyTests {
     let clock = ManualClock()
 
@@ -11,17 +11,17 @@ import Testing
         for _ in 0..<times { try breaker.tryAcquire().complete(verdict) }
     }
 
-    @Test("successes counted beside the lock count before the failure that comes after them")
+    @Test("batched successes count before the failure that follows them")
     func order() throws {
         let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(4), minimumCalls: 4), timeBase: clock)
         try end(breaker, .transient, times: 2)
         try end(breaker, .success, times: 3)
-        // Of the last four one has failed; told late, the successes would have made it three.
+        // One of the last four failed. If the successes were delivered late, it would be three.
         try end(breaker, .transient)
         #expect(breaker.status == CircuitBreakerStatus(state: .closed, failureCount: 1, callCount: 4))
     }
 
-    @Test("in a window of time a success counts in the stretch of time it came in")
+    @Test("in a time window a success counts in the bucket in which it came")
     func stretches() throws {
         let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .time(.seconds(10))), timeBase: clock)
         for _ in 0..<20 {
@@ -35,7 +35,7 @@ import Testing
         #expect(breaker.status.callCount == 0)
     }
 
-    @Test("what was counted beside the lock is in a snapshot, and goes on under new settings")
+    @Test("batched successes are in a snapshot, and count under new settings")
     func handedOver() throws {
         let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(9), minimumCalls: 9), timeBase: clock)
         try end(breaker, .success, times: 5)
@@ -44,7 +44,7 @@ import Testing
         #expect(breaker.reconfigure(tripping: .failureRatio(0.5, over: .calls(100))) && breaker.status.callCount == 7)
     }
 
-    @Test("nothing is counted while the breaker is disabled or isolated")
+    @Test("no success is counted while the breaker is disabled")
     func modes() throws {
         let breaker = CircuitBreaker(tripping: .failureRatio(0.5, over: .calls(9), minimumCalls: 9), timeBase: clock)
         try end(breaker, .success, times: 2)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// Everything that ever happened to a circuit. What state it is in is worked out from that anew each time.
+/// All events of a circuit. The expected state is recomputed from them each time.
 private struct CircuitHistory {
     enum Event {
         /// A call ended while the circuit was closed.
@@ -14,10 +14,10 @@ private struct CircuitHistory {
         case endedByHand
         case probeBegan(ticket: UInt64, at: MonotonicInstant)
         case probeEnded(ticket: UInt64, Verdict, at: MonotonicInstant)
-        /// Enough probes succeeded, or the ramp after them is over.
+        /// Enough probes succeeded, or the ramp after them has ended.
         case recovered
         case rampBegan(at: MonotonicInstant)
-        /// A call came in the ramp, so long after its beginning.
+        /// A call came during the ramp, this long after its beginning.
         case rampAsked(after: Int64)
         case rampEnded(Verdict)
         case reset(keepingGrowth: Bool)
@@ -40,7 +40,7 @@ private struct CircuitHistory {
         return .closed
     }
 
-    /// When the present ramp began; nil outside of one.
+    /// When the current ramp began; nil outside of a ramp.
     var rampStart: MonotonicInstant? {
         for event in events.reversed() {
             switch event {
@@ -52,7 +52,7 @@ private struct CircuitHistory {
         return nil
     }
 
-    /// What the ramp owes its callers: each adds the share of its time, and each that is let in takes one away.
+    /// The ramp's credit: each call adds the share at its time, and each admitted call takes one away.
     var rampCredit: Int64 {
         let start = events.lastIndex { if case .rampBegan = $0 { true } else { false } } ?? 0
         var credit: Int64 = 0
@@ -63,7 +63,7 @@ private struct CircuitHistory {
         return credit
     }
 
-    /// Failures in a row: since the last answer that was well.
+    /// Failures in a row, since the last healthy answer.
     var failures: Int {
         var count = 0
         for event in events.reversed() {
@@ -71,7 +71,7 @@ private struct CircuitHistory {
             case .ended(.transient), .ended(.uncertain), .rampEnded(.transient), .rampEnded(.uncertain): count += 1
             case .ended(.success), .ended(.permanent), .reset, .rampBegan, .rampEnded(.success), .rampEnded(.permanent):
                 return count
-            // After a ramp the failures count on.
+            // Failures from the ramp still count after it.
             case .recovered where ramp == 0: return count
             default: continue
             }
@@ -96,7 +96,7 @@ private struct CircuitHistory {
         return .distantPast
     }
 
-    /// The events of the present half-open time.
+    /// The events of the current half-open period.
     private var trial: ArraySlice<Event> {
         let start = events.lastIndex { event in
             switch event {
@@ -107,7 +107,7 @@ private struct CircuitHistory {
         return events[(start ?? 0)...]
     }
 
-    /// Of the probes of the present half-open time.
+    /// The successful probes of the current half-open period.
     var successes: Int {
         trial.count { event in
             switch event {
@@ -126,7 +126,7 @@ private struct CircuitHistory {
         }
     }
 
-    /// How long a probe is expected to take: as the last one that said something, or as the last break, if that is shorter.
+    /// The expected duration of a probe: that of the last conclusive probe, or of the last break if shorter.
     var expected: Int64 {
         var (took, breakLasts): (Int64?, Int64?)
         for event in events {
@@ -148,7 +148,7 @@ private struct CircuitHistory {
         let leaseEnds: MonotonicInstant
     }
 
-    /// The probes whose end would be heard: those not ended, and not replaced after their lease had ended.
+    /// The probes whose ends still count: not ended, and not replaced after their lease.
     var probes: [Probe] {
         if rampStart != nil { return [] }
         var probes: [Probe] = []
@@ -168,12 +168,12 @@ private struct CircuitHistory {
     }
 }
 
-/// A circuit beside its whole history, told of nothing stale, as a breaker would.
+/// A circuit compared with its whole history. Like a breaker, it delivers no stale ends.
 private struct RecordedCircuit: ExplorableMachine {
     enum Input: Hashable {
         case admit
         case end(Int, Verdict)
-        /// A probe that is never heard of again.
+        /// A probe whose end is never reported.
         case lose(Int)
         case wait(Int64)
         case reset(keepingGrowth: Bool)
@@ -189,7 +189,7 @@ private struct RecordedCircuit: ExplorableMachine {
     private let ramp: Int64
     private let waits: [Int64]
     private let maxOutside: Int
-    /// Calls that were let in since the last change of state and have not ended.
+    /// Calls in flight that were admitted since the last change of state.
     private var outside: [UInt64] = []
     private var now: MonotonicInstant
     private var lastTicket: UInt64 = 0
@@ -219,13 +219,13 @@ private struct RecordedCircuit: ExplorableMachine {
         if outside.count < maxOutside { inputs.append(.admit) }
         for (index, ticket) in outside.enumerated() {
             inputs += [.end(index, .success), .end(index, .transient), .end(index, .throttled)]
-            // A breaker keeps these from its circuit, unless they were probes.
+            // A breaker does not deliver these to its circuit, unless they end probes.
             if ticket > 0 { inputs += [.end(index, .cancelled), .end(index, .rejected), .lose(index)] }
         }
         return inputs
     }
 
-    /// Trips beyond the sixth change nothing: the break is at its longest then.
+    /// Trips beyond the sixth change nothing: the break has its longest duration.
     var identity: [Int64]? {
         let outsideNow: [Int64] = outside.map { ticket in
             ticket == 0 ? -1 : left(history.probes.first { $0.ticket == ticket }?.leaseEnds)
@@ -238,7 +238,7 @@ private struct RecordedCircuit: ExplorableMachine {
         return [snapshot, model, inRamp, probes, outsideNow].reduce([]) { $0 + [-7] + $1 }
     }
 
-    /// All of the machine's state, with readings counted from now and tickets by their place among the calls outside.
+    /// All of the machine's state, with times relative to now and tickets by their place among the calls in flight.
     private var snapshot: [Int64] {
         var values = [Int64(machine.status(at: now).failureCount), Int64(min(machine.trips, 6))]
         switch machine.phase {
@@ -257,7 +257,7 @@ private struct RecordedCircuit: ExplorableMachine {
         return max(0, Int64(clamping: Int128(instant.nanoseconds) - Int128(now.nanoseconds)))
     }
 
-    /// Beyond the ramp's end it makes no difference how long ago it began.
+    /// After the ramp's end it does not matter when it began.
     private func since(_ start: MonotonicInstant) -> Int64 {
         Int64(min(Int128(ramp), Int128(now.nanoseconds) - Int128(start.nanoseconds)))
     }
@@ -292,7 +292,7 @@ private struct RecordedCircuit: ExplorableMachine {
             machine.record(verdict, ticket: ticket, at: now)
             ended(ticket, verdict)
         }
-        // What was let in before a change of state is stale; the call that changed it is not.
+        // Calls admitted before a change of state are stale; the call that caused it is not.
         if history.state != before { outside = input == .admit ? outside.suffix(1) : [] }
         try check()
     }
@@ -327,7 +327,7 @@ private struct RecordedCircuit: ExplorableMachine {
         return .allow(ticket: lastTicket)
     }
 
-    /// As long again as is expected, if it has taken longer.
+    /// If the probe is late, the expected duration begins again.
     private func untilProbeEnds(_ probe: CircuitHistory.Probe) -> Int64 {
         let elapsed = Int128(now.nanoseconds) - Int128(probe.began.nanoseconds)
         return Int64(Int128(history.expected) - elapsed % Int128(history.expected))
@@ -354,7 +354,7 @@ private struct RecordedCircuit: ExplorableMachine {
         }
     }
 
-    /// How many probes may be out: so that no more than the round's ever say something.
+    /// How many probes may be in flight, so that conclusive ends never exceed the round.
     private var room: Int { min(maxProbes, closing.probes - history.successes - history.failedProbes) }
 
     private mutating func trip() {
@@ -385,7 +385,7 @@ private struct RecordedCircuit: ExplorableMachine {
             isAllowed: isAllowed)
         try require(machine.status(at: now), is: expected, "the status")
 
-        // What the next call is told is what the status says.
+        // The next call must get the answer that the status shows.
         var asked = machine
         switch asked.admit(at: now) {
         case .allow(let ticket):
@@ -399,7 +399,7 @@ private struct RecordedCircuit: ExplorableMachine {
             try require(!isAllowed && leaseEnds > now, "to wait for a probe until \(leaseEnds)")
         }
 
-        // At rest, and only then, a closed circuit has nothing that one more success could clear.
+        // A closed circuit is at rest only if a success would change nothing.
         try require(
             machine.isAtRest, is: history.state == .closed && history.failures == 0 && history.trips == 0, "at rest")
         if history.state == .closed {
@@ -414,7 +414,7 @@ private struct RecordedCircuit: ExplorableMachine {
 
 @Suite(.heavy) struct ThreeStateCircuitExplorationTests {
     @Test(
-        "in every state it can be in, a circuit does what its whole history says",
+        "in every reachable state, a circuit matches its whole history",
         arguments: [
             (1, 1, .successes(1)), (2, 1, .successes(1)), (1, 1, .successes(2)), (1, 2, .successes(1, of: 2)),
             (1, 1, .successes(2, of: 3)), (1, 2, .failureRatio(0.5, of: 2)),
@@ -427,7 +427,7 @@ private struct RecordedCircuit: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
     }
 
-    @Test("in every state it can be in, a circuit with a ramp does what its whole history says", arguments: [1, 2])
+    @Test("in every reachable state, a circuit with a ramp matches its whole history", arguments: [1, 2])
     func ramp(limit: Int) throws {
         let explorer = Explorer(
             RecordedCircuit(limit: limit, probes: 1, closing: .successes(1), ramp: 3),
@@ -441,7 +441,7 @@ private struct RecordedCircuit: ExplorableMachine {
         try long.exploreRandomly(length: 2_000, seed: 8)
     }
 
-    @Test("in every state it can be in, a circuit whose excess calls wait does what its whole history says")
+    @Test("in every reachable state, a circuit whose excess calls wait matches its whole history")
     func waits() throws {
         let explorer = Explorer(
             RecordedCircuit(limit: 1, probes: 2, closing: .successes(1, of: 2), excess: .waits(upTo: .seconds(1))),
@@ -452,7 +452,7 @@ private struct RecordedCircuit: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions > 1_000, "\(exploration)")
     }
 
-    @Test("as far as the effort goes, a circuit with several probes and longer times does what its whole history says")
+    @Test("up to the effort level, a circuit with several probes and longer times matches its whole history")
     func far() throws {
         let explorer = Explorer(
             RecordedCircuit(limit: 3, base: 3, cap: 11, probes: 3, closing: .successes(3, of: 4), lease: 5, outside: 5),
@@ -463,7 +463,7 @@ private struct RecordedCircuit: ExplorableMachine {
     }
 
     @Test(
-        "through thousands of inputs, and at the ends of time, a circuit does what its whole history says",
+        "over thousands of inputs, and at the ends of time, a circuit matches its whole history",
         arguments: [(0, 1_000), (.min, .max / 4), (.max - 50, 7), (.max, 1)] as [(Int64, Int64)])
     func walks(start: Int64, wait: Int64) throws {
         let explorer = Explorer(

@@ -2,7 +2,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// Where a circuit that opens on the 2nd failure, for 60 s, can stand at second 100.
+/// The possible states, at second 100, of a circuit that opens on the 2nd failure for 60 s.
 enum CircuitStart: CaseIterable {
     case closed, oneShort, open, breakOver, halfOpen
 
@@ -29,7 +29,7 @@ private let now = MonotonicInstant.second(100)
 // C1
 @Suite struct ThreeStateCircuitTests {
     @Test(
-        "what a call meets in each state",
+        "in each state a call gets this admission",
         arguments: [
             (.closed, .allow(ticket: 0), .closed), (.oneShort, .allow(ticket: 0), .closed),
             (.open, .reject(retryAfter: .seconds(30)), .open), (.breakOver, .allow(ticket: 1), .halfOpen),
@@ -42,7 +42,7 @@ private let now = MonotonicInstant.second(100)
     }
 
     @Test(
-        "where each end of a call leads from each state",
+        "from each state, each kind of end leads to this state",
         arguments: [
             (.closed, .success, .closed, 0), (.closed, .transient, .closed, 1), (.closed, .permanent, .closed, 0),
             (.closed, .throttled, .closed, 0), (.closed, .cancelled, .closed, 0), (.closed, .rejected, .closed, 0),
@@ -61,7 +61,7 @@ private let now = MonotonicInstant.second(100)
         #expect(circuit.status(at: now).failureCount == failures)
     }
 
-    @Test("a break without end never ends")
+    @Test("an infinite break never ends")
     func infiniteBreak() {
         var circuit = ThreeStateCircuit(
             tripping: .consecutiveFailures(1), openFor: .constant(Duration(attoseconds: .max)))
@@ -70,7 +70,7 @@ private let now = MonotonicInstant.second(100)
         #expect(circuit.admit(at: MonotonicInstant(nanoseconds: .max - 1)) == .reject(retryAfter: nil))
     }
 
-    @Test("it may be forgotten only closed, with nothing counted and no growth", arguments: CircuitStart.allCases)
+    @Test("it may be evicted only if closed, with nothing counted and no growth", arguments: CircuitStart.allCases)
     func forgettable(start: CircuitStart) {
         var circuit = start.circuit
         #expect(circuit.isAtRest(at: now) == (start == .closed))
@@ -78,7 +78,7 @@ private let now = MonotonicInstant.second(100)
         #expect(circuit.isAtRest(at: now) == (start == .closed || start == .oneShort))
     }
 
-    @Test("successes may be told together where the rule allows it, but not while one would set the growth back")
+    @Test("successes may be batched if the rule allows it, but not while one would reset the growth")
     func tally() {
         var circuit = ThreeStateCircuit(tripping: .failures(1, over: .calls(4)))
         #expect(circuit.tallyEnds(after: now) == .distantFuture)
@@ -87,13 +87,13 @@ private let now = MonotonicInstant.second(100)
         #expect(circuit.tallyEnds(after: now) == now)
     }
 
-    @Test("a break that is over is remembered with nothing remaining, one that is not with what remains")
+    @Test("the memory has the rest of a break, which is zero once the break is over")
     func memory() {
         #expect(CircuitStart.breakOver.circuit.memory(at: now)?.remaining == .zero)
         #expect(CircuitStart.open.circuit.memory(at: now)?.remaining == .seconds(30))
     }
 
-    @Test("a break of less than no time is over at once, not before")
+    @Test("a break of negative length is over at once, not before")
     func negativeBreak() {
         var circuit = ThreeStateCircuit(tripping: .consecutiveFailures(1), openFor: NegativeBreak())
         circuit.record(.transient, ticket: 0, at: now)

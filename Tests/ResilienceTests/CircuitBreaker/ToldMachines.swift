@@ -1,6 +1,6 @@
 @testable import Resilience
 
-// What machines, rules and breaks are told, in fewer words.
+// Shorthand for the inputs of machines, rules and breaks.
 
 extension CircuitStateMachine {
     mutating func admit(at now: MonotonicInstant) -> CircuitAdmission { admit(at: now, using: SplitMix64(seed: 1)) }
@@ -10,12 +10,12 @@ extension CircuitStateMachine {
         record(CallEnd(verdict, at: now), ticket: ticket, using: SplitMix64(seed: 1))
     }
 
-    /// Whether neither a call that comes nor one more success would change anything.
+    /// Whether neither another call nor another success would change anything.
     var isAtRest: Bool { needs.isDisjoint(with: [.admissions, .successes]) }
 }
 
 extension CircuitBreakerStatus {
-    /// Without when it came into its state.
+    /// Without the time at which it entered its state.
     var timeless: CircuitBreakerStatus {
         CircuitBreakerStatus(
             state: state, failureCount: failureCount, failureLimit: failureLimit, callCount: callCount,
@@ -27,12 +27,12 @@ extension Circuit {
     mutating func set(_ mode: CircuitBreaker.Mode) -> Transition? { set(mode, at: latest) }
     mutating func reset(keepingGrowth: Bool) -> Transition? { reset(keepingGrowth: keepingGrowth, at: latest) }
 
-    /// The generation while neither a call that comes nor one more success would change anything, else 0.
+    /// The generation if neither another call nor another success would change anything, else 0.
     var restingGeneration: UInt64 { needs.isEmpty ? generation : 0 }
 }
 
 extension TripRule {
-    /// - Returns: whether the circuit should be open now.
+    /// - Returns: Whether the circuit should be open now.
     mutating func ended(
         _ verdict: Verdict, at now: MonotonicInstant = MonotonicInstant(nanoseconds: 0), began: MonotonicInstant? = nil
     ) -> Bool {
@@ -51,13 +51,13 @@ extension BreakDuration {
     }
 }
 
-/// A break that ends before it begins: it is to be taken for none.
+/// A break that ends before it begins, which must count as zero.
 struct NegativeBreak: BreakDuration {
     var description: String { "for less than no time" }
     func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration { .seconds(-5) }
 }
 
-/// A circuit of one's own, that goes by verdicts alone and changes when it is asked: open for a minute after a failure.
+/// A custom circuit that uses only verdicts, and changes when asked: open for a minute after a failure.
 struct PlainCircuit: CircuitStateMachine {
     private(set) var state = CircuitState.closed
     private var until = MonotonicInstant.distantPast
@@ -83,7 +83,7 @@ struct PlainCircuit: CircuitStateMachine {
     }
     func wantsProbe(at now: MonotonicInstant) -> Bool { state == .open && until <= now }
 
-    /// Whatever was before, it begins as closed.
+    /// It always restores as closed.
     func memory(at now: MonotonicInstant) -> CircuitMemory? { CircuitMemory(state: .closed) }
     mutating func restore(_ memory: CircuitMemory, takenAt instant: MonotonicInstant) -> Bool {
         state = .closed

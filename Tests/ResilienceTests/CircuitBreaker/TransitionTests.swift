@@ -12,7 +12,7 @@ import Testing
 
     private func end(_ verdict: Verdict) { try? breaker.tryAcquire().complete(verdict) }
 
-    @Test("a stream tells of every change of state, in order and with its time, and of nothing else (A11)")
+    @Test("a stream reports every change of state, in order and with its time, and nothing else (A11)")
     func stream() async {
         let start = clock.now
         let transitions = breaker.transitions()
@@ -38,7 +38,7 @@ import Testing
         )
     }
 
-    @Test("the end of a break is told when it comes, though nobody calls (A11, P50)")
+    @Test("the end of a break is reported on time, even if no call comes (A11, P50)")
     func breakEnds() async {
         var transitions = breaker.transitions().makeAsyncIterator()
         end(.transient)
@@ -49,7 +49,7 @@ import Testing
         #expect(breaker.state == .halfOpen && breaker.status.isAllowed)
     }
 
-    @Test("the end of a ramp, and of a gate's break, is told when it comes")
+    @Test("the end of a ramp, and of a gate's break, is reported on time")
     func rampAndGate() async {
         let ramped = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(10)), timeBase: clock)
@@ -71,7 +71,7 @@ import Testing
         #expect(states == [.open, .closed])
     }
 
-    @Test("without anybody who watches no alarm is set; the last one who leaves takes it back")
+    @Test("without watchers no alarm is set; the last watcher that leaves cancels it")
     func alarms() async {
         end(.transient)
         #expect(clock.sleepers.isEmpty)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("one who begins to watch when the break is over already is told of its end")
+    @Test("a watcher that begins after a break's end still gets that end")
     func late() async {
         end(.transient)
         clock.advance(by: .seconds(61))
@@ -94,7 +94,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("who watches is told of an isolation as of an open circuit, and of its end (P36)")
+    @Test("watchers see an isolation as an open circuit, and see its end (P36)")
     func isolated() async {
         var transitions = breaker.transitions().makeAsyncIterator()
         for mode in [CircuitBreaker.Mode.isolated, .automatic, .disabled, .observing, .automatic] {
@@ -106,7 +106,7 @@ import Testing
         #expect(states == [.open, .closed, .open])
     }
 
-    @Test("a watched breaker lets the same calls through as one that is not (P36)")
+    @Test("a watched breaker admits the same calls as an unwatched one (P36)")
     func decidesAlike() throws {
         for ramp in [Duration.zero, .seconds(3)] {
             let both = (0..<2).map { _ in
@@ -122,7 +122,7 @@ import Testing
             for _ in 0..<2_000 {
                 clock.advance(by: .milliseconds(Int.random(in: 0..<900, using: &random)))
                 let verdict = [Verdict.success, .transient, .cancelled].randomElement(using: &random)!
-                // One is in flight while the other comes and goes.
+                // One call stays in flight while others begin and end.
                 if Bool.random(using: &random) { for permits in held { permits.completeFirst(verdict) } }
                 let admitted = both.indices.map { place in
                     do {
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test("the status says since when the circuit is in its state, and when it was last closed")
+    @Test("the status has the time of the last change of state, and when the circuit was last closed")
     func since() throws {
         func at(_ seconds: Int) -> MonotonicInstant { start + .seconds(seconds) }
         let start = clock.now
@@ -168,7 +168,7 @@ import Testing
         #expect(breaker.status.state == .open && breaker.status.since == nil && breaker.status.lastClosed == nil)
     }
 
-    @Test("what is done by hand after a break's end counts from the same times, whether anybody watches or not")
+    @Test("an action by hand after a break's end counts from the same times, with or without watchers")
     func byHandAfterBreak() {
         let machines: [@Sendable () -> any CircuitStateMachine] = [
             { ThreeStateCircuit() }, { ThreeStateCircuit(probes: 1, ramp: .seconds(20)) }, { BackoffGate() },
@@ -196,7 +196,7 @@ import Testing
                     _ = stream
                     let (since, lastClosed) = (status.since, status.lastClosed)
                     let times = [since, lastClosed].map { $0.map { "\(start.duration(to: $0))" } ?? "-" }
-                    // A watched one that begins a new round tells of it at once.
+                    // A watched breaker reports a new round at once.
                     let told = action.name == "reconfigure" ? [] : recorder.events() as [CircuitBreaker.Event]
                     return "\(status.state) \(times) \(told)"
                 }
@@ -205,7 +205,9 @@ import Testing
         }
     }
 
-    @Test("by hand after a break's end: the state is as old as that, and a change by hand as old as itself")
+    @Test(
+        "after a break's end an action by hand sets the time of its own change; without a change, the break's end stays"
+    )
     func sinceByHand() {
         let actions: [(act: (CircuitBreaker) -> Void, since: Int)] = [
             ({ $0.reset() }, 100), ({ $0.trip(for: .seconds(60)) }, 100), ({ $0.setMode(.isolated) }, 100),
@@ -224,11 +226,11 @@ import Testing
         breaker.setMode(.isolated)
         clock.advance(by: .seconds(70))
         breaker.setMode(.automatic)
-        // Nobody found it half-open before.
+        // It was not seen half-open before.
         #expect(breaker.status.state == .halfOpen && breaker.status.since == clock.now)
     }
 
-    @Test("a break that ends while the breaker is disabled is told of, and half-open is as old as that (P36)")
+    @Test("if a break ends while the breaker is disabled, its end is reported, with its own time (P36)")
     func endsWhileDisabled() async {
         let start = clock.now
         var transitions = breaker.transitions().makeAsyncIterator()
@@ -246,7 +248,7 @@ import Testing
         #expect(breaker.status.since == start + .seconds(60))
     }
 
-    @Test("an end that is learnt of late is told with the time at which it was, as in the status")
+    @Test("a break's end that is detected late is reported with its true time, as in the status")
     func toldLate() async {
         let start = clock.now
         var transitions = breaker.transitions().makeAsyncIterator()
@@ -259,7 +261,7 @@ import Testing
         #expect(breaker.status.since == start + .seconds(60))
     }
 
-    @Test("what is done by hand after a break's end is told after that end")
+    @Test("an action by hand after a break's end is reported after that end")
     func toldInOrder() async {
         let recorder = EventRecorder()
         let breaker = CircuitBreaker(timeBase: clock, observers: PolicyObservers(recorder))
@@ -275,7 +277,8 @@ import Testing
     }
 
     @Test(
-        "each reader has its own stream, a reader that lags loses the oldest, and one that ends leaves nothing behind")
+        "each reader has its own stream; a slow one loses the oldest changes, and one that ends leaves nothing behind"
+    )
     func readers() async {
         let (all, two) = (breaker.transitions(), breaker.transitions(bufferingNewest: 2))
         for _ in 0..<3 {
@@ -301,8 +304,7 @@ import Testing
         _ = (all, two)
     }
 
-    @Test(
-        "a watcher may ask the breaker, change it, and add another watcher, without deadlock, and the order holds (P7)")
+    @Test("a watcher may read the breaker, change it, and add another watcher, without deadlock and in order (P7)")
     func reentrant() {
         let seen = Locked<[String]>([])
         let added = Locked(false)
@@ -322,7 +324,7 @@ import Testing
         #expect(seen.withLock { $0 } == ["1: open", "1: closed", "2: closed"])
     }
 
-    @Test("changes made by many threads at once are told in the order in which they happened")
+    @Test("changes by many concurrent threads are reported in order")
     func manyThreads() async {
         let seen = Locked<[CircuitTransition]>([])
         breaker.watch(CircuitBreaker.nextWatcherID()) { transition in seen.withLock { $0.append(transition) } }
@@ -341,7 +343,7 @@ import Testing
     }
 
     @Test(
-        "a reader that lags keeps 100 changes, or as many as asked for, but one at least",
+        "a slow reader keeps the newest 100 changes, or the requested number, but at least one",
         arguments: [nil, 5, 1, 0, -7])
     func kept(limit: Int?) async {
         let stream = limit.map { breaker.transitions(bufferingNewest: $0) } ?? breaker.transitions()
@@ -358,13 +360,13 @@ import Testing
                 break
             }
         }
-        // What follows the last of the old ones is new.
+        // The changes after the last old one are new.
         var rest = stream.makeAsyncIterator()
         end(.transient)
         #expect(await rest.next()?.to == .open)
     }
 
-    @Test("of two plans made at once the later is kept, and one alarm is set (P36)")
+    @Test("of two concurrent plans the one made last stays, and one alarm is set (P36)")
     func plannedTwice() throws {
         let base = InterruptedClock(clock)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: base)

@@ -4,7 +4,8 @@ import Testing
 
 @testable import Resilience
 
-/// A rule beside the list of all verdicts since it was reset: the failures in a row are those since the last that was well.
+/// A rule compared with a list of all verdicts since its reset: the count is the failures since the last healthy
+/// verdict.
 private struct ListedVerdicts: ExplorableMachine {
     enum Input: Hashable {
         case record(Verdict)
@@ -27,7 +28,7 @@ private struct ListedVerdicts: ExplorableMachine {
         .record(.throttled(retryAfter: .seconds(1))), .record(.rejected), .record(.cancelled),
     ]
 
-    /// Beyond the limit the counts differ only in their numbers.
+    /// Counts beyond the limit differ only in their numbers.
     var identity: [Int]? { [min(rule.failureCount, rule.limit + 1), min(failures, rule.limit + 1)] }
 
     private var failures: Int {
@@ -67,7 +68,7 @@ private struct ListedVerdicts: ExplorableMachine {
             healthy: [.success])
     }
 
-    @Test("in every state it can be in, a rule counts as a list of all verdicts does", arguments: [1, 2, 5, 200])
+    @Test("in every reachable state, a rule counts like a list of all verdicts", arguments: [1, 2, 5, 200])
     func complete(limit: Int) throws {
         for (name, rule) in [("failures", Self.failures(limit)), ("throttles", Self.throttles(limit))] {
             let explorer = Explorer(rule, code: "\(name)(\(limit))")

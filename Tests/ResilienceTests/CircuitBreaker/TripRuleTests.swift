@@ -6,14 +6,14 @@ import Testing
 private let now = MonotonicInstant.second(0)
 
 @Suite struct TripRuleTests {
-    @Test("a circuit that no number of failures opens has no limit of failures")
+    @Test("a circuit that no number of failures opens has no failure limit")
     func noLimit() {
         #expect(CircuitBreaker(tripping: .consecutiveFailures(.max)).status.failureLimit == nil)
         #expect(CircuitBreaker(tripping: .consecutiveFailures(5)).status.failureLimit == 5)
     }
 
     @Test(
-        "it opens on the nth failure in a row: a success in between sets the count back, nothing else does",
+        "it opens on the nth failure in a row: only a success in between resets the count",
         arguments: [
             ("fff", 3, true), ("ff", 2, false), ("ffs", 0, false), ("ffsff", 2, false), ("ffsfff", 3, true),
             ("f-f-", 2, false), ("f-f-f", 3, true), ("ffff", 4, true), ("", 0, false), ("sss", 0, false),
@@ -28,14 +28,13 @@ private let now = MonotonicInstant.second(0)
         #expect(rule.needs == (count == 0 ? [] : .successes) && rule.counts(at: now).failureLimit == 3)
     }
 
-    @Test(
-        "a limit of one opens on the first failure, the greatest on none that could ever come", arguments: [1, Int.max])
+    @Test("a limit of 1 opens on the first failure; the greatest limit never opens", arguments: [1, Int.max])
     func limits(limit: Int) {
         var rule = ConsecutiveFailures.consecutiveFailures(limit)
         #expect(rule.ended(.transient) == (limit == 1))
     }
 
-    @Test("what a verdict means can be chosen")
+    @Test("the meaning of a verdict can be chosen")
     func chosen() {
         let rule = ConsecutiveFailures(2, failing: [.permanent], healthy: [.success, .transient])
         #expect(rule.evidence(of: .permanent) == .failing && rule.evidence(of: .transient) == .healthy)

@@ -15,7 +15,7 @@ import Testing
 
     private var lines: [String] { recorder.events(of: CircuitBreaker.Event.self).map { "\($0)" } }
 
-    @Test("opened by hand it rejects for as long as a trip of its own would, and recovers by a probe")
+    @Test("opened by hand it rejects for as long as after its own trip, and recovers with a probe")
     func trip() throws {
         #expect(breaker.trip())
         #expect(breaker.status.timeRemaining == .seconds(30))
@@ -29,7 +29,7 @@ import Testing
         #expect(lines.first == "opened by hand for 30 s")
     }
 
-    @Test("a reset forgets how long the last break was, unless told to keep that", arguments: [true, false, nil])
+    @Test("a reset clears the growth of breaks, unless it is kept", arguments: [true, false, nil])
     func growth(keeping: Bool?) throws {
         breaker.trip()
         if let keeping { breaker.reset(keepingGrowth: keeping) } else { breaker.reset() }
@@ -37,7 +37,7 @@ import Testing
         #expect(breaker.status.timeRemaining == .seconds(keeping == true ? 60 : 30))
     }
 
-    @Test("opened for a time it rejects for just that, also if it is open already: longer or shorter")
+    @Test("opened for a time it rejects for exactly that time, even if already open for longer or shorter")
     func length() {
         for length in [Duration.seconds(3600), .seconds(5), .nanoseconds(1), .zero, .seconds(-1)] {
             #expect(breaker.trip(for: length))
@@ -49,7 +49,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("a caller rejected before is told of the new time, and a probe under way decides nothing")
+    @Test("a caller rejected before gets the new time, and a probe in flight does not count")
     func afterwards() throws {
         breaker.trip(for: .seconds(5))
         _ = #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(
-        "a breaker set by hand is not opened, and one of a kind that can't be says so",
+        "trip returns false and changes nothing while a mode is set by hand",
         arguments: [CircuitBreaker.Mode.isolated, .disabled, .observing])
     func rejected(mode: CircuitBreaker.Mode) {
         breaker.setMode(mode)
@@ -74,7 +74,7 @@ import Testing
         #expect(lines == ["mode set → automatic"])
     }
 
-    @Test("a gate opened by hand rejects, and lets everybody in afterwards")
+    @Test("a gate opened by hand rejects, and then admits all calls")
     func gate() throws {
         let gate = CircuitBreaker(circuit: BackoffGate(), timeBase: clock)
         #expect(gate.trip())
@@ -85,7 +85,7 @@ import Testing
         #expect(gate.state == .closed)
     }
 
-    @Test("callers that wait for a probe are told at once")
+    @Test("calls that wait for a probe are rejected at once")
     func parked() throws {
         let clock = clock
         try clock.run {
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test("a health check comes at the end of the new break, not of the old one")
+    @Test("a health check runs at the end of the new break, not of the old one")
     func healthCheck() throws {
         let clock = clock
         let check = ScriptedOperation<Void, Void>(fallback: .success(()))
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test("a call is not told when a break ends that has no end", arguments: [false, true])
+    @Test("a call rejected in an endless break gets no retryAfter", arguments: [false, true])
     func endlessBreak(gate: Bool) async {
         let breaker = gate ? CircuitBreaker(circuit: BackoffGate()) : CircuitBreaker()
         breaker.trip(for: .seconds(Int64.max))

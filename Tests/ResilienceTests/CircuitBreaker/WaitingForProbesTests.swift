@@ -4,12 +4,12 @@ import Testing
 
 @testable import Resilience
 
-/// Callers that wait for the probes' end, step by step: see `ExcessTests` for whole calls.
+/// Calls that wait for the probes, step by step. For whole calls see `ExcessTests`.
 @Suite(.timeLimit(.minutes(20))) struct WaitingForProbesTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
 
-    /// Half-open after a failure; who finds the probe out waits for 5 s at most, and a probe has 20 s.
+    /// Half-open after a failure. A call that finds the probe in flight waits for 5 s at most; a probe has 20 s.
     private func halfOpen(_ observers: PolicyObservers = PolicyObservers()) throws -> CircuitBreaker {
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(
@@ -20,7 +20,8 @@ import Testing
         return breaker
     }
 
-    /// - Returns: until when the call waits; nil if it goes. It throws what it is rejected with.
+    /// - Returns: Until when the call waits; nil if it goes.
+    /// - Throws: The error that the call is rejected with.
     private func enter(
         _ breaker: CircuitBreaker, _ slot: inout PolicySlot, deadline: MonotonicInstant = .distantFuture
     ) throws -> MonotonicInstant? {
@@ -33,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("a call that finds its place taken again waits on, for what is left of its time")
+    @Test("a call that asks again and finds a new probe keeps waiting for the rest of its time")
     func waitsOn() throws {
         let breaker = try halfOpen(PolicyObservers(recorder))
         let probe = try breaker.tryAcquire()
@@ -47,12 +48,12 @@ import Testing
         #expect(try enter(breaker, &second) == end)
         clock.advance(by: .seconds(3))
         #expect(throws: CircuitOpen.self) { try enter(breaker, &second) }
-        // It is gone, and the next round begins anew.
+        // It has left, so the next time it waits anew.
         #expect(breaker.inner.withLock { $0.extras?.line.isEmpty != false })
         #expect(try enter(breaker, &second) == clock.now + .seconds(5))
     }
 
-    @Test("nobody waits past its deadline, nor past the moment when a probe is given up")
+    @Test("no call waits beyond its deadline, nor beyond the probe's lease")
     func noLonger() throws {
         let breaker = try halfOpen()
         let probe = try breaker.tryAcquire()
@@ -64,14 +65,14 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test("who is rejected by the new break is as new when that is over")
+    @Test("a call rejected by the new break may wait for the full time again after it")
     func rejectedAtOnce() throws {
         let breaker = try halfOpen()
         let probe = try breaker.tryAcquire()
         var slot = PolicySlot()
         _ = try enter(breaker, &slot)
         probe.complete(.transient)
-        // Of these two the second finds the first one's rejection still standing.
+        // The second of these two gets the rejection that the first one stored.
         #expect(throws: CircuitOpen.self) { _ = try breaker.tryAcquire() }
         #expect(throws: CircuitOpen.self) { try enter(breaker, &slot) }
         clock.advance(by: .seconds(60))
@@ -80,7 +81,7 @@ import Testing
         next.complete(.success)
     }
 
-    @Test("one who waited for a probe that succeeded counts as any other then")
+    @Test("after a successful probe, waiting calls count like any other call")
     func countsAfterwards() throws {
         let breaker = try halfOpen()
         let probe = try breaker.tryAcquire()
@@ -96,7 +97,7 @@ import Testing
         }
     }
 
-    @Test("of those who wait the first to come takes the place that is free again")
+    @Test("the first waiting call takes a place that becomes free")
     func firstCome() throws {
         let went = Journal()
         let breaker = try halfOpen()
@@ -119,7 +120,7 @@ import Testing
         }
     }
 
-    @Test("an open breaker that is reset lets in whom it has just rejected")
+    @Test("an open breaker that is reset admits the caller that it has just rejected")
     func resetAfterRejection() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         try breaker.tryAcquire().complete(.transient)
@@ -133,7 +134,7 @@ import Testing
         try asking.tryAcquire().complete(.success)
     }
 
-    @Test("a call of a ramp that ends after it tells of the ramp's end, and then that it was late")
+    @Test("a call admitted in a ramp that ends after it reports the ramp's end first, and then that it was late")
     func lateInRamp() throws {
         let breaker = CircuitBreaker(
             circuit: ThreeStateCircuit(tripping: .consecutiveFailures(1), ramp: .seconds(10)), timeBase: clock,
@@ -149,7 +150,7 @@ import Testing
         #expect(recorder.events() == [CircuitBreaker.Event.recovered, .late(.success)])
     }
 
-    /// One of the calls that a ramp lets in.
+    /// Returns one of the calls that a ramp admits.
     private func admitted(by breaker: CircuitBreaker) throws -> PolicyPermit {
         for _ in 0..<100 { if let permit = try? breaker.tryAcquire() { return permit } }
         return try breaker.tryAcquire()

@@ -4,13 +4,13 @@ import Testing
 
 @testable import Resilience
 
-/// Half of the last 4 calls, of 2 at least, take longer than 8 s.
+/// Met if half of the last 4 calls, and at least 2, take longer than 8 s.
 private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .calls(4), minimumCalls: 2)
 
 @Suite struct WatchedCallsTests {
     private var circuit = ThreeStateCircuit(tripping: slow)
 
-    @Test("calls that never come back open the circuit at the next call, which is rejected")
+    @Test("calls that never return open the circuit at the next call, which is rejected")
     mutating func neverBack() {
         for _ in 0..<2 { #expect(circuit.admit(at: .second(0)) == .allow(ticket: 0)) }
         #expect(circuit.admit(at: .second(7)) == .allow(ticket: 0))
@@ -18,7 +18,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(circuit.state == .open && circuit.trips == 1)
     }
 
-    @Test("in a ramp too, calls that never come back open it")
+    @Test("calls that never return open the circuit during a ramp, too")
     func ramp() {
         var circuit = ThreeStateCircuit(tripping: slow, ramp: .seconds(100))
         _ = circuit.restore(CircuitMemory(state: .open, counted: [4, 2]), takenAt: .second(0))
@@ -30,7 +30,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(circuit.state == .open)
     }
 
-    @Test("a circuit that watches calls is told when each begins, in every state, another only what it must be")
+    @Test("a circuit that watches calls needs each beginning, in every state; another circuit does not")
     mutating func needs() {
         #expect(circuit.needs == [.admissions, .calls, .successes])
         circuit.reset(keepingGrowth: false)
@@ -49,7 +49,9 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(circuit.state == .closed)
     }
 
-    @Test("a breaker rejects while too many calls hang, and one cancelled after the limit was slow, before it nothing")
+    @Test(
+        "a breaker rejects while too many calls hang; a call cancelled after the limit is slow, before it not counted"
+    )
     func breaker() throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(tripping: slow, timeBase: clock)
@@ -69,13 +71,13 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
 
     // MARK: Calls in flight while the state changes around them
 
-    /// Opens when half of the last 10 calls, of 3 at least, take longer than a second.
+    /// Opens when half of the last 10 calls, and at least 3, take longer than a second.
     private func watching(_ clock: ManualClock) -> CircuitBreaker {
         CircuitBreaker(
             tripping: .slowCalls(0.5, longerThan: .seconds(1), over: .calls(10), minimumCalls: 3), timeBase: clock)
     }
 
-    @Test("a healthy circuit stays closed though calls were in flight when its ramp ended (P32)")
+    @Test("a healthy circuit stays closed even if calls were in flight when its ramp ended (P32)")
     func rampEnds() throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(
@@ -90,7 +92,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         try breaker.tryAcquire().complete(.success)
         clock.advance(by: .milliseconds(9_900))
         let permits = HeldPermits()
-        // Nine of ten are let in.
+        // Nine of ten are admitted.
         for _ in 0..<3 {
             do { permits.add(try breaker.tryAcquire()) } catch { permits.add(try breaker.tryAcquire()) }
         }
@@ -104,7 +106,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
     }
 
     @Test(
-        "calls in flight while a mode is set and taken back, or a snapshot is restored, are neither counted nor remembered (P32)",
+        "calls in flight during a change by hand, or a restore, are neither counted nor remembered (P32)",
         arguments: ["disabled", "observing", "isolated", "restored", "reset", "tripped"])
     func around(change: String) throws {
         let clock = ManualClock()
@@ -128,7 +130,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(breaker.status.callCount == 3 && breaker.status.failureCount == 0 && breaker.state == .closed)
     }
 
-    @Test("after a change to equal settings calls in flight count as before: those that hang open it (P32)")
+    @Test("after a change to equal settings calls in flight still count: hanging ones open it (P32)")
     func reconfiguredAlike() throws {
         let clock = ManualClock()
         let breaker = watching(clock)
@@ -144,7 +146,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
     }
 
     @Test(
-        "after a change to another limit calls in flight count no more, and take no other's place (P32)",
+        "after a change to another limit earlier calls in flight do not count, and take no other call's place (P32)",
         arguments: [500, 5_000])
     func reconfiguredOtherwise(milliseconds: Int) throws {
         let clock = ManualClock()
@@ -164,7 +166,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         later.completeAll()
     }
 
-    @Test("several rules as one take over calls in flight only if each of them can (P32)")
+    @Test("a combined rule takes over calls in flight only if each of its rules can (P32)")
     func takeOver() {
         let one = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .calls(4), minimumCalls: 2)
         let other = SlowCalls.slowCalls(0.5, longerThan: .seconds(9), over: .calls(4), minimumCalls: 2)
@@ -185,7 +187,7 @@ private let slow = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .call
         #expect(!isTaken)
     }
 
-    @Test("while it only observes, slow calls are seen, also those that never come back")
+    @Test("while observing, it counts slow calls, even calls that never return")
     func observing() throws {
         let clock = ManualClock()
         let recorder = EventRecorder()

@@ -4,8 +4,8 @@ import Testing
 
 @testable import Resilience
 
-/// A circuit that watches its calls, beside the list of all calls in flight: whatever happens around them, nobody is forgotten
-/// who will be reported, and nobody is remembered who will not be.
+/// A circuit that watches its calls, compared with a list of all calls in flight: it must remember exactly the calls
+/// whose end will be reported, whatever else happens.
 private struct WatchedCircuit: ExplorableMachine {
     enum Input: Hashable {
         case admit
@@ -15,9 +15,9 @@ private struct WatchedCircuit: ExplorableMachine {
         case reset
         case trip
         case endBreak
-        /// Its own memory, as after a restart, but with the calls still in flight.
+        /// Its own memory is restored, as after a restart, but with the calls still in flight.
         case restore
-        /// Settings in its place: with the same limit, or another.
+        /// New settings replace it, with the same limit or another.
         case replace(slowness: Int64)
         case timePasses
     }
@@ -35,7 +35,7 @@ private struct WatchedCircuit: ExplorableMachine {
     private let isCombined: Bool
     private var flights: [Flight] = []
     private let maxFlights: Int
-    /// Whether anybody meddles with it.
+    /// Whether nothing else changes it.
     private let isLeftAlone: Bool
     private var now = MonotonicInstant(nanoseconds: 0)
 
@@ -63,7 +63,7 @@ private struct WatchedCircuit: ExplorableMachine {
         return rule as? SlowCalls ?? (rule as? CombinedRule)?.rules.last as? SlowCalls
     }
 
-    /// Readings counted from now, generations by whether they are the present one.
+    /// Times relative to now, and whether each generation is the present one.
     var identity: [Int64]? {
         func left(_ instant: MonotonicInstant) -> Int64 {
             min(20, max(-20, instant.nanoseconds.saturatingSubtracting(now.nanoseconds)))
@@ -89,7 +89,7 @@ private struct WatchedCircuit: ExplorableMachine {
 
     var inputs: [Input] {
         var inputs: [Input] = [.wait(1), .wait(slowness + 1), .timePasses]
-        // What happens by itself takes many steps; others would end it before its time.
+        // Automatic changes take many steps, and other inputs would cut them short.
         if isLeftAlone {
             if circuit.state == .closed { inputs.append(.trip) }
         } else {
@@ -132,7 +132,7 @@ private struct WatchedCircuit: ExplorableMachine {
             let recording = circuit.record(
                 verdict, generation: flight.generation, ticket: flight.ticket, began: flight.began, at: now)
             let isLate = if case .late = recording { true } else { false }
-            // Also if the ramp that it was admitted in has just ended.
+            // Or the ramp in which it was admitted has just ended.
             let hasEnded = recording == .late(Circuit.Transition(from: .halfOpen, to: .closed))
             try require(isLate == (hasEnded || flight.generation != generation), "late, or not")
         }
@@ -140,11 +140,11 @@ private struct WatchedCircuit: ExplorableMachine {
             let state = circuit.machine.state
             try require(state != .closed, "calls in flight are late after a change to equal settings, \(state)")
         }
-        // Of an earlier generation nothing will be reported.
+        // No end of an earlier generation will be reported.
         let watched = flights.count { $0.isWatched && $0.generation == circuit.generation }
         let remembered = try #require(slow).underWay.count
         try require(remembered <= watched, "\(remembered) calls are remembered, and \(watched) will be reported")
-        // Those that took too long have been found and are remembered no more; the others all are.
+        // Calls that took too long were found, and are no longer remembered. All others are.
         let young = flights.count {
             guard $0.isWatched, $0.generation == circuit.generation, let began = $0.began else { return false }
             return began.nanoseconds + slowness >= circuit.latest.nanoseconds
@@ -155,7 +155,7 @@ private struct WatchedCircuit: ExplorableMachine {
 
 @Suite(.heavy) struct WatchedCircuitExplorationTests {
     @Test(
-        "whatever happens around calls in flight, those are remembered that will be reported, and no others (P32)",
+        "a circuit remembers exactly the calls in flight whose ends will be reported, whatever else happens (P32)",
         arguments: [(0, false, false), (6, false, false), (6, true, false), (6, true, true)])
     func far(ramp: Int64, isCombined: Bool, isLeftAlone: Bool) throws {
         let settings = "slowness: 3, ramp: \(ramp), isCombined: \(isCombined), isLeftAlone: \(isLeftAlone), flights: 3"

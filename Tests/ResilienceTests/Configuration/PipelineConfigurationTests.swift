@@ -12,7 +12,7 @@ import Testing
 
     private func problems(_ json: String) -> [String] { TestSupport.problems { _ = try decode(json) } }
 
-    @Test("a pipeline has the policies that have settings, in the fixed order, whatever the order of the names")
+    @Test("a pipeline has the policies that have settings, in a fixed order, independent of the order in the file")
     func order() throws {
         let configuration = try decode(
             """
@@ -37,7 +37,7 @@ import Testing
         #expect(hedge?.status.delay == .milliseconds(200) && hedge?.timeBase === clock && hedge?.traits.maxCopies == 3)
     }
 
-    @Test("a timeout that the client enforces is a ClientTimeout")
+    @Test("a timeout enforced by the client is a ClientTimeout")
     func enforcedByClient() throws {
         let configuration = try decode(
             #"{"timeout": {"limitSeconds": 30}, "attemptTimeout": {"limitSeconds": 5, "enforcedBy": "client"}}"#)
@@ -53,7 +53,7 @@ import Testing
             ])
     }
 
-    @Test("what is written is read again, with no policies at all, too")
+    @Test("written settings are read back, even without any policy")
     func coding() throws {
         let configurations = [
             Pipeline.AllSettings(), Pipeline.AllSettings(retry: .init(), attemptTimeout: .init(limit: .seconds(1))),
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("a list of policies says exactly which there are, with their defaults if they have some")
+    @Test("a list of policies names exactly the policies, with default settings if they have any")
     func listed() throws {
         let configuration = try decode(
             #"{"policies": ["circuitBreaker", "retry", "hedge", "adaptiveThrottle", "chaos"], "bulkhead": {"limit": 3}, "retry": {"maxRetries": 7}}"#
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "a name that is none, and a policy without its settings, are errors",
+        "an unknown name, and a policy without required settings, are errors",
         arguments: [
             ("{}", "Pipeline: policies is missing, and must be given if no policy has settings"),
             (

@@ -4,8 +4,8 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// After each change from outside, what a policy's settings promise holds for the calls that come then (P60). Of an
-/// ``EndpointPool``: `EndpointPoolBoundsTests`.
+/// After each change from outside, new calls stay within the bounds that the current settings promise (P60). For
+/// ``EndpointPool`` see `EndpointPoolBoundsTests`.
 // P60
 @Suite struct BoundsAfterChangesTests {
     private final class Held: Sendable {
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test("a bulkhead lets in no call above the limit it has now, fixed", arguments: UInt64(1)...10)
+    @Test("a bulkhead admits no call above its current limit, fixed", arguments: UInt64(1)...10)
     func bulkhead(seed: UInt64) {
         bulkhead(
             seed, { Bulkhead(limit: $0, timeBase: clock) }, setLimit: { $0.setLimit($1) }, setQueue: { $0.setQueue($1) }
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("a bulkhead lets in no call above the limit it has now, adaptive", arguments: UInt64(1)...10)
+    @Test("a bulkhead admits no call above its current limit, adaptive", arguments: UInt64(1)...10)
     func adaptiveBulkhead(seed: UInt64) {
         bulkhead(
             seed, { AdaptiveBulkhead(limit: .aimd(initial: $0, in: 1...8), timeBase: clock) },
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "a throttle lets through no more than burst and rate since its last change, a probe besides after each hold, and none while it holds",
+        "a throttle admits at most burst and rate since its last change, plus a probe after each hold, and none in it",
         arguments: UInt64(1)...10)
     func throttle(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
@@ -103,7 +103,7 @@ import Testing
                 (rate, burst, changed, admitted) = (newRate, newBurst, clock.now, 0)
             case 5..<8: clock.advance(by: .milliseconds(Int.random(in: 0...200, using: &chance)))
             default:
-                // A permit that is dropped gives its share back.
+                // A dropped permit would be refunded.
                 guard (try? throttle.tryAcquire().complete(.success)) != nil else { continue }
                 if !isProbe { admitted += 1 }
                 isProbe = false
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(
-        "a breaker lets no call through while it is open or isolated, and no more probes than it has now",
+        "a breaker admits no call while open or isolated, and at most its current number of probes",
         arguments: UInt64(1)...10)
     func breaker(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
@@ -141,7 +141,7 @@ import Testing
                 try? breaker.tryAcquire().complete(Bool.random(using: &chance) ? .success : .transient)
             }
             let (state, mode) = (breaker.state, breaker.mode)
-            // Those that begin at the same time, as many as may.
+            // Calls that begin at the same time, as many as are admitted.
             var held: [Held] = []
             while held.count < 20, let permit = acquire(breaker) { held.append(permit) }
             switch mode {
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test("an adaptive throttle rejects within the bounds it has now", arguments: UInt64(1)...10)
+    @Test("an adaptive throttle rejects within its current bounds", arguments: UInt64(1)...10)
     func adaptiveThrottle(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
         func made() -> AdaptiveThrottle {
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test("a hedge's delay is within the bounds it has now", arguments: UInt64(1)...5)
+    @Test("a hedge's delay is within its current bounds", arguments: UInt64(1)...5)
     func hedge(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
         var (least, samples) = (Duration.milliseconds(1), 100)
@@ -205,7 +205,7 @@ import Testing
             }
             let status = hedge.status
             #expect(status.samples <= 1000 && (status.delay == nil) == (status.samples < samples))
-            // The longest latency that is known, as its bucket has it.
+            // The longest recorded latency, rounded up to its bucket.
             #expect(status.delay.map { $0 >= least && $0 <= max(least, .milliseconds(97)) } ?? true)
         }
     }

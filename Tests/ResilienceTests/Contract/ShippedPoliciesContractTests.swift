@@ -5,7 +5,7 @@ import Testing
 @testable import Resilience
 import ResilienceTraffic
 
-/// Every policy of the package under the contract that users' policies are put to. A new one adds a line.
+/// Checks every policy of the package against the contract for users' policies. A new policy adds a line.
 @Suite(.timeLimit(.minutes(20)), .heavy) struct ShippedPoliciesContractTests {
     @Test("a retry keeps the contract")
     func retry() async {
@@ -22,7 +22,7 @@ import ResilienceTraffic
             }, calls: 10_000)
     }
 
-    @Test("a retry with a budget of each kind keeps the contract")
+    @Test("a retry keeps the contract with each kind of budget")
     func retryBudgets() async {
         await expect(PolicyContract { _ in Retry(budget: .tokens(capacity: 100)) }, calls: 10_000)
         await expect(PolicyContract { Retry(budget: .ratio(reserve: 1, timeBase: $0)) })
@@ -42,7 +42,7 @@ import ResilienceTraffic
             })
     }
 
-    @Test("a circuit breaker keeps the contract with each of its rules, ways to recover, and modes but the isolated")
+    @Test("a circuit breaker keeps the contract with each rule, each way to recover, and each mode except isolated")
     func breakerSettings() async {
         for rule in [
             .anyOf(.failureRatio(0.5, over: .calls(20))), .anyOf(.failures(5, over: .time(.seconds(5)))),
@@ -110,7 +110,7 @@ import ResilienceTraffic
         }
     }
 
-    @Test("a hedge keeps the contract, though it makes no copies where a policy is asked step by step")
+    @Test("a hedge keeps the contract, but makes no copies if asked step by step")
     func hedge() async {
         await expect(PolicyContract { Hedge(timeBase: $0) }, calls: 10_000)
         await expect(
@@ -143,7 +143,7 @@ import ResilienceTraffic
         ) { $0.status.delayed }
     }
 
-    @Test("chaos that ends calls keeps the contract, but that calls fail which succeed: that is its purpose")
+    @Test("chaos that ends calls keeps the contract, except that it makes successful calls fail, which is its purpose")
     func failingChaos() async {
         let contract = PolicyContract { clock in
             let chaos = Chaos(
@@ -152,7 +152,7 @@ import ResilienceTraffic
                     .cancellation(at: 0.1, after: .milliseconds(5)), .behavior(at: 0.1) {},
                 ],
                 maxDelayed: 8, generator: SplitMix64(seed: 5), timeBase: clock)
-            // The contract wants a call to get through an hour later.
+            // The contract requires that a call gets through an hour later.
             chaos.turnOn(for: .seconds(1_800))
             return chaos
         }

@@ -2,7 +2,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// The code of Sources/Resilience/Resilience.docc/BulkheadGuide.md, as it stands there.
+/// The code of Sources/Resilience/Resilience.docc/BulkheadGuide.md, word for word.
 @Suite struct BulkheadGuideExamples {
     struct Client {
         func report() async throws -> String { "report" }
@@ -11,7 +11,7 @@ import Testing
 
     let client = Client()
 
-    @Test("the first example returns what the operation returned")
+    @Test("the first example returns the operation's result")
     func usual() async throws {
         let bulkhead = Bulkhead(
             "reports", limit: 16, queue: 64, maxWait: .seconds(2))
@@ -19,7 +19,7 @@ import Testing
         #expect(report == "report")
     }
 
-    @Test("a bulkhead with an order and a priority runs, and is resized")
+    @Test("a bulkhead with an order and a priority runs calls")
     func orders() async throws {
         let search = Bulkhead(
             "search", limit: 8, queue: 32, order: .lastInFirstOut)
@@ -32,7 +32,7 @@ import Testing
         #expect(search.settings.order == .lastInFirstOut && database.status.limit == 8)
     }
 
-    @Test("a bulkhead sheds calls, by priority")
+    @Test("a bulkhead can shed calls by priority")
     func shedding() {
         let api = Bulkhead(
             "api", limit: 64, queue: 1_000, order: .byPriority,

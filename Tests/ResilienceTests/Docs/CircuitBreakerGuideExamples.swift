@@ -3,7 +3,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// The code of Sources/Resilience/Resilience.docc/CircuitBreakerGuide.md, as it stands there.
+/// The code of Sources/Resilience/Resilience.docc/CircuitBreakerGuide.md, word for word.
 @Suite(.timeLimit(.minutes(20))) struct CircuitBreakerGuideExamples {
     private struct Client: Sendable {
         func activities() async throws -> String { "activities" }
@@ -12,7 +12,7 @@ import Testing
 
     private let client = Client()
 
-    @Test("the guide's first breaker returns what the operation returned, is given a new ratio and survives a restart")
+    @Test("the guide's first breaker returns the operation's result, takes a new ratio, and is restored")
     func usual() async throws {
         let breaker = CircuitBreaker(
             "activities", tripping: .failureRatio(0.5), openFor: .exponential())
@@ -25,7 +25,7 @@ import Testing
         #expect(page == "activities" && breaker.status.callCount == 1)
     }
 
-    @Test("the guide's loop over transitions tells of an opening and of a reset")
+    @Test("the guide's loop over transitions prints an opening and a reset")
     func watching() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1))
         let transitions = breaker.transitions()
@@ -43,7 +43,7 @@ import Testing
         #expect(await reader.value == [.closed, .open, .open, .closed])
     }
 
-    @Test("the guide's combined breaker is set by hand, and its gate and its checked breaker let calls through")
+    @Test("the guide's combined breaker changes by hand, and its gate and checked breaker admit calls")
     func others() async throws {
         let search = CircuitBreaker(
             "search",
@@ -59,12 +59,12 @@ import Testing
         let ledger = CircuitBreaker(
             "ledger", healthCheck: CircuitHealthCheck { try await client.ping() })
         for breaker in [search, sync, ledger] { try await breaker.run {} }
-        search.setMode(.isolated)  // rejects everybody; no time and no result undoes it
+        search.setMode(.isolated)  // rejects all calls, until you set another mode
         #expect(!search.status.isAllowed)
-        search.setMode(.disabled)  // lets everybody in, counts nothing
-        search.setMode(.observing)  // lets everybody in, and tells when it would open
+        search.setMode(.disabled)  // lets all calls in, and counts nothing
+        search.setMode(.observing)  // lets all calls in, and tells when it would open
         search.setMode(.automatic)
-        search.reset()  // closed, nothing counted; the mode stays
+        search.reset()  // closed, nothing counted; same mode
         #expect(search.status.isAllowed)
         search.trip()  // open, as if its rule were met
         search.trip(for: .seconds(300))  // open for this time, then a probe

@@ -3,7 +3,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// The code of Sources/Resilience/Resilience.docc/ConfigurationGuide.md, as it stands there.
+/// The code of Sources/Resilience/Resilience.docc/ConfigurationGuide.md, word for word.
 @Suite struct ConfigurationGuideExamples {
     struct EndpointSettings: Codable {
         var retry: Retry.Settings?
@@ -13,14 +13,14 @@ import Testing
         var timeout: Timeout.Settings?
     }
 
-    /// The file as the guide shows it.
+    /// The guide's file.
     private func file() throws -> Data {
         let guide = try Guide("ConfigurationGuide").text
         let json = try #require(guide.components(separatedBy: "```json\n").last?.components(separatedBy: "\n```").first)
         return Data(json.utf8)
     }
 
-    @Test("the guide's file is read, and its policies are made")
+    @Test("the guide's file is read, and makes policies")
     func read() throws {
         let file = try file()
         let endpoints = try JSONDecoder().decode(
@@ -39,7 +39,7 @@ import Testing
             try JSONDecoder().decode([String: EndpointSettings].self, from: JSONEncoder().encode(endpoints)).count == 1)
     }
 
-    @Test("the guide's configuration without a decoder is made")
+    @Test("the guide's settings without a decoder are made")
     func made() throws {
         let variables = ProcessInfo.processInfo.environment
         var retry = Retry.Settings(backoff: .exponential(from: .milliseconds(100)))
@@ -47,7 +47,7 @@ import Testing
         #expect(retry.backoff == .exponential(from: .milliseconds(100)))
     }
 
-    @Test("the guide's errors are what is thrown")
+    @Test("the errors in the guide are the errors that are thrown")
     func errors() throws {
         let guide = try Guide("ConfigurationGuide").text
         let found = [#"{"bulkhead": {"limit": 0}}"#, #"{"retry": {"maxRetires": 5}}"#].flatMap { json -> [String] in

@@ -11,7 +11,7 @@ import Testing
         func activities() async throws -> [String] { try await pages() }
     }
 
-    /// The guide's code around one call, and what it did.
+    /// What the guide's code around one call did.
     private func lines(of pipeline: Pipeline, _ error: any Error) async -> [String] {
         let journal = Journal()
         let client = Client(pages: ScriptedOperation(fallback: .failure(error)))
@@ -38,7 +38,7 @@ import Testing
         return journal.lines
     }
 
-    @Test("the guide's code shows a rejection and waits, reports a failure, and says nothing of a cancelled call")
+    @Test("the guide's code shows a rejection and waits, reports a failure, and is silent about a cancelled call")
     func examples() async throws {
         let clock = ManualClock()
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("the guide's function throws one type: the operation's own errors, and what a rejection is there")
+    @Test("the guide's function throws one type, for the operation's own errors and for rejections")
     func oneType() async throws {
         let pipeline = Pipeline { CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: ManualClock()) }
         let client = Client(pages: ScriptedOperation([.success(["a"]), .failure(PageError.signedOut)]))

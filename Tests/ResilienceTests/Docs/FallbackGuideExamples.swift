@@ -18,7 +18,7 @@ import Testing
         func streams() async throws -> Page { try await pages() }
     }
 
-    @Test("the guide's pipeline hands back the fresh page, the last one while it is fresh enough, then a constant")
+    @Test("the guide's pipeline returns the fresh page, then the last good page, then a constant")
     func lastGood() async throws {
         let pipeline = Pipeline("activities", isIdempotent: true) {}
         let client = Client(pages: ScriptedOperation([.success(Page(text: "fresh"))], fallback: .failure(Outage())))
@@ -35,7 +35,7 @@ import Testing
         #expect(try await activities.run { try await client.activities() } == .degraded)
     }
 
-    @Test("the guide's substitute asks a mirror, unless a policy of ours rejected the call")
+    @Test("the guide's substitute asks a mirror, unless a policy rejected the call")
     func mirrored() async throws {
         let mirror = Client(pages: ScriptedOperation(fallback: .success(Page(text: "mirror"))))
         let pipeline = Pipeline("streams") {}

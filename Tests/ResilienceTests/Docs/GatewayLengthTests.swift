@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct GatewayLengthTests {
-    @Test("the gateway is as short as its page says")
+    @Test("the gateway is as short as its page claims")
     func lines() throws {
         let lines = try ["Gateway", "ResilientGateway"].flatMap { name in
             let file = repository.appending(path: "Sources/ResilientGateway/\(name).swift")

@@ -1,16 +1,16 @@
 import TestSupport
 import Testing
 
-/// Holds every page of the documentation to its code.
+/// Checks every documentation page against its code.
 @Suite struct GuideTests {
-    @Test("the guides' code compiles and runs: every line of it is in a test (C8)", arguments: try Guide.all())
+    @Test("the guides' code compiles and runs: a test has every line of it (C8)", arguments: try Guide.all())
     func code(guide: Guide) throws {
         let missing = try guide.codeWithoutTest()
         #expect(missing == [])
     }
 
     @Test(
-        "every line of the adapters' pages is in a test of the adapter",
+        "a test of the adapter has every line of the adapter's pages",
         arguments: [
             "ResilienceAsyncHTTPClient", "ResilienceBlocking", "ResilienceConfiguration", "ResilienceDashboard",
             "ResilienceFleet", "ResilienceGRPC",
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test("each integration takes at most three lines, and each of them is in a test of its adapter")
+    @Test("each integration takes at most three lines, and a test of its adapter has each of them")
     func adoptions() throws {
         let rows = try Guide.adoptions()
         #expect(rows.count > 10)
@@ -38,7 +38,7 @@ import Testing
 
     #if os(Linux) || os(macOS)
         @Test(
-            "the guides' code compiles as it stands, at the top level of a program (C8)",
+            "the guides' code compiles unchanged, at the top level of a program (C8)",
             .enabled(if: Guide.hasModules),
             arguments: try Guide.programs())
         func program(guide: Guide) async throws {
@@ -46,14 +46,14 @@ import Testing
             #expect(errors == "")
         }
 
-        @Test("every page with code is such a program, but for parts of test suites and of servers")
+        @Test("every page with code is such a program, except parts of test suites and of servers")
         func allPrograms() throws {
             let others = try Guide.all().filter { !$0.code.isEmpty && !$0.isProgram }.map(\.name)
             #expect(Set(others) == ["AServiceInFifteenMinutes", "GettingStartedServer", "TestingCodeThatUsesPolicies"])
         }
     #endif
 
-    @Test("every guide of the documentation catalog has code, and a landing page links to it")
+    @Test("every guide in the documentation catalog has code, and a landing page links to it")
     func linked() throws {
         let landing = try policyProducts.map { try Guide($0, of: $0).text }.joined()
         let all = try Guide.all()

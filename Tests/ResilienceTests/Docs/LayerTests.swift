@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Holds the tests to Tests/README.md, and the core to Docs/Architecture.md.
+/// Checks the tests against Tests/README.md, and the core against Docs/Architecture.md.
 @Suite(.heavy) struct LayerTests {
     struct File {
         let path: String
@@ -19,7 +19,7 @@ import Testing
             .map { File(path: $0.path, text: try String(contentsOf: $0, encoding: .utf8)) }
     }
 
-    @Test("every suite and folder that Tests/README.md names is there")
+    @Test("every suite and folder in Tests/README.md exists")
     func named() throws {
         let readme = try String(contentsOf: repository.appending(path: "Tests/README.md"), encoding: .utf8)
         let files = try Self.files(in: "Tests")
@@ -33,9 +33,9 @@ import Testing
         }
     }
 
-    @Test("no test sleeps, and none waits by yielding (C4, P78)")
+    @Test("no test sleeps, or waits by yielding (C4, P78)")
     func noSleeping() throws {
-        // On a manual clock a sleep takes no time: `clock.sleep` is not among these.
+        // On a manual clock a sleep takes no time, so `clock.sleep` is allowed.
         let forbidden = [
             "Task.sleep", "Task.yield", "Thread.sleep", "usleep(", "ContinuousClock().sleep(",
             "SuspendingClock().sleep(",
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("tests of decisions know no waiting, no task and no clock (C1)")
+    @Test("state machine and exploration tests use no waiting, task or clock (C1)")
     func pure() throws {
         let files = try Self.files(in: "Tests").filter {
             $0.name.hasSuffix("StateMachineTests") || $0.name.hasSuffix("ExplorationTests")
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test("every machine is explored (C1)")
+    @Test("every state machine has an exploration (C1)")
     func explored() throws {
         let explorations = try Self.files(in: "Tests").filter { $0.name.hasSuffix("ExplorationTests") }.map(\.text)
             .joined()
@@ -72,7 +72,7 @@ import Testing
         for machine in machines { #expect(explorations.contains(machine), "\(machine) has no exploration") }
     }
 
-    @Test("no machine switches with a default: a case that is added later has to be decided in each of them (C1)")
+    @Test("no state machine switches with a default: each must handle a new case explicitly (C1)")
     func exhaustive() throws {
         let machine =
             /(?:struct|enum|extension) \w+StateMachine\b|struct \w+: (?:CircuitStateMachine|SharedCircuit|RetryBudgetStateMachine)/
@@ -81,7 +81,7 @@ import Testing
         for file in files { #expect(!file.text.contains(/(?m)^ *default:/), "\(file.path)") }
     }
 
-    /// A file of the core that names a type of another folder.
+    /// A mention, in a file of the core, of a type of another folder.
     private struct Mention: Hashable, CustomStringConvertible {
         let room: String
         let file: String
@@ -91,7 +91,7 @@ import Testing
         var description: String { "\(room)/\(file): \(type)" }
     }
 
-    /// What the folders of the core name of each other, but in comments and texts.
+    /// All mentions between folders of the core, outside of comments and texts.
     private static func mentions() throws -> Set<Mention> {
         let files = try Self.files(in: "Sources/Resilience").map { file -> (room: String, name: String, code: String) in
             let path = file.path.components(separatedBy: "Sources/Resilience/").last ?? ""
@@ -123,7 +123,7 @@ import Testing
         return drawing.1.split(separator: "\n").map { $0.split(separator: " ") }
     }
 
-    @Test("no policy names another one, and registries know of none but the breaker")
+    @Test("no policy mentions another, and registries mention only the breaker")
     func rooms() throws {
         let policies = try #require(try Self.floors().first { $0.contains("Retry") }).map(String.init)
         let found = try Self.mentions().filter { policies.contains($0.owner) && $0.room != "Configuration" }
@@ -133,7 +133,7 @@ import Testing
         #expect(known == [])
     }
 
-    @Test("the core is as Docs/Architecture.md draws it: a folder names only what is on a floor below")
+    @Test("the core matches the drawing in Docs/Architecture.md: a folder mentions only folders on lower floors")
     func drawn() throws {
         let floors = try Self.floors()
         let mentions = try Self.mentions()

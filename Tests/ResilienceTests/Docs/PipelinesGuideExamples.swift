@@ -5,7 +5,7 @@ import Testing
 
 private let breaker = CircuitBreaker()
 
-/// The code of Sources/Resilience/Resilience.docc/PipelinesGuide.md, as it stands there.
+/// The code of Sources/Resilience/Resilience.docc/PipelinesGuide.md, word for word.
 @Suite struct PipelinesGuideExamples {
     private enum ClientError: Error { case notFound }
 
@@ -27,7 +27,7 @@ private let breaker = CircuitBreaker()
     private let bulkhead = Bulkhead(limit: 1)
     private let log = EventRecorder()
 
-    @Test("what would become of a call")
+    @Test("the guide's forecast predicts a call")
     func forecast() {
         let pipeline = stack()
         switch pipeline.forecast().outcome {
@@ -50,7 +50,7 @@ private let breaker = CircuitBreaker()
         return pipeline
     }
 
-    @Test("the guide's usual stack has no known mistake and runs, with options too")
+    @Test("the guide's usual stack has no warnings and runs, even with options")
     func usual() async throws {
         let pipeline = stack()
         let page = try await pipeline.run { try await client.activities() }
@@ -59,7 +59,7 @@ private let breaker = CircuitBreaker()
         #expect(page == "activities" && pipeline.warnings.isEmpty)
     }
 
-    @Test("the guide's status that means failure is asked for again")
+    @Test("the guide's retry repeats a call whose status means failure")
     func judging() async throws {
         let pipeline = Pipeline { Retry(maxRetries: 1, backoff: .none) }
         let status = try await pipeline.run(
@@ -70,7 +70,7 @@ private let breaker = CircuitBreaker()
         #expect(status == 200 && client.answers.inputs == [1, 2])
     }
 
-    @Test("the guide's classifier and observers are those of the outer pipeline; the inner gives its policies")
+    @Test("the guide's outer pipeline sets classifier and observers; the inner pipeline adds its policies")
     func nested() async throws {
         let pipeline = stack()
         let strict = Classifier { error in
@@ -100,7 +100,7 @@ private let breaker = CircuitBreaker()
         func stop() { permit.take()?.complete(.success) }
     }
 
-    @Test("the guide's permits are taken and given back")
+    @Test("the guide's permits are taken and returned")
     func byHand() async throws {
         func upload() throws {
             let permit = try breaker.tryAcquire()  // never waits: throws WouldWait instead

@@ -4,7 +4,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// The code of Sources/Resilience/Resilience.docc/RegistryGuide.md, as it stands there.
+/// The code of Sources/Resilience/Resilience.docc/RegistryGuide.md, word for word.
 @Suite(.timeLimit(.minutes(20))) struct RegistryGuideExamples {
     private struct Client: Sendable {
         func streams() async throws -> [Int] { [1] }
@@ -18,7 +18,7 @@ import Testing
         { [journal] line in journal.note(line) }
     }
 
-    @Test("the guide's breakers run, take new settings but for an override, and are read and reset")
+    @Test("the guide's breakers run, take new settings except for an override, and are read and reset")
     func breakers() async throws {
         let breakers = CircuitBreakerRegistry<String> { endpoint in
             CircuitBreaker(endpoint)
@@ -40,7 +40,7 @@ import Testing
         for (endpoint, status) in breakers.statuses {
             log("\(endpoint): \(status.state), \(status.failureCount) failed")
         }
-        let isFree = breakers.isAllowed("/search")  // true for a key that has none yet, and makes none
+        let isFree = breakers.isAllowed("/search")  // true for an unknown key, and makes no breaker
         breakers.reset("/search")
         breakers.resetAll()
         #expect(journal.lines.sorted() == ["/api/streams: closed, 0 failed", "/search: closed, 1 failed"])
@@ -52,7 +52,7 @@ import Testing
         var limits = ["small": 2, "broken": 0]
     }
 
-    @Test("the guide's settings from outside are taken if they are valid, and change nothing if not")
+    @Test("the guide's external settings apply if valid, and change nothing if not")
     func outside() throws {
         let breakers = CircuitBreakerRegistry<String> { CircuitBreaker($0) }
         _ = breakers["/a"]
@@ -78,7 +78,7 @@ import Testing
         #expect(["small", "broken", "other"].map { tenants[$0].status.limit } == [2, 16, 16])
     }
 
-    @Test("the guide's circuits go on over a restart")
+    @Test("the guide's circuits survive a restart")
     func restart() throws {
         let breakers = CircuitBreakerRegistry<String> { CircuitBreaker($0) }
         breakers["/a"].trip()
@@ -93,14 +93,14 @@ import Testing
         #expect(breakers["/a"].state == .open && journal.lines.isEmpty)
     }
 
-    @Test("the guide's loop tells of every key's changes")
+    @Test("the guide's loop logs every key's changes")
     func watching() async throws {
-        // On a clock that stands: where the machine is slow, a break could end before the loop does.
+        // The clock stands still: on a slow machine a break could end before the loop does.
         let clock = ManualClock()
         let breakers = CircuitBreakerRegistry<String> {
             CircuitBreaker($0, tripping: .consecutiveFailures(1), timeBase: clock)
         }
-        let transitions = breakers.transitions()  // of keys to come, too
+        let transitions = breakers.transitions()  // includes later keys
         for key in ["/a", "/b"] { try breakers[key].tryAcquire().complete(.transient) }
         let reader = Task { [journal] in
             var seen = 0
@@ -117,7 +117,7 @@ import Testing
         #expect(journal.lines == ["/a: open", "/b: open"])
     }
 
-    @Test("the guide's pipelines run, each with a breaker of its own")
+    @Test("the guide's pipelines run, each with its own breaker")
     func pipelines() async throws {
         let budget = RetryBudget.tokens()
         let pipelines = PipelineRegistry<String>(capacity: 1000) { host in

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The code of the documents: pages, and comments in the sources.
+/// The code in the documentation: pages, and comments in the sources.
 private enum Samples {
-    /// Method names of operations that do harm when they are done twice.
+    /// Method names of operations that do harm if done twice.
     private static let effects =
         #"\.(post|create|insert|add|append|charge|pay|submit|send|enqueue|increment|transfer|order)\w*\("#
 
-    /// The calls of a block of code that something may repeat although they do harm when they are done twice.
+    /// The calls in a block of code that may be repeated although they do harm if done twice.
     static func unsafeRepetitions(in code: String) throws -> [String] {
         let lines = code.components(separatedBy: "\n")
         let declaration = try Regex<(Substring, Substring)>(#"(\w+)(?:: Pipeline)? = Pipeline\("#)
@@ -16,7 +16,7 @@ private enum Samples {
         var repeating: Set<Substring> = []
         var found: [String] = []
         for (index, line) in lines.enumerated() {
-            // A statement goes on up to the brace that ends it.
+            // A statement continues up to its closing brace.
             let rest = lines[index...].prefix(8)
             let end = rest.firstIndex { $0.hasPrefix("}") && $0 != rest.first } ?? rest.endIndex - 1
             let statement = rest[...end].joined(separator: "\n")
@@ -48,7 +48,7 @@ private enum Samples {
 }
 
 @Suite struct RepeatedSamplesTests {
-    @Test("no sample in any document repeats a call that does harm when it is done twice (P75)")
+    @Test("no sample in any document repeats a call that does harm if done twice (P75)")
     func samples() throws {
         let samples = try Samples.all()
         #expect(samples.count > 200)
@@ -58,7 +58,7 @@ private enum Samples {
         }
     }
 
-    @Test("a sample that does is found")
+    @Test("a sample that repeats a harmful call is found")
     func planted() throws {
         for code in [
             "let pipeline = Pipeline(\"a\", isIdempotent: true) {\n    Retry()\n}\ntry await pipeline.run { try await client.post(order) }",

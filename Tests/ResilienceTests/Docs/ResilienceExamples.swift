@@ -1,7 +1,7 @@
 import Resilience
 import Testing
 
-/// The code of Sources/Resilience/Resilience.docc/Resilience.md, as it stands there.
+/// The code of Sources/Resilience/Resilience.docc/Resilience.md, word for word.
 @Suite struct ResilienceExamples {
     private struct Client: Sendable {
         func activities() async throws -> [String] { ["ride"] }
@@ -10,7 +10,7 @@ import Testing
     private let client = Client()
     private let loaded = (limit: 16, queue: 64)
 
-    @Test("the landing page's bulkhead from outside is made, and one with a limit of 0 is an error")
+    @Test("the landing page's bulkhead is made from external settings, and a limit of 0 is an error")
     func settings() throws {
         let bulkhead = try PolicySettings.checked {
             Bulkhead(limit: loaded.limit, queue: loaded.queue)
@@ -19,7 +19,7 @@ import Testing
         #expect(throws: InvalidSettings.self) { try PolicySettings.checked { Bulkhead(limit: 0) } }
     }
 
-    @Test("the landing page's pipeline runs, and its order is no known mistake")
+    @Test("the landing page's pipeline runs, and has no warnings")
     func pipeline() async throws {
         let pipeline = Pipeline("activities", isIdempotent: true) {  // first = outermost
             Timeout(limit: .seconds(30))  // the whole call

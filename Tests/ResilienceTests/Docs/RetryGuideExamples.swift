@@ -3,7 +3,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// The code of Sources/Resilience/Resilience.docc/RetryGuide.md, as it stands there.
+/// The code of Sources/Resilience/Resilience.docc/RetryGuide.md, word for word.
 @Suite struct RetryGuideExamples {
     struct Unauthorized: Error, VerdictConvertible {
         var verdict: Verdict { .permanent }
@@ -22,7 +22,7 @@ import Testing
         func refresh() { journal.note("refreshed") }
     }
 
-    @Test("the pipeline of the guide tries a failing call again, and the caller's options reach the retry")
+    @Test("the guide's pipeline retries a failing call, and the caller's options reach the retry")
     func pipeline() async throws {
         let client = Client(operation: ScriptedOperation([.failure(Outage())], fallback: .success("activities")))
         let budget = RetryBudget.tokens()  // shared by all who call this service
@@ -37,7 +37,7 @@ import Testing
         #expect(page == "activities" && client.operation.callCount == 3 && !budget.isExhausted)
     }
 
-    @Test("the guide's rule and hooks refresh a token, try again, and tell of all failures at the end")
+    @Test("the guide's rule and hooks refresh a token, retry, and log all failures at the end")
     func hooks() async {
         let journal = Journal()
         let tokens = Tokens(journal: journal)
@@ -62,7 +62,7 @@ import Testing
             ])
     }
 
-    @Test("in several layers: a request that is itself a retry is tried once")
+    @Test("in several layers, a request that is itself a retry is tried once")
     func layers() async throws {
         let client = Client(operation: ScriptedOperation([.failure(Outage())], fallback: .success("activities")))
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry() }

@@ -2,7 +2,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// The code of Sources/Resilience/Resilience.docc/ThrottleGuide.md, as it stands there.
+/// The code of Sources/Resilience/Resilience.docc/ThrottleGuide.md, word for word.
 @Suite struct ThrottleGuideExamples {
     private struct Client: Sendable {
         func activities() async throws {}
@@ -11,7 +11,7 @@ import Testing
 
     private let client = Client()
 
-    @Test("the throttle guide's example")
+    @Test("the throttle guide's throttles are made, run and changed")
     func example() async throws {
         let throttle = Throttle(
             limit: .perSecond(10, burst: 20), maxWait: .seconds(5),
@@ -23,17 +23,17 @@ import Testing
         #expect(throttle.status.available >= 14)
 
         let others = [
-            Throttle(limit: .slidingWindow(100, per: .seconds(60))),  // never more than 100 in any minute
-            Throttle(limit: .fixedWindow(100, per: .seconds(60))),  // as a server counts that starts anew each minute
-            Throttle(limit: .unlimited, holdOnThrottled: true),  // a gate: no rate of its own; a 429 holds everybody
+            Throttle(limit: .slidingWindow(100, per: .seconds(60))),  // at most 100 in any minute
+            Throttle(limit: .fixedWindow(100, per: .seconds(60))),  // at most 100 in each window of a minute
+            Throttle(limit: .unlimited, holdOnThrottled: true),  // a gate: no rate of its own; a 429 holds all calls
         ]
         #expect(others.map(\.status.available) == [100, 100, .max])
 
-        throttle.setRate(.perSecond(5), burst: 10)  // those who wait keep their places, their turns move
-        throttle.hold(for: .seconds(30))  // everybody waits, then one probes
+        throttle.setRate(.perSecond(5), burst: 10)  // waiting calls keep their places; their turns move
+        throttle.hold(for: .seconds(30))  // all calls wait, then one probes
         throttle.endHold()  // the next call probes, now
-        throttle.reset()  // as new; those who wait go on
-        let status = throttle.status  // what is free, when the next may go, who waits
+        throttle.reset()  // as new; waiting calls go on
+        let status = throttle.status  // what is free, when the next call may go, how many wait
         #expect(status.available == 10)
     }
 }

@@ -2,7 +2,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// The code of Sources/Resilience/Resilience.docc/TimeoutGuide.md, as it stands there.
+/// The code of Sources/Resilience/Resilience.docc/TimeoutGuide.md, word for word.
 @Suite struct TimeoutGuideExamples {
     struct Client {
         func activities() async throws -> String { "activities" }
@@ -10,9 +10,9 @@ import Testing
         func listing(timeout: Duration) async throws -> Duration { timeout }
     }
 
-    @Test("the total, the attempt's and the abandoning timeout of the guide return what the operation returned")
+    @Test("the guide's total, attempt and abandoning timeouts return the operation's result")
     func examples() async {
-        // In a process of its own: the limits are of real time, which other tests use up.
+        // In its own process: the limits are real time, which other tests use up.
         await #expect(processExitsWith: .success) {
             let client = Client()
             let pipeline = Pipeline("activities", isIdempotent: true) {
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("the guide's client is given what is left of its attempt")
+    @Test("the guide's client gets the rest of its attempt's time")
     func client() async throws {
         let client = Client()
         let catalog = Pipeline("catalog", isIdempotent: true) {
@@ -47,7 +47,7 @@ import Testing
         #expect(listing <= .seconds(2))
     }
 
-    @Test("the guide's limit by attempt is a timeout as well")
+    @Test("the guide's limit by attempt is also a timeout")
     func byAttempt() async throws {
         let patient = Timeout { attempt in .seconds(min(2 * attempt, 10)) }
         #expect(try await patient.run { 7 } == 7)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Holds the scripts of .ci to what they name. `.ci/labels` checks the labels of the tests.
+/// Checks the names in the .ci scripts. `.ci/labels` checks the labels of the tests.
 @Suite(.heavy) struct VerificationTests {
     private static func testSources() throws -> String {
         let folder = repository.appending(path: "Tests")
@@ -13,7 +13,7 @@ import Testing
             .joined()
     }
 
-    /// The readers that `.ci/fuzz` fuzzes: the folders that hold a fuzzer.
+    /// The readers that `.ci/fuzz` fuzzes: the folders with a fuzzer.
     private static func fuzzers() throws -> [String] {
         let folder = repository.appending(path: "Tests/Fuzzing")
         return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
@@ -26,7 +26,7 @@ import Testing
         Set(sources.split(separator: "struct ").map { $0.prefix { $0.isLetter || $0.isNumber } })
     }
 
-    @Test("every fuzzer is in Package.swift, and has a corpus, and there are no others")
+    @Test("Package.swift builds exactly the existing fuzzers, and each has a corpus")
     func fuzzed() throws {
         let fuzzers = try Self.fuzzers()
         #expect(fuzzers.count >= 9)
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test("every name in the filters of .ci/thread-sanitizer is in the name of a suite")
+    @Test("every filter name in .ci/thread-sanitizer is part of a suite's name")
     func sanitized() throws {
         let script = try String(contentsOf: repository.appending(path: ".ci/thread-sanitizer"), encoding: .utf8)
         let suites = Self.structs(in: try Self.testSources())

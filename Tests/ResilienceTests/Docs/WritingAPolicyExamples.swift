@@ -2,9 +2,9 @@ import Resilience
 import Synchronization
 import Testing
 
-/// The policy of Docs/WritingAPolicy.md, as it stands there.
+/// The policy of Docs/WritingAPolicy.md, word for word.
 @Suite struct WritingAPolicyExamples {
-    @Test("the policy of the guide")
+    @Test("the guide's policy rejects calls only during maintenance")
     func maintenance() async throws {
         let maintenance = Maintenance()
         let pipeline = Pipeline { maintenance }

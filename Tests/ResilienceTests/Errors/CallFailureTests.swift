@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(
-        "each error has its case, and says whether the service was reached, the wait, and the operation's own error",
+        "each error has its case, and gives whether the service was reached, the wait, and the operation's own error",
         arguments: samples)
     func each(sample: Sample) {
         let failure = CallFailure(sample.error)
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(
-        "an error of the operation reached the service if that answered, and nobody can tell if it may be the network's",
+        "an operation's error reached the service if the service answered; for a possible network error it is unknown",
         arguments: [
             (.permanent, true), (.throttled, true), (.success, true), (.rejected, false), (.transient, nil),
             (.uncertain, nil), (.cancelled, nil),
@@ -126,12 +126,12 @@ import Testing
         #expect(CallFailure(Judged(verdict: verdict)).reachedService == reached)
     }
 
-    @Test("an error of the operation that names a wait hands it on")
+    @Test("an operation's error with a wait passes the wait on")
     func throttledOperation() {
         #expect(CallFailure(Judged(verdict: .throttled(retryAfter: .seconds(4)))).retryAfter == .seconds(4))
     }
 
-    /// A rejection and an ending of a user's own, that carry what those of the package do not.
+    /// A user's rejection and policy error, with contents that the package's own do not have.
     private struct Quota: Rejection {
         let underlying: (any Error)? = Outage()
         let reachedService: Bool? = true
@@ -146,7 +146,7 @@ import Testing
         let description = "Lost."
     }
 
-    @Test("a rejection reached nobody, whatever else it carries; another error of a user's policy speaks for itself")
+    @Test("a rejection never reached the service, whatever it carries; a user's other policy error reports this itself")
     func ofUsers() {
         let rejected = CallFailure(Quota())
         #expect(rejected.reachedService == false && rejected.lastError == nil && rejected.retryAfter == .seconds(1))
@@ -159,8 +159,7 @@ import Testing
         }
     }
 
-    @Test(
-        "rejected in its second attempt, a call fails as the first did, and does not say that it reached nobody (P41)")
+    @Test("rejected in its second attempt, a call fails like the first, and does not claim to be unsent (P41)")
     func secondAttempt() throws {
         let clock = ManualClock()
         let pipeline = Pipeline(timeBase: clock) {
@@ -176,7 +175,7 @@ import Testing
 
     // MARK: Nothing is forgotten
 
-    /// Errors of the core that no call throws, and who does.
+    /// Errors of the core that no call throws, and where they are thrown.
     private static let elsewhere = [
         "UnusableSnapshot": "CircuitBreaker.restore", "InvalidSettings": "PolicySettings.checked",
         "Expired": "nobody: a timeout throws TimedOut instead",
@@ -186,7 +185,7 @@ import Testing
         "InsideWasLost": "an around policy that makes a mistake",
     ]
 
-    @Test("every error type of the core has a case, or is one that no call throws")
+    @Test("every error type of the core has a case, or is never thrown by a call")
     func all() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources/Resilience")

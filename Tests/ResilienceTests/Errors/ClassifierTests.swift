@@ -3,20 +3,20 @@ import TestSupport
 import Testing
 
 @Suite struct ClassifierTests {
-    @Test("an error that nobody knows may have had its effect, so it is uncertain (P75)")
+    @Test("an unknown error may have had its effect, so it is uncertain (P75)")
     func unknown() {
         struct Unknown: Error {}
         #expect(Classifier.standard.verdict(for: Unknown()) == .uncertain)
     }
 
     @Test(
-        "an error that says itself what it means is believed",
+        "the standard classifier uses an error's own verdict",
         arguments: [.permanent, .throttled(retryAfter: .seconds(3)), .uncertain, .rejected, .success] as [Verdict])
     func convertible(verdict: Verdict) {
         #expect(Classifier.standard.verdict(for: Judged(verdict: verdict)) == verdict)
     }
 
-    @Test("a classifier of one's own comes before what the error says of itself, and nil leaves it to the error")
+    @Test("a custom classifier comes before the error's own verdict, and nil leaves the decision to the error")
     func own() {
         let classifier = Classifier { ($0 as? Outage)?.number == 404 ? .permanent : nil }
         #expect(classifier.verdict(for: Outage(number: 404)) == .permanent)
@@ -24,14 +24,14 @@ import Testing
         #expect(classifier.verdict(for: Judged(verdict: .throttled)) == .throttled)
     }
 
-    @Test("a rejection of ours stays a rejection, whatever a classifier of one's own would say")
+    @Test("a policy's rejection stays a rejection, whatever a custom classifier returns")
     func rejection() {
         let classifier = Classifier { _ in .transient }
         #expect(classifier.verdict(for: CircuitOpen(policy: "b", retryAfter: nil)) == .rejected)
         #expect(classifier.verdict(for: WouldWait(policy: "p", retryAfter: nil)) == .rejected)
     }
 
-    @Test("a CancellationError in a task that was not cancelled is a failure like any other")
+    @Test("a CancellationError in a task that was not cancelled is an ordinary failure")
     func strayCancellation() {
         #expect(Classifier.standard.verdict(for: CancellationError()) == .uncertain)
     }
@@ -51,7 +51,7 @@ import Testing
         #expect(!VerdictSet([]).contains(verdict))
     }
 
-    @Test("any kind of verdict carries the other side's wait, to the nanosecond, rounded up", arguments: verdicts)
+    @Test("any kind of verdict carries the service's wait, to the nanosecond, rounded up", arguments: verdicts)
     func retryAfter(verdict: Verdict, set: VerdictSet) {
         for (named, kept) in [
             (.seconds(9), .seconds(9)), (.zero, .zero), (.seconds(-1), .seconds(-1)),
@@ -66,7 +66,7 @@ import Testing
         #expect(Verdict.transient(retryAfter: nil) == .transient && Verdict.throttled(retryAfter: nil) == .throttled)
     }
 
-    @Test("a verdict's text names its wait and the other side's wish")
+    @Test("a verdict's text has its wait and whether to retry")
     func texts() {
         #expect("\(Verdict.uncertain)" == "uncertain")
         #expect("\(Verdict.transient(retryAfter: .seconds(2)))" == "transient (retry in 2 s)")
@@ -77,17 +77,17 @@ import Testing
         #expect("\(both)" == "throttled (wait 2 s, do not retry)")
     }
 
-    @Test("a verdict is four words at most, which are passed in registers")
+    @Test("a verdict takes at most 16 bytes, which are passed in registers")
     func size() {
         #expect(MemoryLayout<Verdict>.size <= 16)
     }
 
-    @Test("only cancellations and our own rejections say nothing of the endpoint", arguments: verdicts)
+    @Test("only cancellations and rejections by policies are inconclusive about the endpoint", arguments: verdicts)
     func saysNothing(verdict: Verdict, set: VerdictSet) {
         #expect(verdict.saysNothing == (set == .rejected || set == .cancelled))
     }
 
-    @Test("a set is described by the kinds in it")
+    @Test("a set's description lists its kinds")
     func description() {
         #expect("\(VerdictSet([.throttled, .transient]))" == "transient+throttled")
     }

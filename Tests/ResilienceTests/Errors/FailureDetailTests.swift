@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "an error is described by its type and code, and never by its text (P76)",
+        "an error's description has its type and code, and never its text (P76)",
         arguments: [
             (Named.broken, "Named broken"), (Named.status(500), "Named status"), (Numbered.lost, "Numbered 7"),
             (Plain(), "Plain"), (Told(), "Told a_b at h:1"), (CancellationError(), "CancellationError"),
@@ -38,7 +38,7 @@ import Testing
         #expect(FailureDetail(of: error).description == text)
     }
 
-    @Test("whatever an error says of itself, its description is one line, and short")
+    @Test("a description is one short line, whatever the error contains")
     func bounded() {
         let long = String(repeating: "é\n\u{1B}[31m\u{2028}\u{202E}", count: 1_000)
         let detail = FailureDetail(long, code: long, host: long, policy: long)
@@ -49,7 +49,7 @@ import Testing
         #expect(FailureDetail("", code: "").description == " ")
     }
 
-    @Test("a result is described if it, or a part of a pair, says what it is")
+    @Test("a result has a description if it, or a part of a pair, describes failures")
     func results() {
         #expect(FailureDetail(ofResult: Answer())?.description == "HTTP 503 at prices:8080")
         #expect(FailureDetail(ofResult: (Data(), Answer()))?.status == 503)
@@ -58,7 +58,7 @@ import Testing
         for result in ["secret", 500, (1, 2), [Answer()]] as [Any] { #expect(FailureDetail(ofResult: result) == nil) }
     }
 
-    @Test("a host that is known besides is added, but does not replace the error's own")
+    @Test("a host known from elsewhere is added, but does not replace the error's own")
     func host() {
         #expect(FailureDetail("E").at("a").host == "a")
         #expect(FailureDetail("E", host: "b").at("a").host == "b")

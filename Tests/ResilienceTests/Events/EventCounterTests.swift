@@ -22,14 +22,14 @@ import Testing
         EventCounts.Key(pipeline: pipeline, policy: policy, kind: kind)
     }
 
-    @Test("by default a thousand keys are counted apart")
+    @Test("by default a thousand keys are counted separately")
     func limit() {
         let counter = EventCounter()
         for number in 0..<1_001 { counter.receive(event(policy: "\(number)")) }
         #expect(counter.counts.byKey.count == 1_000 && counter.counts.others == 1)
     }
 
-    @Test("metrics: through an outage and a recovery every kind of event is counted, by pipeline and policy (A10)")
+    @Test("during an outage and a recovery every kind of event is counted, by pipeline and policy (A10)")
     func metrics() throws {
         let clock = ManualClock()
         let counter = EventCounter()
@@ -63,7 +63,7 @@ import Testing
         #expect(counter.counts.others == 0)
     }
 
-    @Test("the same policy and kind in two pipelines, and by hand, are counted apart, and can be added up")
+    @Test("the same policy and kind in two pipelines, and outside of any, are counted separately, and can be summed")
     func keys() {
         let counter = EventCounter()
         for pipeline in [nil, "a", "b", "b"] { counter.receive(event(pipeline: pipeline)) }
@@ -75,7 +75,7 @@ import Testing
         #expect(counts.count("bell", of: "window") == 1 && counts.count("knock", of: "window") == 0)
     }
 
-    @Test("keys beyond the limit are counted together; those that are there count on", arguments: [0, 1, 2])
+    @Test("new keys beyond the limit are counted together; earlier keys still count separately", arguments: [0, 1, 2])
     func limit(limit: Int) {
         let counter = EventCounter(limit: limit)
         for round in 1...2 {
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("a reset hands out what was counted, and makes room for new keys")
+    @Test("a reset returns the counts, and makes room for new keys")
     func reset() {
         let counter = EventCounter(limit: 1)
         counter.receive(event(policy: "old"))
@@ -98,7 +98,7 @@ import Testing
         #expect(counter.counts.byKey == [key("bell", "new"): 1])
     }
 
-    @Test("after a reset the limit is as before")
+    @Test("a reset does not change the limit")
     func limitAfterReset() {
         let counter = EventCounter(limit: 1)
         for _ in 0..<3 {
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("an event's own code may ask the counter that counts it, without deadlock (P7)")
+    @Test("an event's own code may read the counter that counts it, without deadlock (P7)")
     func asksBack() {
         struct Curious: PolicyEventDetail {
             let counter: EventCounter
@@ -121,7 +121,7 @@ import Testing
         #expect(Set(counter.counts.byKey.keys) == [key("seen 0"), key("seen 1")])
     }
 
-    @Test("counted and reset on many threads, no event is lost and none counted twice")
+    @Test("while many threads count and reset, no event is lost or counted twice")
     func concurrent() async {
         let counter = EventCounter(limit: 2)
         let taken = await withTaskGroup(of: Int.self) { group in
@@ -139,13 +139,13 @@ import Testing
 
     private func total(_ counts: EventCounts) -> Int { counts.byKey.values.reduce(counts.others, +) }
 
-    @Test("a key reads as an exporter's name for it")
+    @Test("a key's description is its name for an exporter")
     func description() {
         #expect("\(key("opened", "circuit", in: "activities"))" == "activities/circuit.opened")
         #expect("\(key("opened", "circuit"))" == "circuit.opened")
     }
 
-    @Test("calls and attempts are counted by how they ended, with how long they took and how long they waited")
+    @Test("calls and attempts are counted by outcome, with their durations and waits")
     func outcomes() throws {
         let clock = ManualClock()
         let counter = EventCounter()
@@ -173,7 +173,7 @@ import Testing
         #expect(counter.reset().calls == counts.calls && counter.counts.calls.isEmpty)
     }
 
-    @Test("a value belongs to the first bound that is not below it, and one above all is counted too")
+    @Test("a value counts in the first bucket whose bound is not below it; values above all bounds have their own")
     func bounds() {
         var values = CountedValues.seconds
         for value in [0, 0.001, 0.0011, 60, 61, .infinity] { values.add(value) }
@@ -184,7 +184,7 @@ import Testing
         #expect(twice.counts == values.counts.map { $0 * 2 })
     }
 
-    @Test("an event of several things counts them, and never less than none")
+    @Test("an event with a count adds that count, and never less than zero")
     func several() {
         struct Several: PolicyEventDetail {
             let number: Int
@@ -199,7 +199,7 @@ import Testing
         #expect(counter.counts.byKey.map(\.value) == [.max] && counter.counts.others == .max)
     }
 
-    @Test("calls and waits of any number of names are a bounded number of keys")
+    @Test("any number of pipeline and policy names gives a bounded number of keys for calls and waits")
     func boundedCalls() {
         let counter = EventCounter(limit: 10)
         for number in 0..<1_000 {
@@ -212,7 +212,7 @@ import Testing
         #expect(counter.counts.calls.count == 10 && counter.counts.waits.count == 10)
     }
 
-    @Test("a pipeline that has been counted has room for what it did not do before: its failures in an outage")
+    @Test("a counted pipeline has room for its later failures, for example in an outage")
     func roomForFailures() async {
         let counter = EventCounter(limit: 20)
         let pipelines = (0..<30).map { number in
@@ -225,7 +225,7 @@ import Testing
         #expect(counter.counts.calls.values.reduce(0) { $0 + $1.count } == 40 && counter.counts.others == 40)
     }
 
-    @Test("kinds that are made of data are a bounded number of keys")
+    @Test("event kinds made from data give a bounded number of keys")
     func kinds() {
         struct Numbered: PolicyEventDetail {
             let number: Int

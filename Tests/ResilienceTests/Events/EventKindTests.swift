@@ -4,7 +4,7 @@ import ResilienceTraffic
 import TestSupport
 import Testing
 
-/// The kinds are names in other people's dashboards: one that changes here is a break for them.
+/// Event kinds are names in users' dashboards: changing one breaks them.
 @Suite struct EventKindTests {
     /// Every event of each policy, in the order of its enum's cases, with its kind.
     private static let kinds: [(owner: String, kinds: [(any PolicyEventDetail, String)])] = [
@@ -124,7 +124,7 @@ import Testing
         ),
     ]
 
-    @Test("every event has the kind it always had, and no two of one policy the same")
+    @Test("every event keeps its kind, and no two events of one policy have the same")
     func stable() {
         for (owner, events) in Self.kinds {
             for (event, kind) in events { #expect(event.kind == kind, "\(owner)") }
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test("no case of an event enum of a policy is missing above")
+    @Test("the list above has every case of a policy's event enum")
     func complete() throws {
         let folders = policyProducts.map { repository.appending(path: "Sources/\($0)") }
         let files = folders.flatMap { folder -> [Any] in
@@ -149,7 +149,7 @@ import Testing
         for cases in enums { #expect(listed.contains(cases), "\(cases)") }
     }
 
-    @Test("an event that says nothing of its kind goes by its type's name")
+    @Test("an event without a kind uses its type's name")
     func byDefault() {
         struct Ring: PolicyEventDetail { var description: String { "ring" } }
         #expect(Ring().kind == "Ring")

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct LazyObserversTests {
-    @Test("whoever asks for a breaker's observers at the same moment gets the same ones, which end with the breaker")
+    @Test("concurrent readers of a breaker's observers get the same object, which is released with the breaker")
     func race() {
         for _ in 0..<200 {
             weak var left: PolicyObservers?
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test("observers that a breaker is made with are its own, and are told")
+    @Test("observers passed to a breaker's initializer are its own, and get events")
     func given() throws {
         let kinds = Locked<[String]>([])
         let observers = PolicyObservers()
@@ -35,7 +35,7 @@ import Testing
         #expect(kinds.withLock { $0 } == ["allowed"])
     }
 
-    @Test("what is done by hand is told to the observers of the pipeline, with its name")
+    @Test("the pipeline's observers get changes by hand, with the pipeline's name")
     func byHand() {
         let told = Locked<[String]>([])
         let observers = PolicyObservers { event in told.withLock { $0.append("\(event)") } }
@@ -49,7 +49,7 @@ import Testing
             bulkhead
             chaos
         }
-        // Another one that has it, too, says nothing: it would be told twice.
+        // Another pipeline with the same breaker reports nothing, to avoid duplicates.
         let other = Pipeline("other", observers: observers) { breaker }
         breaker.trip(for: .seconds(9))
         breaker.reset(keepingGrowth: false)
@@ -67,8 +67,7 @@ import Testing
             ])
     }
 
-    @Test(
-        "what comes by time is told to the observers of the pipeline while somebody watches", arguments: [false, true])
+    @Test("the pipeline's observers get timed changes, with or without a watcher", arguments: [false, true])
     func byTime(isWatched: Bool) async throws {
         let clock = ManualClock()
         let kinds = Locked<[String]>([])
@@ -89,7 +88,9 @@ import Testing
         #expect(told == ["tripped", "halfOpened", "allowed", "recovered", "allowed"])
     }
 
-    @Test("observers that a policy and its pipeline share are told once, and a policy keeps no pipeline's observers")
+    @Test(
+        "observers that a policy and its pipeline share get each event once; a policy keeps no pipeline's alive"
+    )
     func once() {
         let count = Locked(0)
         let breaker: CircuitBreaker

@@ -24,14 +24,14 @@ private enum Noise: PolicyEventDetail, Equatable {
         { [journal] in journal.note("\(name) \($0.detail)") }
     }
 
-    @Test("everybody who listens is told, in the order they began")
+    @Test("all observers get an event, in the order in which they were added")
     func order() {
         for name in ["a", "b", "c"] { observers.add(note(name)) }
         send()
         #expect(journal.lines == ["a made 1", "b made 1", "c made 1"])
     }
 
-    @Test("a removed observer is told nothing more, and the others are (P30)")
+    @Test("a removed observer gets no more events, but the others do (P30)")
     func removed() {
         observers.add(note("a"))
         let subscription = observers.add(note("b"))
@@ -48,7 +48,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["only made 1"])
     }
 
-    /// Wants what matters so much.
+    /// Wants events from this severity on.
     private struct Choosy: PolicyObserver {
         let leastSeverity: PolicyEventSeverity
         let journal: Journal
@@ -57,7 +57,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         }
     }
 
-    @Test("each observer is told from the severity on that it wants, and what nobody wants is not made")
+    @Test("each observer gets events from its severity on, and events that no observer wants are not made")
     func severities() async throws {
         let clock = ManualClock()
         let observers = PolicyObservers(Choosy(leastSeverity: .warning, journal: journal))
@@ -90,7 +90,9 @@ private enum Noise: PolicyEventDetail, Equatable {
             ])
     }
 
-    @Test("an observer is told the same whether or not another one wants more", arguments: PolicyEventSeverity.allCases)
+    @Test(
+        "an observer gets the same events whether or not another one wants more",
+        arguments: PolicyEventSeverity.allCases)
     func sameAlone(least: PolicyEventSeverity) async throws {
         func told(beside others: [any PolicyObserver]) async throws -> [String] {
             let (clock, journal) = (ManualClock(), Journal())
@@ -115,7 +117,7 @@ private enum Noise: PolicyEventDetail, Equatable {
             alone.count { $0.contains("threshold reached") && $0.hasSuffix(": Outage") } == (least <= .warning ? 1 : 0))
     }
 
-    /// Notes events, and the ends that its meters count.
+    /// Records events, and the ends that its meters count.
     private struct Metering: MeteringObserver {
         let journal: Journal
         func receive(_ event: PolicyEvent) { journal.note("\(event.policy) \(event.detail)") }
@@ -128,8 +130,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         }
     }
 
-    @Test(
-        "an observer with meters is told of ends by them alone, each pipeline's by its own; added later, as any other")
+    @Test("a metering observer gets ends only through its meters, one per pipeline; if added later, as ordinary events")
     func meters() async throws {
         let clock = ManualClock()
         func pipeline(_ name: String, _ observers: PolicyObservers?) -> Pipeline {
@@ -164,7 +165,7 @@ private enum Noise: PolicyEventDetail, Equatable {
             ])
     }
 
-    @Test("beside an observer with meters others are told of ends as ever")
+    @Test("other observers beside a metering observer get ends as usual")
     func besideMeters() async throws {
         let observers = PolicyObservers(Metering(journal: Journal()), Choosy(leastSeverity: .trace, journal: journal))
         let pipeline = Pipeline(observers: observers) {}
@@ -177,7 +178,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines.count == 6)
     }
 
-    @Test("removing twice removes nobody else, whether given at the start or added later")
+    @Test("removing an observer twice removes no other one, whether given at the start or added later")
     func removedTwice() {
         let observers = PolicyObservers(Noting(note: note("first")), Noting(note: note("second")))
         let subscription = observers.add(note("third"))
@@ -187,7 +188,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["first made 1", "second made 1"])
     }
 
-    @Test("a removed observer is let go of: it does not leak (P30)")
+    @Test("a removed observer is released (P30)")
     func leak() {
         weak var watched: EventRecorder?
         do {
@@ -198,7 +199,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(watched == nil && observers.isEmpty)
     }
 
-    @Test("a receipt does not keep its observers alive, and is harmless after them")
+    @Test("a subscription does not keep its observers alive, and does no harm after they are gone")
     func receipt() {
         var observers: PolicyObservers? = PolicyObservers()
         weak let watched = observers
@@ -209,7 +210,8 @@ private enum Noise: PolicyEventDetail, Equatable {
     }
 
     @Test(
-        "an observer that adds another during delivery neither deadlocks nor has it told of the event under way (P30)")
+        "an observer may add another during delivery: no deadlock, and the new one does not get the current event (P30)"
+    )
     func addsDuringDelivery() {
         observers.add { [observers, journal] event in
             journal.note("adder \(event.detail)")
@@ -221,7 +223,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["adder made 1", "adder made 2", "added made 2"])
     }
 
-    @Test("an observer may remove itself and others during delivery, and send an event of its own")
+    @Test("an observer may remove itself and others during delivery, and send its own event")
     func removesDuringDelivery() {
         let subscription = Box<PolicyObservers.Subscription?>(nil)
         let own = observers.add { [observers, journal] event in
@@ -235,7 +237,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["own made 1", "other made 2", "other made 1"])
     }
 
-    @Test("what a removed observer held may use the observers as it goes, without deadlock (P38)")
+    @Test("a removed observer's deinit may use the observers, without deadlock (P38)")
     func deinitUses() {
         final class Leaver: PolicyObserver {
             let leave: @Sendable () -> Void
@@ -248,7 +250,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["empty: true"])
     }
 
-    @Test("with nobody listening no event is made (A12)")
+    @Test("without observers no event is made (A12)")
     func nobody() async throws {
         let clock = ManualClock()
         struct Loud: Policy {
@@ -273,7 +275,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(journal.lines == ["made"])
     }
 
-    @Test("observers that come and go on many tasks while events are sent lose nobody who stays")
+    @Test("while observers come and go on many tasks, no remaining observer loses an event")
     func concurrent() async {
         let told = Journal()
         observers.add { _ in told.note("told") }
@@ -287,7 +289,7 @@ private enum Noise: PolicyEventDetail, Equatable {
         #expect(!observers.isEmpty)
     }
 
-    @Test("an event reads as one line with the pipeline, if there is one, and the policy")
+    @Test("an event's description is one line with its pipeline, if any, and its policy")
     func description() {
         let byHand = PolicyEvent(policy: "retry", pipeline: nil, time: .second(0), detail: Noise.made(1))
         let inPipeline = PolicyEvent(policy: "retry", pipeline: "sync", time: .second(0), detail: Noise.made(1))

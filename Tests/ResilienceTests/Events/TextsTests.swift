@@ -2,9 +2,9 @@ import Resilience
 import TestSupport
 import Testing
 
-/// What people read in logs.
+/// Texts that people read in logs.
 @Suite struct TextsTests {
-    @Test("events of a bulkhead and a timeout say what happened")
+    @Test("the texts of bulkhead and timeout events describe what happened")
     func events() {
         #expect("\(Bulkhead.Event.queued)" == "full, call queued")
         #expect("\(Bulkhead.Event.rejected(.full))" == "full, queue full, rejecting call")
@@ -14,7 +14,7 @@ import Testing
         #expect("\(late)" == "abandoned operation ended, 3 s after its call")
     }
 
-    @Test("a policy that says nothing of itself goes by its type's name")
+    @Test("a policy without a name or description uses its type's name")
     func defaults() {
         struct Plain: Policy {}
         struct Surrounding: AroundPolicy {
@@ -27,7 +27,7 @@ import Testing
         #expect(Surrounding().name == "Surrounding" && "\(Surrounding())" == "Surrounding")
     }
 
-    @Test("a call knows its pipeline's name, and a pipeline what an error means")
+    @Test("a call has its pipeline's name, and a pipeline gives an error's verdict")
     func names() async throws {
         struct Naming: Policy {
             func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
@@ -40,7 +40,7 @@ import Testing
         #expect(pipeline.verdict(for: Outage()) == .permanent)
     }
 
-    @Test("an around policy that skips its inside, or keeps its error, ends the call with an error that says so")
+    @Test("an around policy that skips its inside, or keeps its error, fails the call with an error that explains this")
     func lost() async {
         struct Losing: AroundPolicy {
             let skips: Bool

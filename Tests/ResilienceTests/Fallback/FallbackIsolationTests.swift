@@ -36,13 +36,13 @@ import Testing
         }
     }
 
-    @Test("called from an actor, the operation touches its state, captures a var and returns what is not Sendable")
+    @Test("called from an actor, the operation uses its state, captures a var and returns a non-Sendable value")
     func fromActor() async throws {
         #expect(try await Ledger().run())
     }
 
     @MainActor
-    @Test("called from the main actor, the operation runs there, and the substitute too")
+    @Test("called from the main actor, the operation and the substitute run there")
     func fromMainActor() async throws {
         let fallback: Fallback<Int> = Pipeline {}.withFallback { _ in
             MainActor.assertIsolated()

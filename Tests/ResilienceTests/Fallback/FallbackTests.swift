@@ -11,14 +11,14 @@ import Testing
         Pipeline("activities", timeBase: clock, observers: PolicyObservers(recorder), elements)
     }
 
-    @Test("degraded mode: what fails is answered by a constant, and a success by itself (A10)")
+    @Test("degraded mode: a failure returns a constant, and a success its own result (A10)")
     func degradedMode() async throws {
         let fallback = pipeline().withFallback(to: "degraded")
         #expect(try await fallback.run { throw Outage() } == "degraded")
         #expect(try await fallback.run { "fresh" } == "fresh")
     }
 
-    @Test("cached data: the last good result stands in while the service is down (A10)")
+    @Test("cached data: the last good result is returned while the service is down (A10)")
     func cachedData() async throws {
         let lastPage = LastGood<String>(timeBase: clock)
         let fallback = pipeline().withFallback(toLastGood: lastPage)
@@ -35,7 +35,7 @@ import Testing
     ]
 
     @Test(
-        "whatever it ends with, a call gets a substitute only if its verdict has one and nobody cancelled it",
+        "a call gets a substitute only if its verdict has one and its task was not cancelled",
         arguments: verdicts, [VerdictSet.outages, .permanent, []])
     func everyEnd(verdict: Verdict, verdicts: VerdictSet) async throws {
         for (answer, throwing, cancelled) in Answer.allCases.flatMap({ answer in
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("an error that a classifier takes for a success is thrown, and never replaced or kept")
+    @Test("an error that a classifier treats as success is thrown, never replaced or kept")
     func errorAsSuccess() async {
         let lastGood = LastGood<Int>(timeBase: clock)
         let pipeline = Pipeline(timeBase: clock, classifier: Classifier { _ in .success }) {}
@@ -90,7 +90,7 @@ import Testing
         #expect(lastGood.value == nil)
     }
 
-    @Test("what a policy says of an error holds, not what the classifier would say of it")
+    @Test("a policy's verdict on an error has precedence over the classifier")
     func settled() async throws {
         let rejecting = pipeline { ScriptedPolicy("shut", in: [.reject(Outage())]) }
         #expect(try await rejecting.withFallback(to: 7, on: .rejected).run { 1 } == 7)
@@ -98,13 +98,13 @@ import Testing
         await #expect(throws: Outage.self) { try await replacing.withFallback(to: 7).run { throw Outage() } }
     }
 
-    @Test("what an around policy throws is classified, and so has a substitute")
+    @Test("an around policy's error is classified, and so gets a substitute")
     func around() async throws {
         let pipeline = pipeline { PlainAround(rejection: Outage()) }
         #expect(try await pipeline.withFallback(to: 7).run { 1 } == 7)
     }
 
-    @Test("a call that timed out gets the substitute")
+    @Test("a timed-out call gets the substitute")
     func timedOut() throws {
         let fallback = pipeline { Timeout(limit: .seconds(5)) }.withFallback(to: "degraded")
         let fetch = ScriptedOperation<Void, String>([.success("late")])
@@ -114,7 +114,7 @@ import Testing
         #expect(recorder.contains(inOrder: [FallbackEvent.fellBack(.uncertain)]))
     }
 
-    @Test("the substitute is asked for once, after the last attempt, and gets the last error")
+    @Test("the substitute is requested once, after the last attempt, with the last error")
     func afterRetries() throws {
         let fetch = ScriptedOperation<Void, Int>([1, 2, 3].map { .failure(Outage(number: $0)) })
         let asked = Journal()
@@ -127,7 +127,7 @@ import Testing
         #expect(fetch.callCount == 3 && asked.lines == ["3"])
     }
 
-    @Test("a substitute hides no failure from the breaker, and stands in for its rejections too")
+    @Test("a substitute hides no failure from the breaker, and also replaces the breaker's rejections")
     func breaker() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         let fallback = pipeline { breaker }.withFallback(to: 7)
@@ -138,7 +138,7 @@ import Testing
         #expect(recorder.contains(allOf: [FallbackEvent.fellBack(.rejected), .fellBack(.rejected)]))
     }
 
-    @Test("the substitute sees the result that was judged a failure, and without one that result is returned")
+    @Test("the substitute gets the result that was judged a failure; without a substitute that result is returned")
     func judgedResult() async throws {
         let fallback: Fallback<Int> = pipeline().withFallback { failure in
             #expect(failure.error == nil)
@@ -148,7 +148,7 @@ import Testing
         #expect(try await fallback.run(judging: { _ in .transient }) { _ in 504 } == 504)
     }
 
-    @Test("the operation may know its attempt and deadline, and the policies the options")
+    @Test("the operation gets its attempt and deadline, and the policies get the options")
     func attempt() async throws {
         let fallback = pipeline().withFallback(to: CallAttempt(number: 99))
         let options = RunOptions(deadline: clock.now + .seconds(9), firstAttempt: 3)
@@ -156,9 +156,7 @@ import Testing
         #expect(attempt == CallAttempt(number: 3, deadline: clock.now + .seconds(9)))
     }
 
-    @Test(
-        "a caller cancelled while the substitute is fetched gets what the substitute throws, and no event says it failed"
-    )
+    @Test("a caller cancelled while the substitute is fetched gets the substitute's error, without a failure event")
     func cancelledInSubstitute() async {
         let fallback: Fallback<Int> = pipeline().withFallback { _ in
             cancelCurrentTask()
@@ -169,7 +167,7 @@ import Testing
         #expect(recorder.events(of: FallbackEvent.self).isEmpty)
     }
 
-    @Test("its events come from it, in the pipeline's name, at the time they happen, and read as log lines")
+    @Test("a fallback's event has its name, the pipeline's name and its time, and reads as a log line")
     func events() throws {
         let start = clock.now
         let slow: Fallback<Int> = pipeline().withFallback("cache") { [clock] failure in
@@ -184,19 +182,19 @@ import Testing
         #expect("\(FallbackEvent.failed(.rejected, error: "empty"))" == "rejected, and no substitute: empty")
     }
 
-    @Test("with nobody listening the substitute comes all the same")
+    @Test("the substitute is returned even without observers")
     func unobserved() async throws {
         #expect(try await Pipeline {}.withFallback(to: 7).run { throw Outage() } == 7)
     }
 
-    @Test("it says what it falls back on, and around what")
+    @Test("its description has the verdicts it replaces, and the pipeline")
     func description() {
         let fallback = pipeline { Retry("retry", maxRetries: 0) }.withFallback(
             "cache", to: 7, on: [.rejected, .transient])
         #expect("\(fallback)".hasPrefix("cache: on transient+rejected\nactivities\n  retry"))
     }
 
-    @Test("a last good result of another time base is a mistake, and the message says so")
+    @Test("a last good result with another time base traps, with a message")
     func otherTimeBase() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Pipeline("activities") {}.withFallback(toLastGood: LastGood<Int>(timeBase: ManualClock()))
@@ -205,7 +203,7 @@ import Testing
     }
 }
 
-/// How `body` ended.
+/// The result of `body`.
 private nonisolated(nonsending) func result<R>(
     _ body: nonisolated(nonsending) () async throws -> R
 ) async -> Result<R, any Error> {

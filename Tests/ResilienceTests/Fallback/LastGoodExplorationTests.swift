@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// The machine beside a list of all that was ever kept.
+/// The machine compared with a list of all kept values.
 private struct ListedLastGood: ExplorableMachine {
     enum Input: Hashable {
         case keep(late: Int64)
@@ -25,7 +25,7 @@ private struct ListedLastGood: ExplorableMachine {
 
     let inputs: [Input] = [.keep(late: 0), .keep(late: 1), .keep(late: 3), .forget, .wait]
 
-    /// A value is new each time, so only how old the held one is makes a difference.
+    /// Each value is new, so only the age of the newest matters.
     var identity: Int64? { kept.map(\.at).max().map { min(now - $0, maxAge + 4) } ?? -1 }
 
     mutating func apply(_ input: Input) throws {
@@ -53,7 +53,7 @@ private struct ListedLastGood: ExplorableMachine {
 
 @Suite(.heavy) struct LastGoodExplorationTests {
     @Test(
-        "a LastGoodStateMachine hands back the last that was kept, as long as the newest is not too old",
+        "a LastGoodStateMachine returns the last kept value until the newest is too old",
         arguments: [1, 2, 7] as [Int64])
     func complete(maxAge: Int64) throws {
         let explorer = Explorer(ListedLastGood(maxAge: maxAge), code: "ListedLastGood(maxAge: \(maxAge))")

@@ -4,7 +4,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct LastGoodStateMachineTests {
-    @Test("it holds the last, and hands it back until it is older than its greatest age")
+    @Test("it keeps the last value, and returns it until maxAge has passed")
     func age() {
         var machine = LastGoodStateMachine<Int>(maxAge: .seconds(10))
         #expect(machine.value(at: .second(0)) == nil && machine.age(at: .second(0)) == nil)
@@ -15,7 +15,7 @@ import Testing
         #expect(machine.age(at: .second(14)) == .seconds(11))
     }
 
-    @Test("what is forgotten is handed back no more")
+    @Test("a forgotten value is no longer returned")
     func forgotten() {
         var machine = LastGoodStateMachine<Int>(maxAge: .seconds(10))
         #expect(machine.forget() == nil)
@@ -24,7 +24,7 @@ import Testing
         #expect(machine.value(at: .second(1)) == nil && machine.age(at: .second(1)) == nil)
     }
 
-    @Test("a reading from before it came makes no negative age, and no result older than it is")
+    @Test("an out-of-order reading makes no negative age, and no value older than it is")
     func outOfOrder() {
         var machine = LastGoodStateMachine<Int>(maxAge: .seconds(10))
         _ = machine.keep(1, at: .second(5))
@@ -33,7 +33,7 @@ import Testing
         #expect(machine.value(at: .second(15)) == 2)
     }
 
-    @Test("an infinite age never ends")
+    @Test("with an infinite maxAge a value never expires")
     func infinite() {
         var machine = LastGoodStateMachine<Int>(maxAge: .infinite)
         _ = machine.keep(1, at: .second(1))

@@ -6,7 +6,7 @@ import Testing
 @Suite struct LastGoodTests {
     let clock = ManualClock()
 
-    @Test("a result older than maxAge is not handed back, one exactly as old is")
+    @Test("a result older than maxAge is not returned; a result of exactly maxAge is")
     func maxAge() async throws {
         let last = LastGood<Int>(maxAge: .seconds(60), timeBase: clock)
         let fallback = Pipeline(timeBase: clock) {}.withFallback(toLastGood: last)
@@ -18,7 +18,7 @@ import Testing
         #expect(last.value == nil && last.age == .seconds(60) + .nanoseconds(1))
     }
 
-    @Test("a substitute, and a result judged a failure, are not kept as the last good one")
+    @Test("neither a substitute nor a result judged a failure is kept as the last good one")
     func onlySuccesses() async throws {
         let last = LastGood<Int>(timeBase: clock)
         let fallback = Pipeline(timeBase: clock) {}.withFallback(toLastGood: last, otherwise: { _ in 99 })
@@ -30,7 +30,7 @@ import Testing
         #expect(last.value == 200)
     }
 
-    @Test("what is kept by hand is handed back, and what is forgotten is not")
+    @Test("a value kept by hand is returned, and a forgotten one is not")
     func byHand() async throws {
         let last = LastGood<Int>(timeBase: clock)
         let fallback = Pipeline(timeBase: clock) {}.withFallback(toLastGood: last)
@@ -43,7 +43,7 @@ import Testing
         await #expect(throws: Outage.self) { try await fallback.run { throw Outage() } }
     }
 
-    @Test("what replaces a value lets go of it outside the lock: its deinit may ask for the last good one (P7, P38)")
+    @Test("a replaced value is released outside the lock: its deinit may read the last good one (P7, P38)")
     func letGo() {
         final class Page: Sendable {
             let onDeinit: @Sendable () -> Void

@@ -14,7 +14,7 @@ import Testing
         Pipeline(name, timeBase: clock, elements)
     }
 
-    @Test("a deadline reaches every pipeline below, in child tasks too, and ends what runs then")
+    @Test("a deadline reaches every pipeline below, even in child tasks, and cancels running operations")
     func reaches() throws {
         let (first, second) = (pipeline("first"), pipeline("second") { Retry() })
         operation.hold()
@@ -33,7 +33,7 @@ import Testing
         #expect(start.duration(to: clock.now) == .seconds(2) && operation.running == 0)
     }
 
-    @Test("a policy used alone sees it too, and so does work that is admitted by hand")
+    @Test("a deadline also applies to a single policy and to work admitted by hand")
     func alone() throws {
         let breaker = CircuitBreaker(timeBase: clock)
         operation.hold()
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(
-        "a call whose deadline has passed is rejected before any work, and this is told",
+        "a call whose deadline has passed is rejected before any work, with an event",
         arguments: [0, -1, -1_000_000])
     func over(seconds: Int) async throws {
         let recorder = EventRecorder()
@@ -81,7 +81,7 @@ import Testing
         #expect(recorder.events(of: Pipeline.Event.self) == [rejected, rejected])
     }
 
-    @Test("the earlier of two deadlines counts: nested, and beside the caller's own")
+    @Test("of nested deadlines and the caller's own, the earliest counts")
     func earlier() throws {
         let (clock, pipeline) = (clock, pipeline())
         let seen = try clock.run {
@@ -107,7 +107,7 @@ import Testing
         #expect(seen == [.seconds(5), .seconds(3), .seconds(5), .seconds(1), .seconds(5), nil])
     }
 
-    @Test("a timeout makes it earlier for the pipelines that its operation runs, and a call's own deadline does too")
+    @Test("a timeout or a call's own deadline makes the deadline earlier for pipelines inside the operation")
     func narrowed() throws {
         let (clock, inner) = (clock, pipeline("inner"))
         let outer = pipeline("outer") { Timeout(limit: .seconds(2)) }
@@ -125,7 +125,7 @@ import Testing
         #expect(seen == [.seconds(2), .seconds(3), .seconds(5)])
     }
 
-    @Test("where no deadline travels, a timeout makes none travel: pipelines inside need no task of their own")
+    @Test("without a travelling deadline a timeout starts none, so pipelines inside need no task of their own")
     func none() throws {
         let (clock, inner) = (clock, pipeline("inner"))
         let outer = pipeline("outer") { Timeout(limit: .seconds(2)) }
@@ -135,7 +135,7 @@ import Testing
         #expect(seen.0 == .distantFuture && seen.1)
     }
 
-    @Test("on another time base, what is left counts, not the reading")
+    @Test("on another time base, the remaining time counts, not the reading")
     func otherBase() throws {
         let (clock, other) = (clock, ManualClock())
         other.advance(by: .seconds(1_000))
@@ -148,7 +148,7 @@ import Testing
         #expect(left == .seconds(2))
     }
 
-    @Test("a deadline beyond 292 years is none, and none of the ends of the number line traps")
+    @Test("a deadline beyond 292 years is no limit, and no extreme value traps")
     func ends() async throws {
         for duration in [Duration.infinite, .seconds(Int64.max), .nanoseconds(Int64.max)] {
             let deadline = CallDeadline(after: duration, on: clock)
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test("the work runs in its caller's isolation, and may return what is not Sendable")
+    @Test("the work runs in its caller's isolation, and may return a non-Sendable value")
     @MainActor func isolation() async throws {
         final class Page {}
         var visits = 0
@@ -175,7 +175,7 @@ import Testing
         #expect(visits == 2 && type(of: page) == Page.self)
     }
 
-    @Test("a queue in a bulkhead is left at the deadline, and a retry does not sleep past it")
+    @Test("a call leaves a bulkhead's queue at the deadline, and a retry does not sleep beyond it")
     func waits() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 4, timeBase: clock)
         let permit = try bulkhead.tryAcquire()

@@ -18,7 +18,7 @@ import Testing
 
     private var told: [Pipeline.Event] { recorder.events() }
 
-    @Test("each attempt and the call as a whole are told with how long they took and what they mean")
+    @Test("each attempt, and the whole call, is reported with its duration and verdict")
     func durations() throws {
         let pipeline = pipeline {
             Retry(maxRetries: 2, backoff: .constant(.seconds(10)), throttledBackoff: .constant(.seconds(10)))
@@ -38,7 +38,7 @@ import Testing
             ])
     }
 
-    @Test("a call's last event says how long it waited for which policy, on both sides of a timeout")
+    @Test("a call's last event lists the wait for each policy, on both sides of a timeout")
     func waits() throws {
         let bulkhead = Bulkhead("permits", limit: 1, queue: 4, timeBase: clock)
         let pipeline = pipeline {
@@ -68,7 +68,7 @@ import Testing
                     took: .seconds(1), attempts: 1, waits: [PolicyWait(policy: "rate", duration: .seconds(1))]))
     }
 
-    @Test("a call that was cancelled or rejected in a wait tells the wait, too")
+    @Test("a call that was cancelled or rejected during a wait also reports that wait")
     func cancelledWait() async throws {
         let bulkhead = Bulkhead("permits", limit: 1, queue: 4, maxWait: .seconds(3), timeBase: clock)
         let permit = try bulkhead.tryAcquire()
@@ -89,7 +89,7 @@ import Testing
             ])
     }
 
-    @Test("the line of each is for a person (P42)")
+    @Test("each event has a line for people (P42)")
     func texts() {
         for (event, text) in [
             (.attemptSucceeded(1, took: .milliseconds(120)), "attempt 1 succeeded after 120 ms"),
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "every end is told once, as what it means",
+        "every end is reported once, by its meaning",
         arguments: [
             (.success, .succeeded(took: .zero, attempts: 1)),
             (.permanent, .failed(.permanent, took: .zero, attempts: 1)),
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test("a call that a policy rejects is rejected without an attempt, and one that is cancelled is cancelled")
+    @Test("a call rejected by a policy counts as rejected without an attempt, and a cancelled one as cancelled")
     func withoutAnAttempt() async throws {
         let breaker = CircuitBreaker(timeBase: clock)
         breaker.trip()
@@ -158,7 +158,7 @@ import Testing
         #expect(told == [.attemptFailed(1, .cancelled, took: .zero), .cancelled(took: .zero, attempts: 1)])
     }
 
-    @Test("what a timeout ends is a failure that took as long as the limit")
+    @Test("a call ended by a timeout is a failure that took as long as the limit")
     func timedOut() throws {
         let pipeline = pipeline { Timeout(limit: .seconds(5)) }
         #expect(throws: TimedOut.self) {
@@ -175,7 +175,7 @@ import Testing
             ])
     }
 
-    @Test("the verdict of a policy's own error is that which the policy gave")
+    @Test("a policy's own error has the verdict that the policy gave it")
     func replaced() async {
         struct Replacing: Policy {
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -187,7 +187,7 @@ import Testing
         #expect(told.last == .failed(.permanent, took: .zero, attempts: 1))
     }
 
-    @Test("an attempt is told with its own verdict, not with that of the one before")
+    @Test("an attempt is reported with its own verdict, not with the previous one's")
     func ownVerdict() async throws {
         let pipeline = Pipeline("calls", timeBase: RushingClock(), observers: PolicyObservers(recorder)) {
             Retry(maxRetries: 1, backoff: .none)
@@ -200,7 +200,7 @@ import Testing
             ])
     }
 
-    @Test("what ends a call is told as what it means, whatever a classifier of one's own says of such errors")
+    @Test("a policy's or deadline's error is reported by its meaning, whatever a custom classifier returns")
     func ownClassifier() throws {
         struct Replacing: Policy {
             func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
@@ -231,7 +231,7 @@ import Testing
         }
     }
 
-    @Test("an observer that comes during a call is told of later calls: of this one not all was noted")
+    @Test("an observer added during a call gets only later calls, because this call was not recorded from its start")
     func lateObserver() async throws {
         let pipeline = Pipeline(timeBase: clock) {}
         var subscriptions: [PolicyObservers.Subscription] = []
@@ -251,7 +251,7 @@ import Testing
         #expect(told.count == 2)
     }
 
-    @Test("nobody is told of calls while nobody listens, and the clock is not read for it")
+    @Test("without observers no call is reported, and the clock is not read for it")
     func unobserved() async throws {
         let counting = CountingTimeBase()
         let pipeline = Pipeline(timeBase: counting) {
@@ -270,7 +270,7 @@ import Testing
     }
 }
 
-/// Counts how often it is read.
+/// Counts how often the clock is read.
 private final class CountingTimeBase: TimeBase {
     private let count = Locked(0)
 

@@ -11,7 +11,7 @@ import ResilienceTraffic
         Pipeline("calls", timeBase: clock, elements)
     }
 
-    @Test("a call of a pipeline in which nothing is in its way begins at once")
+    @Test("a call begins at once if no policy is in its way")
     func begins() {
         let pipeline = pipeline {
             Timeout(limit: .seconds(30))
@@ -24,7 +24,7 @@ import ResilienceTraffic
         #expect("\(pipeline.forecast())" == "begins at once")
     }
 
-    @Test("a rejection behind a wait counts only if it is known to last for longer")
+    @Test("a rejection behind a wait counts only if it will surely last longer")
     func rejectionBehindWait() throws {
         let throttle = Throttle(
             "turns", limit: .rate(1, per: .seconds(10), burst: 1), maxWait: .seconds(60), timeBase: clock)
@@ -54,7 +54,7 @@ import ResilienceTraffic
         inside.complete(.success)
     }
 
-    @Test("what is further in is asked as of the time when the call gets there")
+    @Test("the forecast asks an inner policy for the time at which the call gets there")
     func asOfThen() throws {
         let turns = Throttle(
             "turns", limit: .rate(1, per: .seconds(10), burst: 1), maxWait: .seconds(60), timeBase: clock)
@@ -66,7 +66,7 @@ import ResilienceTraffic
             held
         }
         #expect(waits.forecast() == CallForecast(.waits(.seconds(12)), by: "turns"))
-        // Within its timeout, which begins behind the first wait.
+        // Within its timeout, which begins after the first wait.
         let limited = pipeline {
             turns
             Timeout(limit: .seconds(3))
@@ -97,14 +97,14 @@ import ResilienceTraffic
         #expect(isolated.forecast() == CallForecast(.isRejected(retryAfter: nil), by: "circuit", chance: 0))
     }
 
-    @Test("a call whose time is over, or whose timeout is zero, does not begin")
+    @Test("a call whose deadline has passed, or whose timeout is zero, does not begin")
     func noTime() {
         let none = CallForecast(.isRejected(retryAfter: nil), chance: 0)
         #expect(pipeline { Timeout { _ in .zero } }.forecast() == none)
         #expect(pipeline { Retry() }.forecast(options: RunOptions(deadline: clock.now)) == none)
     }
 
-    @Test("an open circuit rejects until it wants a probe, an isolated one for a time that nobody knows")
+    @Test("an open circuit rejects until its next probe, and an isolated one for an unknown time")
     func breaker() {
         let breaker = CircuitBreaker("catalog", openFor: .constant(.seconds(60)), timeBase: clock)
         let pipeline = pipeline { breaker }
@@ -121,7 +121,7 @@ import ResilienceTraffic
         #expect(breaker.forecast().begins)
     }
 
-    @Test("where probes are in flight, a call waits for them, or is rejected")
+    @Test("while probes are in flight, a call waits for them, or is rejected")
     func probes() throws {
         for waits in [true, false] {
             let machine = ThreeStateCircuit(
@@ -137,7 +137,7 @@ import ResilienceTraffic
         }
     }
 
-    @Test("a throttle tells when a call's turn comes, by its cost, if it may wait so long")
+    @Test("a throttle forecasts a call's turn, by its cost, if the call may wait that long")
     func throttle() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 4), maxWait: .seconds(10), timeBase: clock)
         let pipeline = pipeline { throttle }
@@ -151,7 +151,7 @@ import ResilienceTraffic
         #expect(pipeline.forecast().outcome == .isRejected(retryAfter: .seconds(30)))
     }
 
-    @Test("a bulkhead tells whether a call would get a permit, wait, or find no place")
+    @Test("a bulkhead forecasts whether a call gets a permit, waits, or finds no place")
     func bulkhead() {
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
         let core = PipelineCore.bare(on: clock)
@@ -164,7 +164,7 @@ import ResilienceTraffic
         #expect("\(bulkhead.forecast())" == "waits (bulkhead)")
         _ = bulkhead.enter(&call, &second)
         #expect(bulkhead.forecast().outcome == .isRejected(retryAfter: nil))
-        // The second has its permit, and keeps it for two seconds; the third waits.
+        // The second gets its permit, and keeps it for two seconds; the third waits.
         _ = bulkhead.exit(&call, &first, .success)
         _ = bulkhead.enter(&call, &second)
         _ = bulkhead.enter(&call, &third)
@@ -177,7 +177,7 @@ import ResilienceTraffic
         #expect(bulkhead.forecast().begins)
     }
 
-    @Test("by priority, only those whose turn comes before make a call wait")
+    @Test("by priority, only calls with an earlier turn make a call wait")
     func priority() async {
         let bulkhead = Bulkhead(limit: 1, queue: 9, order: .byPriority, timeBase: clock)
         let core = PipelineCore.bare(on: clock)
@@ -193,7 +193,7 @@ import ResilienceTraffic
         clock.advance(by: .seconds(1))
         var later = PolicyCall(core)
         _ = bulkhead.exit(&later, &second, .success)
-        // The third is inside, the fourth waits, and a call takes a second.
+        // The third is inside, the fourth waits, and each call takes a second.
         let normal = bulkhead.forecast(options: RunOptions(priority: .normal)).outcome
         let high = bulkhead.forecast(options: RunOptions(priority: .high)).outcome
         #expect(normal == .waits(.seconds(2)) && high == .waits(.seconds(1)), "\(normal) \(high)")
@@ -202,7 +202,7 @@ import ResilienceTraffic
         _ = bulkhead.exit(&later, &fourth, .success)
     }
 
-    @Test("an adaptive throttle makes it a matter of chance")
+    @Test("with an adaptive throttle the forecast is a chance")
     func chance() {
         let throttle = AdaptiveThrottle(timeBase: clock)
         let pipeline = pipeline { throttle }
@@ -214,7 +214,7 @@ import ResilienceTraffic
         #expect(forecast.chance < 1 && forecast.chance > 0 && "\(forecast)".contains("with a chance of"))
     }
 
-    @Test("a timeout further out leaves less time to wait", arguments: [false, true])
+    @Test("an outer timeout leaves less time to wait", arguments: [false, true])
     func timeouts(byClient: Bool) throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
         let limited = pipeline {
@@ -230,7 +230,7 @@ import ResilienceTraffic
         #expect(outside.forecast().outcome == .waits(.seconds(1)))
     }
 
-    @Test("of several policies the longest counts, and a rejection more than a shorter wait")
+    @Test("of several policies the longest wait counts, and a rejection that lasts longer than the wait")
     func together() throws {
         let throttle = Throttle("rate", limit: .perSecond(1), maxWait: .seconds(100), timeBase: clock)
         let slower = Throttle("slower", limit: .perMinute(1), maxWait: .seconds(100), timeBase: clock)
@@ -251,7 +251,7 @@ import ResilienceTraffic
     }
 
     @Test(
-        "what is put together is what the policies say",
+        "a forecast combines the answers of all policies",
         arguments: [
             ([.proceeds], CallForecast(.begins)), ([], CallForecast(.begins)),
             ([.waits(nil), .waits(.seconds(1))], CallForecast(.waits(.seconds(1)), by: "1")),
@@ -290,7 +290,7 @@ import ResilienceTraffic
         #expect(forecaster.forecast == expected, "\(forecaster.forecast)")
     }
 
-    @Test("a call whose deadline has come is rejected by nobody but its deadline, one that travels too")
+    @Test("a call whose deadline has come, even a travelling one, is rejected by its deadline, not by a policy")
     func over() async {
         let pipeline = pipeline { Throttle(limit: .perSecond(1), timeBase: clock) }
         let over = CallForecast(.isRejected(retryAfter: nil), chance: 0)
@@ -298,7 +298,7 @@ import ResilienceTraffic
         await CallDeadline(after: .zero, on: clock).run { #expect(pipeline.forecast() == over) }
     }
 
-    @Test("a policy of one's own answers by its status, or by a forecast of its own")
+    @Test("a custom policy is forecast by its status, or by its own forecast")
     func own() {
         struct Status: PolicyStatusDetail {
             let isAllowed: Bool
@@ -316,7 +316,7 @@ import ResilienceTraffic
         #expect(Pipeline { Forecasting() }.forecast(options: RunOptions(cost: 3)).outcome == .waits(.seconds(3)))
     }
 
-    @Test("whatever the policies' state, a forecast changes nothing, and is what a call is answered", arguments: 1...20)
+    @Test("in any state, a forecast changes nothing, and matches the answer that a call gets", arguments: 1...20)
     func agrees(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         let breaker = CircuitBreaker(

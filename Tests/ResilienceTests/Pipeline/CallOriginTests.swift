@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test("an origin travels to child tasks and ends with its work; nested, the inner one counts")
+    @Test("an origin reaches child tasks and ends with its work; of nested ones the inner counts")
     func travels() async {
         #expect(CallOrigin.current == nil)
         await CallOrigin(priority: .low, attempt: 2).run {
@@ -31,13 +31,13 @@ import Testing
         #expect(CallOrigin.current == nil)
     }
 
-    @Test("no number of an attempt is below 1", arguments: [Int.min, -1, 0, 1])
+    @Test("an attempt number is at least 1", arguments: [Int.min, -1, 0, 1])
     func numbers(attempt: Int) {
         #expect(CallOrigin(attempt: attempt).attempt == 1)
         #expect(CallOrigin(attempt: .max).attempt == .max)
     }
 
-    @Test("in a bulkhead by priority a call has its own priority, else its request's, else normal")
+    @Test("in a bulkhead by priority a call has its own priority, or its request's, or normal")
     func priority() throws {
         let bulkhead = Bulkhead(
             limit: 1, queue: 9, order: .byPriority, timeBase: clock, observers: PolicyObservers(recorder))
@@ -60,7 +60,7 @@ import Testing
         #expect(journal.lines == ["high", "normal", "silent", "low"])
     }
 
-    @Test("a call for a request that is itself a retry is not retried, and its caller may try again")
+    @Test("a call for a request that is itself a retry is not retried, and its caller may retry")
     func callerRetries() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let pipeline = retrying()
@@ -72,7 +72,7 @@ import Testing
         #expect(recorder.events(of: Retry.Event.self) == [.gaveUp(attempt: 1, .callerRetries)])
     }
 
-    @Test("a rule can retry it all the same")
+    @Test("a rule can retry a call for a request that is itself a retry")
     func rules() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let pipeline = retrying(maxRetries: 1) { _ in .retry(after: .none) }
@@ -82,7 +82,7 @@ import Testing
         #expect(operation.callCount == 2)
     }
 
-    @Test("a first attempt is retried, and if that was in vain its caller should not try again")
+    @Test("a first attempt is retried; if all retries fail, its caller should not retry")
     func inVain() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let pipeline = retrying(maxRetries: 1)
@@ -92,11 +92,11 @@ import Testing
             #expect(CallOrigin.current?.shouldCallerRetry == false)
         }
         #expect(operation.callCount == 2)
-        // It is the origin's own: the next request begins anew.
+        // The advice belongs to the origin: the next request begins anew.
         await CallOrigin().run { #expect(CallOrigin.current?.shouldCallerRetry == nil) }
     }
 
-    @Test("a failure that no retry was made for says nothing to the caller", arguments: [Verdict.permanent, .rejected])
+    @Test("a failure that was not retried gives the caller no advice", arguments: [Verdict.permanent, .rejected])
     func untried(verdict: Verdict) async {
         await CallOrigin().run {
             await #expect(throws: Judged.self) { try await retrying().run { throw Judged(verdict: verdict) } }
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test("a retry that succeeds says nothing to the caller")
+    @Test("a successful retry gives the caller no advice")
     func success() async throws {
         let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
         try await CallOrigin().run {
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test("whatever ends a call after it was tried again in vain, its caller should not try again")
+    @Test("after failed retries the caller should not retry, whatever ends the call")
     func inVainAndThen() throws {
         let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Judged(verdict: .permanent))])
         let pipeline = Pipeline(timeBase: clock) {
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test("a second attempt that a policy rejected was no attempt: the caller may try again")
+    @Test("a second attempt that a policy rejected does not count: the caller may retry")
     func rejectedThen() async {
         let operation = ScriptedOperation<Void, Int>([
             .failure(Outage()), .failure(WouldWait(policy: "throttle", retryAfter: nil)),
@@ -159,7 +159,7 @@ import Testing
         #expect(operation.callCount == 2)
     }
 
-    @Test("all callers of a flight learn that it was tried again in vain; one that succeeds tells nobody")
+    @Test("all callers of a flight learn that its retries failed; a successful flight gives no advice")
     func flights() throws {
         let flights = SingleFlight<String, Int>(timeBase: clock)
         let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage()), .success(1)])
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test("so does one that leaves a flight which has tried again, and one that joins a call without an origin")
+    @Test("a caller learns of failed retries even if it leaves the flight, or the flight began without an origin")
     func flightWithoutOrigin() throws {
         let flights = SingleFlight<String, Int>(timeBase: clock)
         let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .failure(Outage()), .success(1)])
@@ -206,7 +206,7 @@ import Testing
         }
     }
 
-    @Test("a second attempt that was cancelled is none that was in vain")
+    @Test("a cancelled second attempt does not count as a failed retry")
     func cancelledThen() async {
         let pipeline = retrying()
         let advice = await Task {
@@ -222,7 +222,7 @@ import Testing
         #expect(advice == nil)
     }
 
-    @Test("with an exhausted budget the caller should not try again either")
+    @Test("with an exhausted budget the caller should not retry either")
     func budget() async {
         let budget = RetryBudget.tokens(capacity: 1, cost: 5)
         await CallOrigin().run {
@@ -231,7 +231,7 @@ import Testing
         }
     }
 
-    @Test("what has been tried three times should not be tried again")
+    @Test("a request on its third attempt or later should not be retried")
     func most() {
         #expect((1...4).map { CallOrigin(attempt: $0).shouldCallerRetry } == [nil, nil, false, false])
     }

@@ -3,7 +3,7 @@ import ResilienceTesting
 import Testing
 
 @Suite struct CancelledResultTests {
-    @Test("a failing result in a cancelled task is handed back, not tried again and lost")
+    @Test("in a cancelled task a failing result is returned, not retried and lost")
     func failingResult() async throws {
         let pipeline = Pipeline(timeBase: ManualClock()) { Retry(maxRetries: 3, backoff: .constant(.seconds(1))) }
         let task = Task {

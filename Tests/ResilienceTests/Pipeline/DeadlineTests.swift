@@ -10,8 +10,7 @@ import Testing
 
     private func near(_ seconds: Int) -> RunOptions { RunOptions(deadline: clock.now + .seconds(seconds)) }
 
-    @Test(
-        "what runs when the deadline comes is cancelled, with no timeout in the pipeline or without a pipeline at all")
+    @Test("the deadline cancels a running operation, even without a timeout or a pipeline")
     func enforced() throws {
         let breaker = CircuitBreaker(timeBase: clock)
         let bulkhead = Bulkhead(limit: 3, timeBase: clock)
@@ -44,7 +43,7 @@ import Testing
         #expect(bulkhead.inUse == 0 && clock.sleepers.isEmpty)
     }
 
-    @Test("a result that is there at the deadline is a result, and one that is no Sendable comes back too")
+    @Test("before the deadline a result is returned, even a non-Sendable one")
     func result() async throws {
         final class Page { var text = "page" }
         var visits = 0
@@ -55,7 +54,7 @@ import Testing
         #expect(page.text == "page" && visits == 1)
     }
 
-    @Test("a call whose deadline is over is rejected before any policy sees it, and the operation does not run")
+    @Test("a call whose deadline has passed is rejected before any policy sees it, and its operation does not run")
     func over() async {
         let recorder = EventRecorder()
         let breaker = CircuitBreaker(timeBase: clock, observers: PolicyObservers(recorder))
@@ -76,7 +75,7 @@ import Testing
                     repeating: "[calls/call] rejected after 0 s, 0 attempts: DeadlinePassed (deadline)", count: 3))
     }
 
-    @Test("one that waits for its first attempt until the deadline has not run, and says so")
+    @Test("a call that waits for its first attempt until the deadline throws DeadlinePassed, and has not run")
     func waiting() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let permit = try bulkhead.tryAcquire()
@@ -90,7 +89,7 @@ import Testing
         #expect(operation.callCount == 0 && bulkhead.queued == 0 && bulkhead.inUse == 0)
     }
 
-    @Test("no attempt begins after the deadline, however late the wake: the call ends as the attempt before did (P33)")
+    @Test("no attempt begins after the deadline, however late the wake: the call throws TimedOut (P33)")
     func lateWake() async throws {
         operation.enqueue(.failure(Outage()))
         for limit in [nil, Timeout("total", limit: .milliseconds(1_500))] {
@@ -104,7 +103,7 @@ import Testing
             let options = RunOptions(deadline: clock.now + .milliseconds(limit == nil ? 1_500 : 60_000))
             let task = Task { [operation] in try await pipeline.run(options: options) { try await operation(1) } }
             await clock.waitForSleepers(2)
-            // As after a stop of the process: everything that was due comes at once, and late.
+            // As after a stop of the process: all due alarms fire at once, and late.
             clock.jump(by: .seconds(5))
             let error = await #expect(throws: TimedOut.self) { try await task.value }
             #expect(error?.policy == (limit == nil ? "deadline" : "total"))
@@ -112,8 +111,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a policy that wakes a call late does not let it begin after its deadline, without anybody to cancel it (P33)")
+    @Test("a policy that wakes a call late can't let it begin after its deadline, even if nothing cancels it (P33)")
     func latePolicy() throws {
         let bulkhead = Bulkhead(limit: 4, timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) {
@@ -127,7 +125,7 @@ import Testing
         #expect(operation.callCount == 0 && bulkhead.inUse == 0)
     }
 
-    @Test("by hand, too, nobody is let in late (P33)")
+    @Test("acquire by hand admits nothing after the deadline either (P33)")
     func byHand() async throws {
         let sleeper = Oversleeping(.seconds(2), timeBase: clock)
         let options = near(1)
@@ -138,7 +136,7 @@ import Testing
         try await sleeper.acquireSoon(clock)
     }
 
-    @Test("the caller's cancellation is not taken for the deadline's, and the operation's own error stays its own")
+    @Test("the caller's cancellation is not mistaken for the deadline's, and the operation's own error stays")
     func others() async throws {
         operation.hold()
         let pipeline = Pipeline(timeBase: clock) {}
@@ -171,7 +169,7 @@ private actor Visited {
     }
 }
 
-/// Gives a deadline, and does nothing about it.
+/// Sets a deadline, but does not enforce it.
 private struct DeadlineIn: AroundPolicy {
     let length: Duration
 
@@ -183,7 +181,7 @@ private struct DeadlineIn: AroundPolicy {
     ) async throws -> Verdict { try await inside(call.now + length) }
 }
 
-/// Has a call sleep, whatever its deadline.
+/// Makes a call sleep, ignoring its deadline.
 private final class Oversleeping: Policy {
     let length: Duration
     let timeBase: (any TimeBase)?

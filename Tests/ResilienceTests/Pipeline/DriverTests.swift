@@ -3,12 +3,12 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// What the driver owes every policy.
+/// What the driver guarantees to every policy.
 @Suite(.timeLimit(.minutes(20))) struct DriverTests {
     let journal = Journal()
     let clock = ManualClock()
 
-    @Test("policies are entered from the first to the last and left the other way round")
+    @Test("policies are entered from first to last, and exited in reverse")
     func order() async throws {
         let pipeline = Pipeline {
             policy("a"); policy("b")
@@ -26,7 +26,7 @@ import Testing
         #expect(journal.lines.suffix(2) == ["b out transient round 1", "a out transient round 1"])
     }
 
-    @Test("a rejection ends the stays further out, and owes the one who rejected nothing")
+    @Test("a rejection exits the outer policies, but not the rejecting one")
     func rejection() async {
         let pipeline = Pipeline {
             policy("a"); policy("b", in: [.reject(Outage())]); policy("c")
@@ -35,9 +35,7 @@ import Testing
         #expect(journal.lines == ["a in", "b rejects", "a out rejected round 1"])
     }
 
-    @Test(
-        "a policy whose next round is cancelled in the wait before it is told so, once, and then the policies around it"
-    )
+    @Test("if the wait before a policy's next round is cancelled, the policy is told once, before the outer ones exit")
     func abandoned() async {
         let pipeline = Pipeline(timeBase: clock) {
             policy("a"); AskingAgain(journal); policy("c")
@@ -52,9 +50,7 @@ import Testing
             ])
     }
 
-    @Test(
-        "a policy that asked for a round and has it, or that is cancelled in a wait on its way in, is told of no end of it"
-    )
+    @Test("a policy is not told of an abandoned round if the round began, or its wait on the way in was cancelled")
     func notAbandoned() async {
         let pipeline = Pipeline(timeBase: clock) {
             AskingAgain(journal); policy("c", in: [.proceed, .sleep(.seconds(5))])
@@ -71,7 +67,7 @@ import Testing
             ])
     }
 
-    @Test("alone, too, a policy whose next round is cancelled in the wait before it is told so")
+    @Test("a single policy is also told if the wait before its next round is cancelled")
     func abandonedAlone() async {
         let policy = AskingAgain(journal, clock)
         let task = Task { try await policy.run { throw Outage() } }
@@ -81,7 +77,7 @@ import Testing
         #expect(journal.lines == ["again", "abandoned"])
     }
 
-    @Test("the time that a policy is told on the way out is that of the operation's end", arguments: [true, false])
+    @Test("on the way out a policy gets the time at which the operation ended", arguments: [true, false])
     func timeOfTheEnd(isAlone: Bool) async throws {
         let policy = Timing(journal, clock)
         let pipeline = Pipeline(timeBase: clock) {
@@ -101,13 +97,13 @@ import Testing
         #expect(journal.lines == ["10 s", "5 s"])
     }
 
-    @Test("a policy that asks a permit's holder for another round is told that there is none")
+    @Test("a policy that asks a permit's holder for another round is told that none follows")
     func abandonedByHand() throws {
         try AskingAgain(journal).tryAcquire().complete(.transient)
         #expect(journal.lines == ["again", "abandoned"])
     }
 
-    @Test("a policy that sleeps is asked again at its instant, with its slot kept")
+    @Test("a policy that sleeps is asked again at its instant, and keeps its slot")
     func sleeping() async throws {
         let pipeline = Pipeline(timeBase: clock) {
             policy("a"); policy("b", in: [.sleep(.seconds(2)), .proceed])
@@ -122,7 +118,7 @@ import Testing
                 == ["a in", "b sleeps", "b in", "b out success round 1", "a out success round 1"])
     }
 
-    @Test("a policy that rejects after a sleep is owed nothing")
+    @Test("a policy that rejects after a sleep gets no exit")
     func sleepThenRejection() async {
         let sleeper = policy("b", in: [.sleep(.seconds(2)), .reject(Outage())])
         let pipeline = Pipeline(timeBase: RushingClock()) {
@@ -132,7 +128,7 @@ import Testing
         #expect(journal.lines == ["a in", "b sleeps", "b rejects", "a out rejected round 1"])
     }
 
-    @Test("cancelled while a policy sleeps, the call leaves that policy and those further out, and no other")
+    @Test("cancelled while a policy sleeps, the call exits that policy and the outer ones, and no other")
     func cancelledAsleep() async {
         let pipeline = Pipeline(timeBase: clock) {
             policy("a"); policy("b", in: [.sleep(.seconds(2))]); policy("c")
@@ -145,7 +141,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("a parked call goes on when its waiter is resumed, even if that comes before it waits")
+    @Test("a parked call continues when its waiter is resumed, even if the resume comes before the wait")
     func parked() async throws {
         let waiter = PolicyWaiter()
         waiter.resume()
@@ -154,7 +150,7 @@ import Testing
         #expect(journal.lines == ["a parks", "a in", "a out success round 1"])
     }
 
-    @Test("cancelled while parked, the call leaves the policy that parked it")
+    @Test("cancelled while parked, the call exits the policy that parked it")
     func cancelledParked() async {
         let clock = ManualClock()
         let pipeline = Pipeline(timeBase: clock) {
@@ -167,7 +163,7 @@ import Testing
         #expect(journal.lines == ["a parks", "a out cancelled round 1"])
     }
 
-    @Test("again goes round from the policy that said so, which keeps its slot; those further out stay inside")
+    @Test("another round begins at the policy that asked for it, which keeps its slot; outer policies stay entered")
     func again() async throws {
         let pipeline = Pipeline(timeBase: RushingClock()) {
             policy("a"); policy("b", out: [.again(.seconds(1))])
@@ -179,7 +175,7 @@ import Testing
             ])
     }
 
-    @Test("cancelled in the wait for another round, only those further out are still owed an exit")
+    @Test("cancelled during the wait for another round, only outer policies get an exit")
     func cancelledBetweenRounds() async {
         let pipeline = Pipeline(timeBase: clock) {
             policy("a"); policy("b", out: [.again(.seconds(1))])
@@ -191,7 +187,7 @@ import Testing
         #expect(journal.lines == ["a in", "b in", "b out transient round 1", "a out cancelled round 1"])
     }
 
-    @Test("a policy that replaces an error decides what those further out see and the caller catches")
+    @Test("the error that a policy substitutes is what outer policies and the caller see")
     func replacing() async {
         let inner = policy("b", out: [.replace(Outage(number: 2), .permanent)])
         let pipeline = Pipeline {
@@ -205,13 +201,13 @@ import Testing
         )
     }
 
-    @Test("a policy that replaces a success with an error makes the call fail")
+    @Test("a policy that replaces a success with an error fails the call")
     func replacingSuccess() async {
         let pipeline = Pipeline { policy("a", out: [.replace(Outage(), .transient)]) }
         await #expect(throws: Outage()) { try await pipeline.run { 1 } }
     }
 
-    @Test("an around policy is passed in its place, and its rejection ends the stays further out")
+    @Test("an around policy is passed in its place in the order")
     func around() async throws {
         let pipeline = Pipeline {
             policy("a"); PlainAround(journal: journal); policy("b")
@@ -222,7 +218,7 @@ import Testing
                 == ["a in", "around in", "b in", "b out success round 1", "around out", "a out success round 1"])
     }
 
-    @Test("an around policy that throws without running the inside counts as a failure further out")
+    @Test("an around policy that throws without running its inside counts as a failure for outer policies")
     func aroundThrows() async {
         let pipeline = Pipeline {
             policy("a"); PlainAround(rejection: Outage()); policy("b")
@@ -231,7 +227,7 @@ import Testing
         #expect(journal.lines == ["a in", "a out transient round 1"])
     }
 
-    @Test("a policy further out that goes round runs an around policy and its inside anew, with fresh slots")
+    @Test("another round of an outer policy runs an around policy and its inside anew, with fresh slots")
     func againOutsideAround() async throws {
         let pipeline = Pipeline(timeBase: RushingClock()) {
             policy("a", out: [.again(.seconds(1))])
@@ -251,7 +247,7 @@ import Testing
     }
 }
 
-/// Wants another round after every failure but a cancelled one, and notes what becomes of it.
+/// Asks for another round after every transient failure, and records what follows.
 private struct AskingAgain: Policy {
     let journal: Journal
     let timeBase: (any TimeBase)?
@@ -268,7 +264,7 @@ private struct AskingAgain: Policy {
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot) { journal.note("abandoned") }
 }
 
-/// Notes how long the operation took.
+/// Records how long the operation took.
 private struct Timing: Policy {
     let journal: Journal
     let timeBase: (any TimeBase)?

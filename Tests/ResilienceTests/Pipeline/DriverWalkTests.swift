@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.heavy) struct DriverWalkTests {
-    @Test("10 000 random calls through random stacks: every stay ends with exactly one exit", arguments: 0..<4)
+    @Test("10 000 random calls through random stacks: every entered policy gets exactly one exit", arguments: 0..<4)
     func walk(seed: Int) async {
         var random = SeededGenerator(seed: UInt64(seed))
         for _ in 0..<2_500 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-/// What events say of a failure: see ``PolicyEvent/failure``.
+/// The failure in events: see ``PolicyEvent/failure``.
 @Suite struct FailureEventTests {
     let clock = ManualClock()
     private let events = Events()
@@ -40,12 +40,12 @@ import Testing
         Pipeline("calls", timeBase: clock, observers: PolicyObservers(events), elements)
     }
 
-    /// What was told, as "policy.kind: failure".
+    /// The events, as "policy.kind: failure".
     private var told: [String] {
         events.map { "\($0.policy).\($0.detail.kind)\($0.failure.map { ": \($0)" } ?? "")" }
     }
 
-    @Test("each event that follows from a failure says what failed, and none of what comes after does (P76)")
+    @Test("each event caused by a failure describes it, and later events do not (P76)")
     func errors() throws {
         let breaker = CircuitBreaker("breaker", tripping: .consecutiveFailures(2), timeBase: clock)
         let pipeline = pipeline {
@@ -68,7 +68,7 @@ import Testing
             ])
     }
 
-    @Test("a success after a failure has none")
+    @Test("the events of a success after a failure have no failure")
     func success() throws {
         let pipeline = pipeline { Retry(maxRetries: 1, backoff: .none) }
         try clock.run {
@@ -77,7 +77,7 @@ import Testing
         #expect(told.suffix(2) == ["call.attemptSucceeded", "call.succeeded"])
     }
 
-    @Test("a result that means failure says what it is, also on the other side of a timeout")
+    @Test("a result that means failure is described, even on the other side of a timeout")
     func results() throws {
         let pipeline = pipeline {
             Retry(maxRetries: 1, backoff: .none)
@@ -88,7 +88,7 @@ import Testing
         #expect(told.count == 5)
     }
 
-    @Test("a call that a time limit ends says which, although the operation threw that it was cancelled (P76)")
+    @Test("if a time limit ends a call, the event names the limit, even if the operation threw a cancellation (P76)")
     func timeLimit() throws {
         let pipeline = pipeline {
             Retry(maxRetries: 0)
@@ -110,7 +110,7 @@ import Testing
         #expect(told.last == "call.failed: TimedOut 500 ms (deadline)")
     }
 
-    @Test("a rejected call says by which policy, and a cancelled one has failed with nothing (P76)")
+    @Test("a rejected call's event names the policy, and a cancelled call has no failure (P76)")
     func rejected() async throws {
         let pipeline = pipeline { Bulkhead("room", limit: 1, timeBase: clock) }
         try await pipeline.run { _ = try? await pipeline.run {} }
@@ -125,7 +125,9 @@ import Testing
         #expect(told.last == "call.rejected: DeadlinePassed (deadline)")
     }
 
-    @Test("a call whose operation another pipeline rejects has failed: it was not the outer one's own rejection (P77)")
+    @Test(
+        "if another pipeline rejects a call's operation, the call fails: it is not the outer one's rejection (P77)"
+    )
     func nested() async throws {
         let inner = Pipeline("inner", timeBase: clock) { Bulkhead("room", limit: 1, timeBase: clock) }
         let outer = pipeline { Bulkhead("own", limit: 9, timeBase: clock) }
@@ -138,7 +140,7 @@ import Testing
         #expect(measures.contains(.call(.rejectedInside, took: .zero, attempts: 1, waits: [])))
     }
 
-    @Test("a permit says what its work failed with: what its holder knows, or else its error")
+    @Test("a permit reports the failure that its holder gives, or else its error")
     func permits() async throws {
         let pipeline = pipeline { Bulkhead(limit: 2, timeBase: clock) }
         try await pipeline.acquire().complete(throwing: Lost())
@@ -151,7 +153,7 @@ import Testing
         #expect(told == ["call.attemptSucceeded", "call.succeeded"])
     }
 
-    @Test("an opened call tells of its failures as one that is run does")
+    @Test("an opened call reports its failures like a run call")
     func opened() throws {
         let pipeline = pipeline { Retry(maxRetries: 1, backoff: .none) }
         _ = try clock.run {
@@ -172,7 +174,7 @@ import Testing
             ])
     }
 
-    @Test("a fallback says what it fell back from, an error or a result, after the call's own notes are gone")
+    @Test("a fallback reports the error or result it replaced, after the call has ended")
     func fallback() async throws {
         let pipeline = pipeline { Bulkhead(limit: 2, timeBase: clock) }
         let number = pipeline.withFallback(to: 7)
@@ -183,7 +185,7 @@ import Testing
         #expect(told.last == "fallback.fellBack: HTTP 503")
     }
 
-    @Test("an error is asked only if somebody is told")
+    @Test("an error is asked for details only if there is an observer")
     func unobserved() throws {
         let asked = Asked()
         let quiet = Pipeline(timeBase: clock) { Retry(maxRetries: 2, backoff: .none) }
@@ -198,7 +200,7 @@ import Testing
         #expect(asked.count.withLock { $0 } == 1)
     }
 
-    @Test("the line of an event ends with the failure, and JSON has it")
+    @Test("the line of an event ends with the failure")
     func text() {
         let event = PolicyEvent(
             policy: "call", pipeline: "prices", time: clock.now,

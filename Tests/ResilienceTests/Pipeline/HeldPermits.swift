@@ -1,6 +1,6 @@
 import Resilience
 
-/// Permits that are held for a while, and reported in the order in which they were taken.
+/// Permits that are held for a while, and reported in the order of acquisition.
 final class HeldPermits {
     private final class Box {
         private var permit: PolicyPermit?

@@ -3,8 +3,8 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// The operation runs where the call was made: it touches its actor synchronously, captures a local `var` and objects
-/// that are not `Sendable`, and returns one.
+/// The operation runs in the caller's isolation: it uses its actor synchronously, captures a local `var` and
+/// non-`Sendable` objects, and returns one.
 @Suite(.timeLimit(.minutes(20))) struct IsolationTests {
     let clock = ManualClock()
 
@@ -18,7 +18,7 @@ import Testing
 
         var testDescription: String { rawValue }
 
-        /// A pipeline that retries after five seconds around the policy, so that there is a wait.
+        /// A pipeline that retries after five seconds around the policy, so that the call waits.
         func pipeline(on clock: ManualClock) -> Pipeline {
             Pipeline(timeBase: clock) {
                 Retry(maxRetries: 1, backoff: .constant(.seconds(5)))
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("called from an actor, the operation runs on it, also after a retry's wait", arguments: Guards.allCases)
+    @Test("called from an actor, the operation runs on it, even after a retry's wait", arguments: Guards.allCases)
     func fromActor(guards: Guards) async throws {
         async let added = Ledger().add(through: guards.pipeline(on: clock))
         try await endRetryWait()
@@ -75,7 +75,7 @@ import Testing
     }
 
     @MainActor
-    @Test("called from the main actor, the operation runs on it, also after a retry's wait", arguments: Guards.allCases)
+    @Test("called from the main actor, the operation runs on it, even after a retry's wait", arguments: Guards.allCases)
     func fromMainActor(guards: Guards) async throws {
         let pipeline = guards.pipeline(on: clock)
         var attempts = 0
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "called from nowhere in particular, the operation captures a var and a non-Sendable object and returns one",
+        "called without an actor, the operation captures a var and a non-Sendable object and returns one",
         arguments: Guards.allCases)
     func nonisolated(guards: Guards) async throws {
         let pipeline = guards.pipeline(on: clock)
@@ -121,7 +121,7 @@ import Testing
         #expect(try await Ledger().add(through: Bulkhead(limit: 1)))
     }
 
-    @Test("a call that was parked in a bulkhead's queue runs its operation on its caller's actor")
+    @Test("a call that was parked in a bulkhead's queue runs its operation on the caller's actor")
     func afterParking() async throws {
         let recorder = EventRecorder()
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: PolicyObservers(recorder))
@@ -133,7 +133,7 @@ import Testing
     }
 
     @MainActor
-    @Test("a call that slept for its turn in a throttle runs its operation on the main actor it came from")
+    @Test("a call that slept for its turn in a throttle runs its operation on the main actor")
     func afterSleeping() async throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(1), timeBase: clock)
         try throttle.tryAcquire().complete(.success)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct LonePolicyTests {
     let clock = ManualClock()
 
-    @Test("a policy alone tells the operation its attempts, as a pipeline does")
+    @Test("a single policy gives the operation its attempts, as a pipeline does")
     func attempts() async throws {
         let retry = Retry(maxRetries: 2, backoff: .none)
         var numbers: [Int] = []
@@ -26,7 +26,7 @@ import Testing
         #expect(last == 3 && numbers == [1, 2, 3, 2, 3])
     }
 
-    @Test("a breaker alone counts what the operation of an attempt returned or threw, and rejects then")
+    @Test("a single breaker counts the operation's results and errors, and then rejects")
     func breaker() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         let status = try await breaker.run(judging: { _ in .transient }) { attempt in attempt.number }
@@ -35,7 +35,7 @@ import Testing
         await #expect(throws: CircuitOpen.self) { try await breaker.run { attempt in attempt.number } }
     }
 
-    @Test("a timeout alone tells the operation its deadline")
+    @Test("a single timeout gives the operation its deadline")
     func deadline() async throws {
         let timeout = Timeout(limit: .seconds(3600))
         let deadline = try await timeout.run { attempt in attempt.deadline }

@@ -15,7 +15,7 @@ import Testing
         #expect(journal.lines == ["a in", "a out permanent round 1"])
     }
 
-    @Test("the error that a permit is completed with reaches the policy")
+    @Test("the error with which a permit is completed reaches the policy")
     func completedWithAnError() throws {
         final class Listening: Policy {
             let errors = Box<[(any Error)?]>([])
@@ -36,7 +36,7 @@ import Testing
         #expect(journal.lines == ["a in", "a out cancelled round 1"])
     }
 
-    @Test("a permit held across a wait is reported at the time of its end")
+    @Test("a permit held for a while is reported at the time of its end")
     func reportTime() throws {
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(1), openFor: .seconds(60), timeBase: clock)
@@ -59,7 +59,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("acquire never waits: where it would have to, it throws WouldWait and leaves nothing behind (A7)")
+    @Test("tryAcquire never waits: instead it throws WouldWait and leaves nothing behind (A7)")
     func neverWaits() throws {
         let throttle = Throttle("pace", limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         let bulkhead = Bulkhead("room", limit: 1, queue: 1, timeBase: clock)
@@ -72,7 +72,7 @@ import Testing
         #expect(bulkhead.inUse == 0)
     }
 
-    @Test("acquire does not wait for a policy that would have it sleep either, and tells it that the call is gone")
+    @Test("tryAcquire does not sleep for a policy either, and tells the policy that the call has left")
     func neverSleeps() throws {
         let policy = ScriptedPolicy("a", in: [.sleep(.seconds(3))], journal)
         #expect(throws: WouldWait(policy: "a", retryAfter: .seconds(3))) { _ = try policy.tryAcquire() }
@@ -90,7 +90,7 @@ import Testing
         #expect(throttle.queued == 0)
     }
 
-    @Test("at the deadline or later nothing is admitted, and a cancelled task gets no permit")
+    @Test("at or after the deadline nothing is admitted, and a cancelled task gets no permit")
     func tooLate() async {
         let policy = ScriptedPolicy("a", journal)
         let options = RunOptions(deadline: SystemTimeBase.shared.now)
@@ -105,7 +105,7 @@ import Testing
         #expect(journal.lines == [])
     }
 
-    @Test("acquire until its deadline throws what the policy rejects with then")
+    @Test("acquire waits until its deadline, and then throws the policy's rejection")
     func waitsUntilDeadline() throws {
         let clock = ManualClock()
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
@@ -118,7 +118,7 @@ import Testing
         first.complete(.success)
     }
 
-    @Test("cancelled in acquire, the caller leaves the queue and gets a CancellationError")
+    @Test("a caller cancelled during acquire leaves the queue and gets a CancellationError")
     func cancelledWaiting() async throws {
         let recorder = EventRecorder()
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock, observers: PolicyObservers(recorder))

@@ -6,7 +6,7 @@ import Testing
 @Suite struct PipelineCompositionTests {
     let journal = Journal()
 
-    @Test("an around policy right inside another is not passed over")
+    @Test("an around policy directly inside another is not skipped")
     func aroundInAround() async throws {
         let journal = Journal()
         let pipeline = Pipeline {
@@ -17,7 +17,7 @@ import Testing
         #expect(journal.lines == ["outer in", "inner in", "operation", "inner out", "outer out"])
     }
 
-    @Test("a pipeline without policies runs the operation and hands on what it returns or throws")
+    @Test("a pipeline without policies runs the operation and passes its result or error on")
     func empty() async throws {
         let pipeline = Pipeline {}
         #expect(try await pipeline.run { 7 } == 7)
@@ -33,7 +33,7 @@ import Testing
         #expect(journal.lines == inward + outward)
     }
 
-    @Test("the outermost of many policies can go round", arguments: [8, 9, 17])
+    @Test("the outermost of many policies can ask for another round", arguments: [8, 9, 17])
     func roundOfMany(count: Int) async throws {
         let pipeline = Pipeline(timeBase: RushingClock()) {
             Retry(maxRetries: 1)
@@ -44,7 +44,7 @@ import Testing
         #expect(journal.lines.count == 4 * (count - 1))
     }
 
-    @Test("a rejection is a rejection for every policy further out, however long the list", arguments: [1, 7, 8, 20])
+    @Test("a rejection is a rejection for every outer policy, however long the list", arguments: [1, 7, 8, 20])
     func rejectionAcrossCuts(between: Int) async {
         let pipeline = Pipeline {
             ScriptedPolicy("outermost", journal)
@@ -55,8 +55,7 @@ import Testing
         #expect(journal.lines == ["outermost in", "outermost out rejected round 1"])
     }
 
-    @Test(
-        "a replaced error keeps its verdict for every policy further out, however long the list", arguments: [1, 7, 20])
+    @Test("a replaced error keeps its verdict for every outer policy, however long the list", arguments: [1, 7, 20])
     func replacementAcrossCuts(between: Int) async {
         let pipeline = Pipeline {
             ScriptedPolicy("outermost", journal)
@@ -67,7 +66,7 @@ import Testing
         #expect(journal.lines == ["outermost in", "outermost out permanent round 1"])
     }
 
-    @Test("a pipeline inside another gives its policies, in its place")
+    @Test("a pipeline inside another contributes its policies, in its place")
     func nested() async throws {
         let inner = Pipeline("inner") {
             ScriptedPolicy("b", journal); ScriptedPolicy("c", journal)
@@ -87,7 +86,7 @@ import Testing
         Throttle("pace", limit: .perSecond(10))
     }
 
-    @Test("the builder takes what a function built, and single policies of another pipeline")
+    @Test("the builder accepts a function's elements, and single elements of another pipeline")
     func elements() {
         let outer = Pipeline("outer") {
             common()
@@ -98,7 +97,7 @@ import Testing
         #expect(without.elements.map(\.name) == ["pace", "attempt"])
     }
 
-    @Test("a pipeline gives its policies of one type, in order, also those that run the inside in a task")
+    @Test("a pipeline lists its policies of one type, in order, including policies that run the inside in a task")
     func policiesOfAType() {
         let (first, second) = (Throttle("first", limit: .perSecond(1)), Throttle("second", limit: .perSecond(2)))
         let pipeline = Pipeline {
@@ -114,7 +113,7 @@ import Testing
         #expect(pipeline.policies(of: (any StatusReporting).self).map(\.name) == ["first", "second"])
     }
 
-    @Test("the builder takes if, if-else and for", arguments: [true, false])
+    @Test("the builder accepts if, if-else and for", arguments: [true, false])
     func builder(wanted: Bool) {
         let pipeline = Pipeline {
             if wanted { Retry("optional") }
@@ -138,7 +137,7 @@ import Testing
             ])
     }
 
-    @Test("a pipeline lives in the time base of its policies, or in the system's")
+    @Test("a pipeline uses the time base of its policies, or the system's")
     func timeBase() {
         let clock = ManualClock()
         #expect(
@@ -149,7 +148,7 @@ import Testing
         #expect(Pipeline(timeBase: clock) { Retry() }.timeBase === clock)
     }
 
-    @Test("policies of two time bases are rejected, and the message names both")
+    @Test("policies with two time bases trap, with a message that names both")
     func mixedTimeBases() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Pipeline("mixed") {
@@ -160,7 +159,7 @@ import Testing
         #expect(message.contains("mixed") && message.contains("first") && message.contains("second"))
     }
 
-    @Test("a policy of another time base than the pipeline's own is rejected, and the message names both")
+    @Test("a policy with another time base than the pipeline's own traps, with a message that names both")
     func foreignTimeBase() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = Pipeline("manual", timeBase: ManualClock()) { Throttle("paced", limit: .perSecond(1)) }
@@ -169,7 +168,7 @@ import Testing
         #expect(message.contains("manual") && message.contains("paced"))
     }
 
-    @Test("a policy that would wait for what its own call holds is rejected in a pipeline twice, by nesting too")
+    @Test("a policy that would wait for its own call's permit traps if it is in a pipeline twice, even by nesting")
     func twice() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let bulkhead = Bulkhead("shared", limit: 1)
@@ -197,7 +196,7 @@ import Testing
         }
     }
 
-    @Test("an around policy that can't nest in itself traps, too, when it is in a pipeline twice")
+    @Test("an around policy that can't nest in itself also traps if it is in a pipeline twice")
     func aroundTwice() async {
         await #expect(processExitsWith: .failure) {
             final class Gate: AroundPolicy {
@@ -215,7 +214,7 @@ import Testing
         }
     }
 
-    @Test("only classes can be the same object: of structs that may not nest in themselves a pipeline may have several")
+    @Test("only classes can be the same object: structs that can't nest in themselves may occur several times")
     func structs() async {
         await #expect(processExitsWith: .success) {
             struct Holding: Policy {
@@ -239,7 +238,7 @@ import Testing
         #expect(journal.lines.count == 4)
     }
 
-    @Test("an operation can ask for its attempt and its deadline")
+    @Test("an operation can take its attempt and its deadline")
     func call() async throws {
         let clock = ManualClock()
         let pipeline = Pipeline("named", timeBase: clock) { Timeout(limit: .seconds(5)) }

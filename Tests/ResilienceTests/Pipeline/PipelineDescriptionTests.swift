@@ -2,7 +2,7 @@ import Resilience
 import Testing
 
 @Suite struct PipelineDescriptionTests {
-    @Test("a pipeline names itself, its policies in order, and their settings")
+    @Test("a pipeline's description has its name, its policies in order, and their settings")
     func description() {
         let pipeline = Pipeline("activities") {
             Timeout(limit: .seconds(30))
@@ -24,7 +24,7 @@ import Testing
         #expect(pipeline.warnings.isEmpty)
     }
 
-    @Test("two retry layers are warned of: 4 attempts times 5 are 20")
+    @Test("two retry layers give a warning: 4 attempts times 5 are 20")
     func retriesMultiply() {
         let pipeline = Pipeline {
             Retry("outer", maxRetries: 4)
@@ -33,7 +33,7 @@ import Testing
         #expect(pipeline.warnings == ["outer around inner: attempts multiply, up to 20 per call"])
     }
 
-    @Test("a retry of what an open circuit rejects is warned of")
+    @Test("a retry of an open circuit's rejections gives a warning")
     func rejectionsRetried() {
         let pipeline = Pipeline {
             Retry(on: [.transient, .rejected])
@@ -43,7 +43,7 @@ import Testing
             pipeline.warnings == ["retry around breaker: calls that an open circuit rejects are tried again"])
     }
 
-    @Test("permits taken before a retry or a breaker are warned of")
+    @Test("permits taken before a retry or a breaker give warnings")
     func permitsOutside() {
         let warnings = Pipeline {
             Bulkhead(limit: 1)
@@ -60,7 +60,7 @@ import Testing
             ])
     }
 
-    @Test("permits held, and slowness counted, while a policy further in has the call wait are warned of")
+    @Test("permits held, and slowness counted, while an inner policy makes the call wait give warnings")
     func waitsFurtherIn() {
         let slow = CircuitBreaker(tripping: .slowCalls(0.5, longerThan: .seconds(1)))
         let warnings = Pipeline {
@@ -86,7 +86,7 @@ import Testing
         #expect(none.warnings == [])
     }
 
-    @Test("policies of a user's own, around policies too, are warned of by their traits")
+    @Test("custom policies, and around policies, give warnings by their traits")
     func traitsOfOthers() {
         struct Again: Policy {
             let name = "again"
@@ -120,7 +120,7 @@ import Testing
             ])
     }
 
-    @Test("a retry that makes no further attempt repeats nothing")
+    @Test("a retry without retries gives no warning")
     func noRetry() {
         let pipeline = Pipeline {
             Bulkhead(limit: 1)
@@ -131,9 +131,7 @@ import Testing
             pipeline.warnings == ["bulkhead around inner: a call keeps its permit while it waits for its next attempt"])
     }
 
-    @Test(
-        "traits say what settings make of a policy: a queue in which nobody waits is none, a breaker may make calls wait"
-    )
+    @Test("traits depend on settings: a queue with maxWait zero never waits, and a breaker may make calls wait")
     func traitsBySettings() {
         #expect(!Bulkhead(limit: 1, queue: 5, maxWait: .zero).traits.waits)
         #expect(Bulkhead(limit: 1, queue: 5).traits.waits && !Bulkhead(limit: 1).traits.waits)

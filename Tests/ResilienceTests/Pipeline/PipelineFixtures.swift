@@ -1,7 +1,7 @@
 import Resilience
 import TestSupport
 
-/// Answers as scripted, then proceeds and passes; notes every step and whether each stay ended with one exit.
+/// Answers as scripted, then proceeds and passes. Records every step, and whether each entry got one exit.
 final class ScriptedPolicy: Policy {
     enum Inward: Sendable {
         case proceed
@@ -33,12 +33,12 @@ final class ScriptedPolicy: Policy {
         state = Locked(State(inward: inward, outward: outward))
     }
 
-    /// Stays without an exit so far.
+    /// Entries without an exit so far.
     var owed: Int { state.withLock { $0.owed } }
-    /// Steps that the contract does not allow.
+    /// Steps that violate the contract.
     var mistakes: [String] { state.withLock { $0.mistakes } }
 
-    // The slot's words: where the call stands (0 outside, 1 told to wait, 2 inside), and the rounds.
+    // The slot's words: the call's position (0 outside, 1 waiting, 2 inside), and the number of rounds.
     func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let (stood, answer) = (slot.first, state.withLock { $0.inward.isEmpty ? .proceed : $0.inward.removeFirst() })
         if stood == 0 { slot.second += 1 }
@@ -88,7 +88,7 @@ final class ScriptedPolicy: Policy {
     }
 }
 
-/// Runs the inside as it is, or not at all.
+/// Runs the inside unchanged, or not at all.
 struct PlainAround: AroundPolicy {
     var name = "around"
     var journal: Journal?
@@ -105,7 +105,7 @@ struct PlainAround: AroundPolicy {
     }
 }
 
-/// Runs the inside guarded by a breaker that is no policy of the pipeline.
+/// Runs the inside guarded by a breaker that is not itself in the pipeline.
 struct AroundBreaker: AroundPolicy, CircuitBreakerOwner {
     let breaker: CircuitBreaker
     var circuitBreakers: [CircuitBreaker] { [breaker] }
@@ -119,7 +119,7 @@ struct AroundBreaker: AroundPolicy, CircuitBreakerOwner {
     }
 }
 
-/// A clock on which no wait takes time: an alarm moves it on and fires at once.
+/// A clock on which no wait takes time: an alarm advances it and fires at once.
 final class RushingClock: TimeBase {
     private let reading = Locked(MonotonicInstant(nanoseconds: 1))
 

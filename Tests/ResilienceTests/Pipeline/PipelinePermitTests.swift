@@ -15,7 +15,7 @@ import Testing
 
     private var told: [Pipeline.Event] { recorder.events() }
 
-    @Test("every policy is entered, outermost first, and exited with the report, innermost first")
+    @Test("every policy is entered, outermost first, and exited with the verdict, innermost first")
     func order() async throws {
         let permit = try await pipeline {
             ScriptedPolicy("a", journal)
@@ -26,7 +26,7 @@ import Testing
         #expect(journal.lines == ["a in", "b in", "b out permanent round 1", "a out permanent round 1"])
     }
 
-    @Test("policies on both sides of an around policy, and beyond the eighth, are entered and exited, too")
+    @Test("policies on both sides of an around policy, and beyond the eighth, are also entered and exited")
     func segments() async throws {
         let policies = (0..<20).map { ScriptedPolicy("\($0)", journal) }
         let permit = try await pipeline {
@@ -41,7 +41,7 @@ import Testing
         #expect(journal.lines.suffix(20) == (0..<20).reversed().map { "\($0) out success round 1" }[...])
     }
 
-    @Test("a permit that is dropped without a report counts as cancelled, and gives all back")
+    @Test("a permit dropped without a report counts as cancelled, and returns everything")
     func dropped() async throws {
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
@@ -58,7 +58,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("the call is told once, when the work has ended, with how long it took from then on")
+    @Test("the call is reported once, when the work has ended, with the work's duration")
     func events() async throws {
         let pipeline = pipeline { Bulkhead(limit: 1, timeBase: clock) }
         let permit = try await pipeline.acquire()
@@ -70,7 +70,7 @@ import Testing
             told == [.attemptFailed(1, verdict, took: .seconds(7)), .failed(verdict, took: .seconds(7), attempts: 1)])
     }
 
-    @Test("an error is classified by the pipeline's classifier, and reaches the policies")
+    @Test("the pipeline's classifier judges an error, which reaches the policies")
     func error() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let pipeline = Pipeline(
@@ -82,7 +82,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("if an inner policy rejects, those before it are exited, and the call is told as rejected")
+    @Test("if an inner policy rejects, outer ones are exited, and the call is reported as rejected")
     func rejected() async throws {
         let (outer, bulkhead) = (ScriptedPolicy("outer", journal), Bulkhead(limit: 1, timeBase: clock))
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
@@ -99,7 +99,7 @@ import Testing
         #expect(told == [.rejected(took: .zero, attempts: 0)])
     }
 
-    @Test("an outer policy may replace the error that an inner segment rejects with, as in a call")
+    @Test("an outer policy may replace the error of an inner segment's rejection, as in a call")
     func replaced() async throws {
         let outer = ScriptedPolicy("outer", out: [.replace(Outage(number: 3), .transient)])
         let pipeline = pipeline {
@@ -111,7 +111,7 @@ import Testing
         #expect(outer.owed == 0)
     }
 
-    @Test("a cancelled task may report how the work ended: that is what is told")
+    @Test("a cancelled task may report how the work ended, and that is reported")
     func reportedByACancelledTask() async throws {
         let recorder = EventRecorder()
         let permit = try await Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {}.acquire()
@@ -121,9 +121,9 @@ import Testing
         #expect(told == [.attemptFailed(1, .transient, took: .zero), .failed(.transient, took: .zero, attempts: 1)])
     }
 
-    @Test("it waits for its turn; cancelled there, it throws and keeps nothing")
+    @Test("acquire waits for its turn; if cancelled there, it throws and keeps nothing")
     func waits() async throws {
-        // With a limit, so that each call that waits has an alarm that can be waited for.
+        // With a limit, so that each waiting call has an alarm that the test can await.
         let bulkhead = Bulkhead("permits", limit: 1, queue: 4, maxWait: .seconds(60), timeBase: clock)
         let pipeline = pipeline { bulkhead }
         let first = try await pipeline.acquire()
@@ -142,7 +142,7 @@ import Testing
                     took: .seconds(2), attempts: 1, waits: [PolicyWait(policy: "permits", duration: .seconds(2))]))
     }
 
-    @Test("a cancelled task is not admitted, and a deadline that has passed rejects")
+    @Test("a cancelled task is not admitted, and a passed deadline rejects")
     func notAdmitted() async throws {
         let policy = ScriptedPolicy("a", journal)
         let pipeline = pipeline { policy }
@@ -157,7 +157,7 @@ import Testing
         #expect(journal.lines.isEmpty)
     }
 
-    @Test("a client timeout and the caller make its deadline earlier; a retry repeats nothing")
+    @Test("a client timeout and the caller make a permit's deadline earlier; a retry repeats nothing")
     func deadline() async throws {
         let pipeline = pipeline {
             Retry(maxRetries: 3, backoff: .constant(.seconds(1)))
@@ -174,7 +174,7 @@ import Testing
         #expect(try await Pipeline(timeBase: clock) {}.acquire().deadline == .distantFuture)
     }
 
-    @Test("it can be kept, and reported from another task")
+    @Test("a permit can be kept, and reported from another task")
     func elsewhere() async throws {
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
         let kept = Locked<PipelinePermit?>(try await pipeline { bulkhead }.acquire())
@@ -182,7 +182,7 @@ import Testing
         #expect(bulkhead.inUse == 0 && told.last == .succeeded(took: .zero, attempts: 1))
     }
 
-    @Test("a retry tells nobody of work that it can't repeat, but its budget counts it")
+    @Test("a retry reports nothing for work that it can't repeat, but its budget counts the work")
     func silentRetry() async throws {
         let budget = RetryBudget.throttling(maxTokens: 10)
         let pipeline = pipeline {

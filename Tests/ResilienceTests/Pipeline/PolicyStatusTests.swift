@@ -18,7 +18,7 @@ import Testing
         try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value))
     }
 
-    @Test("a health endpoint is one line: the statuses of all pipelines as JSON, with durations in seconds")
+    @Test("a health endpoint takes one line: the statuses of all pipelines as JSON, with durations in seconds")
     func health() throws {
         let pipelines = PipelineRegistry<String> { [clock] key in
             Pipeline {
@@ -44,7 +44,7 @@ import Testing
                 """)
     }
 
-    @Test("the status of a policy can be read again as it was written")
+    @Test("a policy's status is decoded as it was encoded")
     func again() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let throttle = Throttle(limit: .perSecond(3), timeBase: clock)
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "a duration is written in seconds and read to the nanosecond; one that is too long is cut at 292 years",
+        "a duration is encoded in seconds and decoded to the nanosecond; a longer one is cut at 292 years",
         arguments: [
             (Duration.zero, Duration.zero), (.nanoseconds(1), .nanoseconds(1)), (.nanoseconds(-1), .nanoseconds(-1)),
             (.nanoseconds(4_194_303_999_999_999), .nanoseconds(4_194_303_999_999_999)),
@@ -90,7 +90,8 @@ import Testing
     }
 
     @Test(
-        "a duration is written as people write it", arguments: [(2363.0, "2363"), (295.149, "295.149"), (-0.5, "-0.5")])
+        "a duration is encoded as a plain decimal number",
+        arguments: [(2363.0, "2363"), (295.149, "295.149"), (-0.5, "-0.5")])
     func asWritten(seconds: Double, text: String) throws {
         let status = BulkheadStatus(
             limit: 1, inUse: 0, queueLimit: 0, queued: 0,
@@ -104,7 +105,7 @@ import Testing
         var isAllowed: Bool { true }
     }
 
-    @Test("statuses that are equal have one hash, and those of two types are not equal")
+    @Test("equal statuses have one hash, and statuses of two types are not equal")
     func hashes() {
         let one = PolicyStatus(policy: "a", detail: Number(value: 1))
         let same = PolicyStatus(policy: "a", detail: Number(value: 1))
@@ -112,14 +113,14 @@ import Testing
         #expect(one != PolicyStatus(policy: "a", detail: Maintenance.Status(isAllowed: true)))
     }
 
-    @Test("a pipeline names the breaker of a policy that runs the inside in a task of its own")
+    @Test("a pipeline lists the breaker of a policy that runs the inside through that breaker")
     func breakerAround() {
         let breaker = CircuitBreaker("around", timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) { AroundBreaker(breaker: breaker) }
         #expect(pipeline.circuitBreakers.map(\.name) == ["around"])
     }
 
-    @Test("a pipeline names each breaker once, also one that a policy of one's own brings")
+    @Test("a pipeline lists each breaker once, even one inside a custom policy")
     func breakersOnce() {
         let (one, other) = (CircuitBreaker("one", timeBase: clock), CircuitBreaker("other", timeBase: clock))
         let pipeline = Pipeline(timeBase: clock) {
@@ -132,7 +133,7 @@ import Testing
         #expect(alone.circuitBreakers.map(\.name) == ["one"])
     }
 
-    @Test("what is no number of seconds is an error of the decoder", arguments: ["\"NaN\"", "\"7\"", "[]"])
+    @Test("a value that is no number of seconds is a decoding error", arguments: ["\"NaN\"", "\"7\"", "[]"])
     func notADuration(text: String) throws {
         let decoder = JSONDecoder()
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(
@@ -150,7 +151,7 @@ import Testing
         let status: Status
     }
 
-    @Test("a policy of one's own tells its status, too, and its answer counts", arguments: [true, false])
+    @Test("a custom policy also reports its status, which affects isAllowed", arguments: [true, false])
     func own(isAllowed: Bool) throws {
         let pipeline = Pipeline(timeBase: clock) {
             CircuitBreaker("api", timeBase: clock)
@@ -167,7 +168,7 @@ import Testing
         #expect(!pipeline.statuses.contains(PolicyStatus(policy: "other", detail: expected.detail)))
     }
 
-    @Test("an event is written with what a line of a log needs")
+    @Test("an event is encoded with the fields of a log line")
     func event() throws {
         let time = MonotonicInstant(nanoseconds: 12)
         let event = PolicyEvent(

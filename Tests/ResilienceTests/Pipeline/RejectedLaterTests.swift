@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// A call that a policy of ours rejects after an attempt of it has failed (P41).
+/// Calls that a policy rejects after one of their attempts has failed (P41).
 @Suite struct RejectedLaterTests {
     let clock = ManualClock()
     private let journal = Journal()
@@ -15,7 +15,7 @@ import Testing
 
     private let retry = Retry(maxRetries: 5, backoff: .constant(.seconds(1)))
 
-    @Test("a slow endpoint is a timeout to its caller, also when it opens the circuit during the retries (P41)")
+    @Test("a slow endpoint gives its caller a timeout, even if it opens the circuit during the retries (P41)")
     func slow() throws {
         let breaker = breaker(2)
         let clock = clock
@@ -34,7 +34,7 @@ import Testing
         #expect(CallFailure(try #require(error)).reachedService == nil)
     }
 
-    @Test("a response that means failure is handed back, also when a further attempt is rejected (P41)")
+    @Test("a response that means failure is returned, even if a further attempt is rejected (P41)")
     func result() throws {
         for timeout in [nil, Timeout(limit: .seconds(60))] {
             let statuses = ScriptedOperation<Void, Int>([.success(500), .success(503)], fallback: .success(200))
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("an error after a result is what the call ends with, and a result after an error")
+    @Test("the call ends with its last attempt's outcome, an error after a result or a result after an error")
     func mixed() throws {
         for (script, isError) in [
             ([.success(500), .failure(Outage())], true), ([.failure(Outage()), .success(500)], false),
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test("so it is across a timeout between the two, in retries around one another, and for a retry of a user's own")
+    @Test("a failure before a rejection is also kept across a timeout, with nested retries, and for a custom retry")
     func anywhere() throws {
         let pipelines = [
             Pipeline(timeBase: clock) {
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test("a policy further out sees the failure, not the rejection: a breaker around counts it (P41)")
+    @Test("an outer policy sees the failure, not the rejection: an outer breaker counts it (P41)")
     func furtherOut() throws {
         let outer = breaker(5)
         let pipeline = Pipeline(timeBase: clock) {
@@ -113,7 +113,7 @@ import Testing
         #expect(outer.status.failureCount == 1)
     }
 
-    @Test("a call that is rejected before any attempt says so, also if the rejection was tried again")
+    @Test("a call rejected before any attempt throws the rejection, unless a retry of rejections succeeds")
     func firstAttempt() throws {
         let breaker = breaker(1)
         breaker.trip(for: .seconds(600))
@@ -134,16 +134,14 @@ import Testing
         }
     }
 
-    /// A rejection, known by its number.
+    /// A rejection, identified by its number.
     private struct Rejected: Rejection, Equatable {
         let number: Int
         var retryAfter: Duration? { nil }
         var description: String { "rejected, \(number)" }
     }
 
-    @Test(
-        "a policy that asks for another round and then rejects it itself hides the attempt no more than others do (P41)"
-    )
+    @Test("a policy that asks for another round and rejects it itself does not hide the attempt's failure (P41)")
     func bySamePolicy() async throws {
         for sleeps in [false, true] {
             let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
@@ -161,14 +159,14 @@ import Testing
             journal.lines == Array(repeating: ["outer in", "outer out transient round 1"], count: 2).flatMap { $0 })
     }
 
-    @Test("and a result before such a rejection is handed back")
+    @Test("if a policy rejects the round that it asked for, the previous result is returned")
     func resultBySamePolicy() async throws {
         let asking = ScriptedPolicy("asking", in: [.proceed, .reject(Rejected(number: 1))], out: [.again(.zero)])
         let pipeline = Pipeline(timeBase: RushingClock()) { asking }
         #expect(try await pipeline.run(judging: { _ in .transient }) { 503 } == 503)
     }
 
-    @Test("a call that was only ever rejected ends with the latest rejection")
+    @Test("a call whose rounds were all rejected throws the latest rejection")
     func latestRejection() async {
         let asking = ScriptedPolicy("asking", out: [.again(.zero)])
         let rejecting = ScriptedPolicy("rejecting", in: [.reject(Rejected(number: 1)), .reject(Rejected(number: 2))])
@@ -178,7 +176,7 @@ import Testing
         await #expect(throws: Rejected(number: 2)) { try await pipeline.run {} }
     }
 
-    @Test("a result that is judged a rejection is handed back, though the attempt before it threw")
+    @Test("a result that is judged a rejection is returned, although the previous attempt threw")
     func judgedRejected() async throws {
         let pipeline = Pipeline(timeBase: RushingClock()) { ScriptedPolicy("asking", out: [.again(.zero)]) }
         let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
@@ -186,7 +184,7 @@ import Testing
         #expect(result == 7)
     }
 
-    @Test("a rejection that a policy puts in the place of an error stays, for a policy around it that went no round")
+    @Test("a rejection that a policy substitutes for an error stays, for an outer policy without another round")
     func replaced() async {
         let outer = ScriptedPolicy("outer")
         let inner = ScriptedPolicy("inner", out: [.again(.zero), .replace(Rejected(number: 1), .rejected)])
@@ -196,9 +194,9 @@ import Testing
         await #expect(throws: Rejected(number: 1)) { try await pipeline.run { throw Outage() } }
     }
 
-    @Test("a rejection of one call is not the failure of the next, though a policy around both goes round")
+    @Test("when an outer retry begins another round, a rejection there is a first attempt for the inner retry")
     func anew() throws {
-        // The inner retry's stay is over when the outer one goes round: what comes then is a first attempt for it.
+        // The inner retry's stay ends when the outer one begins another round, where it sees a first attempt.
         let recorder = EventRecorder()
         let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
             Retry("outer", maxRetries: 1, backoff: .constant(.seconds(1)))
@@ -215,7 +213,7 @@ import Testing
             ])
     }
 
-    @Test("the retry tells that it was rejected, and its hook is given all that happened")
+    @Test("the retry reports that it was rejected, and its hook gets the whole history")
     func told() throws {
         let recorder = EventRecorder()
         let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
@@ -234,7 +232,7 @@ import Testing
                     waits: [PolicyWait(policy: "retry", duration: .seconds(1))]))
     }
 
-    @Test("asked for all errors, a call gives the last real one, its meaning, and the rejection with its wait")
+    @Test("with wrapsLastError a call throws the last real error, its verdict, and the rejection with its wait")
     func wrapped() throws {
         let breaker = CircuitBreaker(
             tripping: .consecutiveFailures(2), openFor: .seconds(30), timeBase: clock)
@@ -257,11 +255,9 @@ import Testing
         #expect((failure.lastError as? Outage)?.number == 2)
     }
 
-    @Test(
-        "attempts that ran are counted, and rejections are not: in the error, in the event, and where rejections are tried again"
-    )
+    @Test("errors and events count the attempts that ran, not rejections, even if rejections are retried")
     func counted() throws {
-        // Round 1 fails and opens the circuit for good; round 2 is rejected, and so are those after it.
+        // Round 1 fails and opens the circuit; all later rounds are rejected.
         for (verdicts, reason, word) in [
             ([.transient], .rejected, "a further attempt was rejected"),
             ([.transient, .rejected], .attemptsExhausted, "no attempt is left"),
@@ -284,7 +280,7 @@ import Testing
         }
     }
 
-    @Test("a call that never ran has made no attempt, however often it was tried again")
+    @Test("a call that never ran has zero attempts, however often it was retried")
     func countedNone() throws {
         for retries in [0, 2] {
             let recorder = EventRecorder()
@@ -300,7 +296,7 @@ import Testing
         }
     }
 
-    @Test("of a call with all its errors it is known whether any attempt was answered, or all were rejected (P41)")
+    @Test("the history tells whether any attempt was answered, or all were rejected (P41)")
     func history() {
         func exhausted(_ failures: [(Verdict, (any Error)?)]) -> CallFailure {
             var history = RetryHistory()
@@ -320,8 +316,7 @@ import Testing
         #expect(exhausted(Array(repeating: (.rejected, rejection), count: 17)).reachedService == nil)
     }
 
-    @Test(
-        "cancelled between two attempts, after a rejection that is tried again, a call still carries its real failure")
+    @Test("cancelled between two attempts, after a retried rejection, a call still carries its real failure")
     func cancelled() async throws {
         let breaker = breaker(1)
         let pipeline = Pipeline(timeBase: clock) {
@@ -336,20 +331,20 @@ import Testing
         #expect(error?.lastError is Outage)
     }
 
-    @Test("a policy that went a round, and has put another error in the place of that one, is as new in its next stay")
+    @Test("a policy that replaced its round's error starts fresh when it is entered again")
     func replacedBefore() async {
         let pipeline = Pipeline(timeBase: RushingClock()) {
             ScriptedPolicy("outer", out: [.again(.zero)], journal)
             ScriptedPolicy("inner", out: [.again(.zero), .replace(Outage(number: 2), .transient)])
             ScriptedPolicy("gate", in: [.proceed, .proceed, .reject(Outage(number: 3))])
         }
-        // The call as a whole ends as its last attempt did.
+        // The call as a whole ends like its last attempt.
         await #expect(throws: Outage(number: 2)) { try await pipeline.run { throw Outage() } }
         #expect(journal.lines.last == "outer out rejected round 2")
     }
 }
 
-/// A retry that somebody wrote in a hurry: three rounds after any failure, and no thought for rejections.
+/// A naive custom retry: three rounds after any failure, even after a rejection.
 private struct OwnRetry: Policy {
     func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit {
         guard outcome.verdict != .success, outcome.verdict != .cancelled, slot.first < 3 else { return .pass }
@@ -358,7 +353,7 @@ private struct OwnRetry: Policy {
     }
 }
 
-/// Lets nobody in.
+/// Rejects every call.
 private struct Rejecting: Policy {
     struct Closed: Rejection {
         var retryAfter: Duration? { nil }

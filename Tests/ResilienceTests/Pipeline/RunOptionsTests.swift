@@ -4,7 +4,7 @@ import Testing
 @testable import Resilience
 import TestSupport
 
-/// Notes what it is told of each call.
+/// Records the options of each call.
 private final class Listening: Policy {
     let seen = Locked<[RunOptions]>([])
 
@@ -19,7 +19,7 @@ private final class Listening: Policy {
     private let options = RunOptions(
         deadline: MonotonicInstant(nanoseconds: .max - 1), firstAttempt: 3, cost: 7, priority: .low, isIdempotent: true)
 
-    @Test("what a caller says of a call reaches every policy, inside of a timeout too")
+    @Test("a call's options reach every policy, even inside a timeout")
     func reachesAll() async throws {
         let (outer, inner) = (Listening(), Listening())
         let pipeline = Pipeline {
@@ -32,7 +32,7 @@ private final class Listening: Policy {
         #expect([outer, inner].map { $0.seen.withLock { $0 } } == [[options], [options]])
     }
 
-    @Test("it reaches a policy used alone and one asked by hand, at its entry and at its exit")
+    @Test("options reach a single policy and one used by hand")
     func reachesAlone() async throws {
         let alone = Listening()
         try await alone.run(options: options) {}
@@ -41,7 +41,7 @@ private final class Listening: Policy {
         #expect(alone.seen.withLock { $0 } == [options, options, options])
     }
 
-    @Test("a caller's deadline is one: nothing waits past it, and an earlier one of a timeout wins")
+    @Test("a caller's deadline limits waits, and a timeout's earlier deadline wins")
     func deadline() async throws {
         let clock = ManualClock()
         let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
@@ -58,7 +58,7 @@ private final class Listening: Policy {
         #expect([CallPriority.high, .low, .normal].sorted() == [.low, .normal, .high])
     }
 
-    @Test("a request that is known to have effects is no word against a pipeline whose calls are never repeated (P59)")
+    @Test("a request known to have effects does not override a pipeline whose calls are never repeated (P59)")
     func effectsOfNever() async {
         var effectful = RunOptions()
         effectful.repetition = .effectful

@@ -3,12 +3,12 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// What the end of an attempt means to the policies around it.
+/// What an attempt's end means to the policies around it.
 @Suite(.timeLimit(.minutes(20))) struct VerdictAndCancellationTests {
     let journal = Journal()
     let clock = ManualClock()
 
-    @Test("a result is judged once, also if the call has a deadline, observers, or a timeout")
+    @Test("a result is judged once, even with a deadline, observers, or a timeout")
     func judgedOnce() async throws {
         for deadline in [MonotonicInstant.distantFuture, clock.now + .seconds(3_600)] {
             for observers in [PolicyObservers(), PolicyObservers(EventRecorder())] {
@@ -41,7 +41,7 @@ import Testing
         #expect(journal.lines.suffix(2) == ["b out permanent round 1", "a out permanent round 1"])
     }
 
-    @Test("an error means what the pipeline's classifier says, to every policy alike")
+    @Test("the pipeline's classifier determines an error's verdict for every policy")
     func classifier() async {
         let pipeline = Pipeline(classifier: Classifier { $0 is Outage ? .permanent : nil }) {
             ScriptedPolicy("a", journal)
@@ -90,7 +90,7 @@ import Testing
         #expect(journal.lines == ["a in", "a out success round 1"])
     }
 
-    @Test("cancelled after it was woken, but before it has gone on, a call runs no more")
+    @Test("a call cancelled after it was woken, but before it continues, does not run")
     func cancelledAfterWake() throws {
         let clock = ManualClock()
         let waiter = PolicyWaiter()
@@ -107,7 +107,7 @@ import Testing
         #expect(operation.callCount == 0 && parking.owed == 0 && parking.mistakes == [])
     }
 
-    @Test("cancelled while a second attempt waits in the queue of a bulkhead, a call still tells the last error (P17)")
+    @Test("a call cancelled while its second attempt is queued in a bulkhead still carries the last error (P17)")
     func cancelledQueuedForRetry() async throws {
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
         let pipeline = Pipeline {
@@ -127,7 +127,7 @@ import Testing
         #expect(bulkhead.inUse == 0 && bulkhead.queued == 0)
     }
 
-    @Test("a task that is cancelled before its call begins no attempt, takes nothing, and counts for nothing")
+    @Test("a task cancelled before its call begins no attempt, takes nothing, and is not counted")
     func cancelledBefore() async throws {
         let recorder = EventRecorder()
         let throttle = Throttle(limit: .perSecond(1), timeBase: clock)

@@ -7,7 +7,7 @@ import Testing
     let clock = ManualClock()
     let breakers: CircuitBreakerRegistry<String>
 
-    /// A slow endpoint has more patience, and a longer break.
+    /// A slow endpoint has a higher threshold, and a longer break.
     init() {
         breakers = CircuitBreakerRegistry { [clock] endpoint in
             CircuitBreaker(
@@ -20,7 +20,7 @@ import Testing
         for _ in 0..<times { try? breakers[endpoint].tryAcquire().complete(.transient) }
     }
 
-    @Test("each key has a circuit of its own: opening one leaves the others alone (A5)")
+    @Test("each key has its own circuit: opening one leaves the others closed (A5)")
     func independent() async throws {
         fail("/a", 5)
         #expect(breakers["/a"].status.isTripped && !breakers["/b"].status.isTripped)
@@ -38,14 +38,14 @@ import Testing
         #expect(breakers["/slow"].status.timeRemaining == .seconds(300))
     }
 
-    @Test("asking about a key makes no breaker for it: it is allowed")
+    @Test("isAllowed is true for an unknown key, and makes no breaker")
     func asking() {
         #expect(breakers.isAllowed("/new") && breakers.existing("/new") == nil && breakers.count == 0)
         breakers.reset("/new")
         #expect(breakers.count == 0)
     }
 
-    @Test("it can be asked whether a key may be called, its state, its count and the time that remains (A6)")
+    @Test("each key's status shows whether a call is allowed, its state, its count and the time remaining (A6)")
     func asked() {
         fail("/a", 5)
         #expect(!breakers.isAllowed("/a"))
@@ -53,7 +53,7 @@ import Testing
         #expect(breakers.existing("/a")?.status.timeless == expected)
     }
 
-    @Test("one key can be reset, and the others stay as they are (A6)")
+    @Test("one key can be reset without affecting the others (A6)")
     func resetOne() {
         fail("/a", 5)
         fail("/b", 5)
@@ -82,7 +82,7 @@ import Testing
         #expect(breakers.statuses["/a"]?.state == .halfOpen)
     }
 
-    @Test("every key's state can be watched as it changes, by one observer given to each breaker (A11)")
+    @Test("one observer given to each breaker sees every key's changes of state (A11)")
     func watched() {
         let recorder = EventRecorder()
         let breakers = CircuitBreakerRegistry<String> { [clock] in
@@ -95,7 +95,7 @@ import Testing
         #expect(opened.map(\.policy) == ["/a", "/b"])
     }
 
-    @Test("making a breaker may use the registry it is made for (P7)")
+    @Test("making a breaker may use the registry itself (P7)")
     func reentrant() {
         let registry = Box<CircuitBreakerRegistry<String>?>(nil)
         let breakers = CircuitBreakerRegistry<String> { [clock] key in

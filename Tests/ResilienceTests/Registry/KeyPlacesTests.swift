@@ -2,9 +2,9 @@ import Testing
 
 @testable import Resilience
 
-/// The hash table of a registry against a dictionary.
+/// The hash table of a registry, compared with a list of keys.
 @Suite struct KeyPlacesTests {
-    /// A table as a registry keeps it, with hashes of which many are alike.
+    /// A table like a registry's, in which many hashes collide.
     private struct Table {
         var keys: [Int] = []
         var places = KeyPlaces()
@@ -30,12 +30,13 @@ import Testing
     }
 
     @Test(
-        "Each key is found at its place, and no other one, after any adding and removing", arguments: [1, 3, 17, 1000])
+        "each key is found at its place, and no other key, after any additions and removals",
+        arguments: [1, 3, 17, 1000])
     func walk(kinds: Int) throws {
         var generator = SplitMix64(seed: UInt64(kinds))
         var table = Table(kinds: kinds)
         for step in 0..<3000 {
-            // Grows, shrinks, and grows again.
+            // It grows, shrinks, and grows again.
             let adds = Int.random(in: 0..<10, using: &generator) < (step / 500 % 2 == 0 ? 7 : 3)
             let key = Int.random(in: 0..<200, using: &generator)
             if let place = table.place(of: key) {
@@ -50,11 +51,11 @@ import Testing
         }
     }
 
-    @Test("An empty table has no key") func empty() {
+    @Test("an empty table has no key") func empty() {
         #expect(Table(kinds: 1).place(of: 1) == nil)
     }
 
-    @Test("At most three quarters of the slots are taken, and at least three eighths after growing") func load() {
+    @Test("at most three quarters of the slots are taken, and at least three eighths after growing") func load() {
         var table = Table(kinds: .max)
         for key in 0..<10_000 {
             table.add(key)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct KeyedPoliciesTests {
     let clock = ManualClock()
 
-    @Test("a throttle for each key: each has its own rate, and a new one for all takes effect at once")
+    @Test("each key's throttle has its own rate, and a new rate for all takes effect at once")
     func throttles() throws {
         let throttles = ThrottleRegistry<String>(capacity: 2) { [clock] key in
             Throttle(key, limit: .perSecond(1, burst: 2), timeBase: clock)
@@ -25,7 +25,7 @@ import Testing
         for _ in 0..<2 { try throttles["a"].tryAcquire().complete(.success) }
     }
 
-    @Test("a throttle in use, or held, is not forgotten; one whose bucket is full again is")
+    @Test("a throttle in use, or held, is not evicted; one whose bucket is full again is")
     func throttlesForgotten() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 2) { [clock] key in
             Throttle("\(key)", limit: .perSecond(1, burst: 2), timeBase: clock)
@@ -39,7 +39,7 @@ import Testing
         #expect(throttles.existing(-1) == nil && throttles.existing(-2) != nil)
     }
 
-    @Test("a bulkhead for each key: new limits keep the permits in use, and one in use is not forgotten (P24)")
+    @Test("new limits for each key's bulkhead keep permits in use, and a bulkhead in use is not evicted (P24)")
     func bulkheads() throws {
         let bulkheads = BulkheadRegistry<Int>(capacity: 2) { [clock] key in
             Bulkhead("\(key)", limit: 1, timeBase: clock)

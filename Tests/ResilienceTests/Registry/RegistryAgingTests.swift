@@ -7,7 +7,7 @@ import Testing
 @Suite(.heavy) struct RegistryAgingTests {
     let clock = ManualClock()
 
-    /// Keeps ten, opens on the 2nd failure for 60 s, and evicts what was not used for 600 s.
+    /// Keeps ten, opens on the 2nd failure for 60 s, and evicts entries unused for 600 s.
     private func registry() -> CircuitBreakerRegistry<Int> {
         CircuitBreakerRegistry(capacity: 10, timeBase: clock) { [clock] key in
             CircuitBreaker("\(key)", tripping: .consecutiveFailures(2), timeBase: clock)
@@ -18,7 +18,7 @@ import Testing
         for key in keys { for _ in 0..<times { try? breakers[key].tryAcquire().complete(.transient) } }
     }
 
-    @Test("keys that failed once are evicted when they were not used for long (P39)")
+    @Test("keys that failed once are evicted after a long time without use (P39)")
     func counted() {
         let breakers = registry()
         fail(0..<1000, in: breakers)
@@ -36,7 +36,7 @@ import Testing
         let breakers = registry()
         var most = 0
         for key in 0..<20_000 {
-            // Used twice, so that the hand has to come by twice.
+            // Used twice, so the eviction hand must pass twice.
             fail([key, key].prefix(1 + key % 2), in: breakers)
             clock.advance(by: .seconds(1))
             most = max(most, breakers.count)
@@ -45,7 +45,7 @@ import Testing
         #expect(most >= 600 && most < 900, "\(most)")
     }
 
-    @Test("a key that is used in between stays, for as long again")
+    @Test("a key that is used in between stays for the full time again")
     func used() {
         let breakers = registry()
         fail(0..<10, in: breakers)
@@ -62,7 +62,7 @@ import Testing
         #expect(breakers.values[3] == nil)
     }
 
-    @Test("a key that somebody held counts as used until then")
+    @Test("a held key counts as used until it is released")
     func held() {
         let breakers = registry()
         fail(0..<10, in: breakers)
@@ -79,7 +79,7 @@ import Testing
         #expect(breakers.values[3]?.status.failureCount == 1)
     }
 
-    @Test("who looks at all of them again and again keeps none of them")
+    @Test("reading all statuses again and again keeps no key")
     func polled() {
         let breakers = registry()
         fail(0..<100, in: breakers)
@@ -91,7 +91,7 @@ import Testing
         #expect(breakers.count == 10)
     }
 
-    @Test("an open circuit stays however long its break is; when that is over it stays for as long again")
+    @Test("an open circuit stays however long its break is, and for the eviction time after its end")
     func open() {
         let breakers = CircuitBreakerRegistry<Int>(capacity: 10, timeBase: clock) { [clock] key in
             CircuitBreaker(tripping: .consecutiveFailures(2), openFor: .seconds(3600), timeBase: clock)
@@ -107,7 +107,7 @@ import Testing
         #expect(breakers.values[-1] == nil)
     }
 
-    @Test("a breaker that was set by hand stays for ever")
+    @Test("a breaker with a mode set by hand is never evicted")
     func byHand() {
         let breakers = registry()
         for (key, mode) in zip([-1, -2, -3], [CircuitBreaker.Mode.isolated, .disabled, .observing]) {
@@ -118,7 +118,7 @@ import Testing
         #expect([-1, -2, -3].allSatisfy { breakers.values[$0] != nil })
     }
 
-    @Test("a bulkhead and a throttle whose limits were set by hand stay for ever")
+    @Test("a bulkhead or throttle with a limit set by hand is never evicted")
     func limitsByHand() {
         let bulkheads = BulkheadRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
             Bulkhead(limit: 1, timeBase: clock)
@@ -133,7 +133,7 @@ import Testing
         #expect(bulkheads.values[-1]?.status.limit == 5 && throttles.values[-1] != nil)
     }
 
-    @Test("a break that grew says nothing when it was long ago, and a pipeline goes with its breaker")
+    @Test("the growth of an old break does not prevent eviction, and a pipeline is evicted with its breaker")
     func grown() async throws {
         let pipelines = PipelineRegistry<Int>(capacity: 10, evictingAfter: .seconds(60), timeBase: clock) {
             [clock] key in
@@ -152,7 +152,7 @@ import Testing
         #expect((0..<20).allSatisfy { pipelines.values[$0] == nil })
     }
 
-    @Test("a throttle that a 429 held goes when that was long ago; one whose rate is not used up does not, however old")
+    @Test("a throttle is evicted long after its hold, but not while its rate is used up, however old")
     func throttles() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
             Throttle(
@@ -193,7 +193,7 @@ import Testing
         permit.complete(.success)
     }
 
-    @Test("an age below zero is rejected with a message that names it")
+    @Test("a negative age is rejected with a message that names it")
     func negative() {
         #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {

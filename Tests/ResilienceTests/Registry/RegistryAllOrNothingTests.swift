@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("a pipeline that can't go on keeps all of its settings: none of its policies has changed (P37)")
+    @Test("a pipeline that can't take new settings keeps all old ones: none of its policies changes (P37)")
     func rejected() {
         let pipelines = PipelineRegistry<String> { _ in pipeline(rate: 1) }
         let before = pipelines["/a"].elements.map { "\($0)" }
@@ -31,7 +31,7 @@ import Testing
         #expect(zip(pipelines["/a"].elements.map { "\($0)" }, before).allSatisfy { $0 != $1 })
     }
 
-    @Test("a reconfigured pipeline has the new name, observers and classifier")
+    @Test("a reconfigured pipeline takes the new name, observers and classifier")
     func news() async {
         let (old, new) = (EventRecorder(), EventRecorder())
         let pipelines = PipelineRegistry<String> { [clock] _ in
@@ -52,7 +52,7 @@ import Testing
         #expect(old.events.isEmpty && new.events.contains { $0.pipeline == "new" })
     }
 
-    @Test("a policy that keys share is not reconfigured like itself: what was set while it runs stays")
+    @Test("a policy shared by keys is not reconfigured to its own settings: changes by hand stay")
     func shared() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 2), timeBase: clock)
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
@@ -81,7 +81,7 @@ import Testing
 
     // MARK: Settings from outside
 
-    /// What a configuration from outside says; a limit of 0 can't be.
+    /// Entries that are reconfigured from outside; a limit of 0 is invalid.
     private func bulkheads() -> BulkheadRegistry<String> {
         let bulkheads = BulkheadRegistry<String> { [clock] _ in Bulkhead(limit: 3, timeBase: clock) }
         for key in ["/a", "/b", "/c"] { _ = bulkheads[key] }
@@ -92,7 +92,7 @@ import Testing
         ["/a", "/b", "/c", "/new"].map { bulkheads[$0].status.limit }
     }
 
-    @Test("new settings of which one key's are invalid are thrown, and no key has any of them (P40)")
+    @Test("if one key's new settings are invalid, they are thrown, and no key changes (P40)")
     func invalid() {
         let bulkheads = bulkheads()
         #expect(throws: InvalidSettings.self) {
@@ -103,7 +103,7 @@ import Testing
         #expect(limits(bulkheads) == [3, 3, 3, 3])
     }
 
-    @Test("after invalid settings an idle one is at rest as before, and a new key is made as before (P40)")
+    @Test("after invalid settings an idle entry is at rest as before, and a new key gets the old settings (P40)")
     func atRestAfterInvalid() {
         let bulkheads = bulkheads()
         let throttles = ThrottleRegistry<String> { [clock] _ in Throttle(limit: .perSecond(1), timeBase: clock) }
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test("a bulkhead within a failing check can't take another's settings, and stays at rest (P40)")
+    @Test("within a failing settings check a bulkhead can't take another's settings, and stays at rest (P40)")
     func bulkheadWithinFailingCheck() {
         let live = Bulkhead(limit: 3, timeBase: clock)
         #expect(throws: InvalidSettings.self) {
@@ -141,7 +141,7 @@ import Testing
         #expect(live.status.limit == 3 && live.isAtRest && live.canBeEvicted(unusedFor: .zero))
     }
 
-    @Test("valid ones are taken, by those that have no override, and who can't go on is named")
+    @Test("valid settings reach keys without an override, and keys that can't take them are returned")
     func valid() throws {
         let bulkheads = bulkheads()
         let isDone = try PolicySettings.checked {
@@ -149,7 +149,7 @@ import Testing
         }
         let kept = try PolicySettings.checked {
             bulkheads.reconfigure { [clock] key in
-                // The key with an override is not made this way.
+                // A key with an override is not made this way.
                 Bulkhead(
                     limit: key == "/a" ? 0 : 9, order: key == "/c" ? .byPriority : .firstInFirstOut, timeBase: clock)
             }
@@ -157,7 +157,7 @@ import Testing
         #expect(isDone && kept == ["/c"] && limits(bulkheads) == [1, 9, 3, 9])
     }
 
-    @Test("a key that comes while new settings are tried is tried, too (P40)")
+    @Test("a key added while new settings are tried is tried, too (P40)")
     func validMeanwhile() {
         let bulkheads = bulkheads()
         #expect(throws: InvalidSettings.self) {
@@ -171,7 +171,7 @@ import Testing
         #expect(limits(bulkheads) == [3, 3, 3, 3] && bulkheads["/late"].status.limit == 3)
     }
 
-    @Test("an invalid override is thrown, and the key keeps what it had (P40)")
+    @Test("an invalid override is thrown, and the key keeps its settings (P40)")
     func invalidOverride() {
         let bulkheads = bulkheads()
         for key in ["/a", "/none"] {
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    @Test("an override is not taken back within a check if the key's settings without it are invalid (P40)")
+    @Test("within a check an override is not removed if the key's settings without it are invalid (P40)")
     func invalidWithoutOverride() throws {
         let limit = Box(3)
         let bulkheads = BulkheadRegistry<String> { [clock] _ in Bulkhead(limit: limit.value, timeBase: clock) }
@@ -201,7 +201,7 @@ import Testing
         #expect(bulkheads["/a"].status.limit == 5 && other.status.limit == 4)
     }
 
-    @Test("nothing is taken if something else in the same check is invalid (P40)")
+    @Test("nothing changes if anything else in the same check is invalid (P40)")
     func invalidBefore() {
         let bulkheads = bulkheads()
         #expect(throws: InvalidSettings.self) {
@@ -215,7 +215,7 @@ import Testing
         #expect(limits(bulkheads) == [3, 3, 3, 3])
     }
 
-    @Test("a new key that is looked up in a check and has an invalid setting is thrown, and not put in (P40)")
+    @Test("a new key with an invalid setting, looked up within a check, throws, and is not added (P40)")
     func invalidLookup() {
         let limit = Box(0)
         let bulkheads = BulkheadRegistry<String> { [clock] _ in Bulkhead(limit: limit.value, timeBase: clock) }
@@ -225,7 +225,7 @@ import Testing
         #expect(bulkheads["/a"].status.limit == 5)
     }
 
-    @Test("a make that checks its own settings has a value to go on with for a key whose settings are invalid (P40)")
+    @Test("a make that checks its own settings can return a fallback for a key with invalid settings (P40)")
     func checkedInside() {
         let bulkheads = BulkheadRegistry<Int> { [clock] limit in
             (try? PolicySettings.checked { Bulkhead(limit: limit, timeBase: clock) })

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Resilience
 
-/// What policies and pipelines say to a registry that keeps them.
+/// How policies and pipelines behave as entries of a registry.
 @Suite(.timeLimit(.minutes(20))) struct RegistryEntryTests {
     let clock = ManualClock()
 
-    /// A policy of a user's that keeps a state, and is no entry.
+    /// A custom policy with state that is no registry entry.
     private final class Counting: Policy {
         let isReset = Box(false)
         var isAtRest: Bool { false }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    /// Can't be stored, nor taken over.
+    /// Can neither be stored nor take over a memory.
     private struct Forgetful: CircuitStateMachine {
         var state: CircuitState { .closed }
         var description: String { "forgetful" }
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("what is not at rest is not evicted, unless it says so itself")
+    @Test("an entry that is not at rest is not evicted, unless it allows this")
     func defaults() {
         #expect(!Entry().canBeEvicted(unusedFor: .seconds(3600)))
         let pipeline = Pipeline(timeBase: clock) {
@@ -62,7 +62,7 @@ import Testing
         #expect(!pipeline.canBeEvicted(unusedFor: .seconds(3600)))
     }
 
-    @Test("a breaker that closed a short while ago is not evicted yet")
+    @Test("a breaker that closed recently is not evicted yet")
     func closedLately() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(2), timeBase: clock)
         breaker.trip(for: .seconds(5))
@@ -75,7 +75,7 @@ import Testing
         #expect(breaker.canBeEvicted(unusedFor: .seconds(600)))
     }
 
-    @Test("a breaker can go on as itself, whatever its circuit")
+    @Test("a breaker can take its own settings, whatever its circuit")
     func itself() {
         let breaker = CircuitBreaker(circuit: Forgetful(), timeBase: clock)
         #expect(breaker.canBeReconfigured(like: breaker) && breaker.reconfigured(like: breaker) === breaker)
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("settings that replace a breaker inside of another policy are refused, and an open circuit stays open")
+    @Test("settings that would replace a breaker inside another policy are rejected, and an open circuit stays open")
     func breakerReplaced() {
         func pipeline() -> Pipeline {
             Pipeline(timeBase: clock) { AroundBreaker(breaker: CircuitBreaker(timeBase: clock)) }
@@ -118,14 +118,14 @@ import Testing
         #expect(first.adapted(to: first).dropped == [])
     }
 
-    @Test("a policy of one's own is set back with its pipeline, entry or not")
+    @Test("a custom policy is reset with its pipeline, even if it is no registry entry")
     func ownReset() {
         let own = Counting()
         Pipeline(timeBase: clock) { own }.reset()
         #expect(own.isReset.value)
     }
 
-    @Test("settings from elsewhere go to the policy of the same name, on the same time base")
+    @Test("another pipeline's settings go to the policy with the same name, on the same time base")
     func adaptedByName() {
         func pipeline(_ names: [String], on timeBase: ManualClock) -> Pipeline {
             Pipeline(timeBase: timeBase) { for name in names { Bulkhead(name, limit: 1, timeBase: timeBase) } }
@@ -141,7 +141,7 @@ import Testing
         #expect(kept(pipeline(["b", "a"], on: ManualClock())) == [false, false])
     }
 
-    @Test("an around policy that keeps a state is asked, goes on with new settings and is set back as any other")
+    @Test("an around policy with state is asked, reconfigured and reset like any other policy")
     func around() {
         let keeping = Keeping(1)
         var pipeline = Pipeline(timeBase: clock) { keeping }
@@ -154,7 +154,7 @@ import Testing
         #expect(pipeline.isAtRest)
     }
 
-    @Test("unless told otherwise, a reader of a registry's changes that lags keeps a thousand")
+    @Test("by default a slow reader of a registry's changes keeps the newest thousand")
     func keptByDefault() async {
         let registry = PolicyRegistry<Int, CircuitBreaker> { [clock] _ in
             CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
@@ -164,8 +164,7 @@ import Testing
         for await change in stream { return #expect(change.key == 1) }
     }
 
-    @Test(
-        "a reader of a registry's changes that lags keeps as many as asked for, but one at least", arguments: [2, 1, 0])
+    @Test("a slow reader of a registry's changes keeps the requested number, but at least one", arguments: [2, 1, 0])
     func kept(limit: Int) async {
         let registry = PolicyRegistry<String, CircuitBreaker> { [clock] _ in
             CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)

@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test("a registry asked for ever new keys does not grow for ever (P29)")
+    @Test("a registry asked for endless new keys does not grow without limit (P29)")
     func bounded() {
         let breakers = registry()
         for key in 0..<10_000 {
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test("an open circuit is not forgotten, however many keys come after it (P31)")
+    @Test("an open circuit is not evicted, however many keys follow (P31)")
     func openStays() {
         let breakers = registry()
         for _ in 0..<2 { try? breakers[-1].tryAcquire().complete(.transient) }
@@ -33,7 +33,7 @@ import Testing
         #expect(breakers.existing(-1)?.state == .halfOpen)
     }
 
-    @Test("an open circuit inside of another policy is not forgotten either")
+    @Test("an open circuit inside another policy is not evicted either")
     func insideStays() async {
         let pipelines = PipelineRegistry<Int>(capacity: 10, evictingAfter: .zero, timeBase: clock) { [clock] key in
             Pipeline(timeBase: clock) {
@@ -47,7 +47,7 @@ import Testing
         #expect(pipelines.existing(-1)?.circuitBreakers[0].state == .open && pipelines.existing(-2) == nil)
     }
 
-    @Test("a half-open circuit and one with something counted are not forgotten either")
+    @Test("a half-open circuit, or one with a counted failure, is not evicted either")
     func countedStays() throws {
         let breakers = registry()
         try breakers[-1].tryAcquire().complete(.transient)
@@ -58,7 +58,7 @@ import Testing
         #expect(breakers.existing(-1)?.status.failureCount == 1 && breakers.existing(-2)?.state == .halfOpen)
     }
 
-    @Test("a breaker that somebody holds is not forgotten: the key does not get a second one")
+    @Test("a held breaker is not evicted: its key does not get a second one")
     func heldStays() {
         let breakers = registry()
         let held = breakers[-1]
@@ -66,7 +66,7 @@ import Testing
         #expect(breakers[-1] === held)
     }
 
-    @Test("a circuit that has recovered may be forgotten")
+    @Test("a recovered circuit may be evicted")
     func recovered() throws {
         let breakers = registry()
         for key in 0..<10 { for _ in 0..<2 { try breakers[key].tryAcquire().complete(.transient) } }

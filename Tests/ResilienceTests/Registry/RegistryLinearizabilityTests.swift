@@ -8,7 +8,7 @@ import Testing
 extension Linearizability {
     @Suite(.heavy) struct RegistryLinearizabilityTests {
         private enum Input: Sendable {
-            /// Asks for the key's breaker, and calls it `offer` if it has to be made.
+            /// Asks for the key's breaker, and names it `offer` if it must be made.
             case get(Int, offer: String)
             case count
         }
@@ -32,14 +32,14 @@ extension Linearizability {
             }
         }
 
-        /// What a breaker made now is called.
+        /// The name of a breaker made now.
         @TaskLocal private static var offer = ""
 
-        @Test("one breaker a key, however many threads ask at once")
+        @Test("each key has one breaker, however many threads ask concurrently")
         func linearizable() async {
             await expectLinearizable(Model()) {
                 CircuitBreakerRegistry<Int> { _ in
-                    // Between the two looks at the table.
+                    // Between the two lookups in the table.
                     sched_yield()
                     return CircuitBreaker(Self.offer, timeBase: ToldTime())
                 }
@@ -64,7 +64,7 @@ extension Linearizability {
         let holders = Locked(Holders())
     }
 
-    /// Who holds which breaker now.
+    /// The present holders of each breaker.
     private struct Holders {
         var of: [Int: (breaker: CircuitBreaker, count: Int)] = [:]
         var disagreements = 0
@@ -82,9 +82,7 @@ extension Linearizability {
         }
     }
 
-    @Test(
-        "while anybody holds a key's breaker all who ask get the same, though ever new keys push out the idle ones (P29)"
-    )
+    @Test("while a key's breaker is held, all callers get the same one, even if endless new keys evict idle ones (P29)")
     func agree() async {
         let registry = CircuitBreakerRegistry<Int>(capacity: 4) { CircuitBreaker("\($0)", timeBase: ToldTime()) }
         let table = Table()
@@ -107,15 +105,15 @@ extension Linearizability {
         }
         table.holders.withLock { holders in
             #expect(holders.disagreements == 0 && holders.of.isEmpty)
-            // Four are kept, and those that the four tasks held when there was need of room.
+            // Four are kept, plus those that the four tasks held when room was needed.
             #expect(holders.mostKept >= 4 && holders.mostKept <= 9)
         }
     }
 }
 
 @Suite struct RegistrySettingsConcurrencyTests {
-    /// With one setting and nothing to check, so that most of the time goes to the registry. Some pause, in which others
-    /// come between; if all did, threads in step would have one another start anew for seconds.
+    /// Has one setting and no checks, so that most of the time goes to the registry. Some entries pause, so that other
+    /// threads interleave; if all paused, threads in step would make each other restart for seconds.
     private final class Entry: RegistryEntry {
         private let setting: Locked<Int>
 
@@ -139,7 +137,7 @@ extension Linearizability {
         private static func pause(_ limit: Int) { if limit.isMultiple(of: 4) { sched_yield() } }
     }
 
-    @Test("however many threads look keys up and change settings, in the end every key has the settings of then")
+    @Test("however many threads look up keys and change settings, every key finally has its last settings")
     func agree() async {
         for round in 0..<20 {
             let registry = PolicyRegistry<Int, Entry>(capacity: 8) { _ in Entry(limit: 1) }
@@ -159,7 +157,7 @@ extension Linearizability {
                     }
                 }
             }
-            // What each key would be made with now.
+            // What the registry would make now for each key.
             for (key, entry) in registry.values {
                 let made = registry.table.withLock { $0.order(for: key) }.make()
                 #expect(entry.limit == made.limit, "round \(round), key \(key)")

@@ -4,7 +4,8 @@ import Testing
 
 @testable import Resilience
 
-/// What happens while the registry runs a user's code is done in that code: so each order of events is made on one thread.
+/// Whatever can happen while the registry runs a user's code happens inside that code, so one thread produces each
+/// order.
 @Suite struct RegistryRaceTests {
     let clock = ManualClock()
 
@@ -12,7 +13,7 @@ import Testing
         CircuitBreaker(tripping: .consecutiveFailures(limit), timeBase: clock)
     }
 
-    /// Once, at its first call, runs what was put in.
+    /// Runs its action once, at its first call.
     private final class Hook: Sendable {
         private let action = Box<(@Sendable () -> Void)?>(nil)
 
@@ -20,7 +21,7 @@ import Testing
         func run() { action.exchange(nil)?() }
     }
 
-    /// A registry whose values have a limit of 2, and the hook that runs while one is made.
+    /// A registry whose values have a limit of 2, and the hook that runs while a value is made.
     private func registry(capacity: Int = 10) -> (CircuitBreakerRegistry<String>, Hook) {
         let hook = Hook()
         let breakers = CircuitBreakerRegistry<String>(capacity: capacity, timeBase: clock) { [clock] _ in
@@ -32,7 +33,7 @@ import Testing
 
     // MARK: Settings that change
 
-    @Test("a key that is being made while new settings come for all has the new ones (P37)")
+    @Test("a key that is being made during a reconfigure gets the new settings (P37)")
     func reconfiguredWhileMade() {
         let (breakers, hook) = registry()
         hook.set { #expect(breakers.reconfigure { _ in breaker(7) } == []) }
@@ -40,7 +41,7 @@ import Testing
         #expect(breakers["/a"].status.failureLimit == 7 && breakers.count == 1)
     }
 
-    @Test("an override of another key has nothing made again")
+    @Test("an override of another key does not make a value twice")
     func othersOverride() {
         let (breakers, hook) = registry()
         let made = Journal()
@@ -53,7 +54,7 @@ import Testing
         #expect(made.lines == ["made"])
     }
 
-    @Test("of two changes for all at once the later one holds for every key (P37)")
+    @Test("of two concurrent changes for all keys the later one applies to every key (P37)")
     func twoAtOnce() {
         let (breakers, hook) = registry()
         let keys = (0..<10).map { "\($0)" }
@@ -67,7 +68,7 @@ import Testing
         #expect(breakers["/new"].status.failureLimit == 7)
     }
 
-    @Test("a pipeline that is changed for all, and in between once more, has the later settings (P37)")
+    @Test("a pipeline that is reconfigured again during a reconfigure has the later settings (P37)")
     func twoAtOncePipelines() {
         let hook = Hook()
         let made: @Sendable (Int, Int) -> Pipeline = { [clock] retries, limit in
@@ -87,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("a key that can't go on with settings that were replaced meanwhile, but can with those, is not named")
+    @Test("reconfigure does not return a key that rejects settings replaced meanwhile, but takes the newer ones")
     func rejectedMeanwhile() {
         let (breakers, hook) = registry()
         _ = breakers["/a"]
@@ -101,7 +102,7 @@ import Testing
 
     // MARK: Keys that go
 
-    /// A plain value that may go though a copy of it is about: what was changed is then put in nowhere.
+    /// A value that may be evicted while a copy exists; a change to the copy is then not stored.
     private struct Plain: RegistryEntry {
         var limit: Int
         let origin: String
@@ -118,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("a value that was evicted while it was changed is not put in again, nor in the place of one made anew")
+    @Test("a value evicted during its change is not put back, nor does it replace a new value")
     func evictedWhileChanged() {
         let hook = Hook()
         let values = PolicyRegistry<String, Plain>(capacity: 1) { _ in Plain(limit: 1, origin: "first", hook: hook) }
@@ -136,7 +137,7 @@ import Testing
         #expect(values["/a"].limit == 4 && values["/a"].origin == "third")
     }
 
-    @Test("one that somebody got while it was asked whether it may go stays")
+    @Test("an entry that is looked up while it is asked whether it may go is not evicted")
     func gotWhileAsked() {
         final class Asked: Policy, RegistryEntry {
             let hook: Hook
@@ -156,7 +157,7 @@ import Testing
         }
         let hook = Hook()
         let values = PolicyRegistry<Int, Asked>(capacity: 1) { _ in Asked(hook) }
-        // It was idle when it was asked, and has something to tell when it is to go.
+        // It was idle when asked, but has state when it is to be evicted.
         _ = values[1]
         hook.set { values[1].isBusy.value = true }
         _ = values[2]
@@ -165,11 +166,11 @@ import Testing
         hook.set { for (_, value) in values.values { value.isBusy.value = true } }
         _ = values[4]
         #expect(values.existing(3)?.isBusy.value == true)
-        // Nobody got it from the registry, and it is held all the same.
+        // No caller got it from the registry, but it is held anyway.
         values[5].keepsItself.value = true
         _ = values[6]
         #expect(values.existing(5)?.keptByItself.exchange(nil) != nil)
-        // One that is held is not asked.
+        // A held entry is not asked.
         let held = values[7]
         _ = values[8]
         #expect(held.timesAsked.value == 0 && values[7] === held)
@@ -177,7 +178,7 @@ import Testing
 
     // MARK: Nothing of the user's runs under the lock
 
-    /// Uses the registry when it is asked, and when it goes.
+    /// Uses the registry when it is asked, and when it is released.
     private final class Meddler: Policy {
         let meddle: @Sendable () -> Void
         init(_ meddle: @escaping @Sendable () -> Void) { self.meddle = meddle }
@@ -192,7 +193,7 @@ import Testing
         }
     }
 
-    /// Has it twice, so that its traits are asked.
+    /// Contains the policy twice, so that the pipeline reads its traits.
     private static func meddling(_ meddle: @escaping @Sendable () -> Void) -> Pipeline {
         let meddler = Meddler(meddle)
         return Pipeline {
@@ -201,7 +202,7 @@ import Testing
         }
     }
 
-    @Test("a policy of the user's may use the registry when it is asked whether it is at rest, and when it goes (P38)")
+    @Test("a user's policy may use the registry when asked whether it is at rest, and when released (P38)")
     func restAsked() {
         let registry = Box<PipelineRegistry<Int>?>(nil)
         let meddled = Journal()
@@ -216,7 +217,7 @@ import Testing
         registry.value = nil
     }
 
-    @Test("what made the values, and made one key's, may use the registry when it is let go of (P38)")
+    @Test("the closures that make values may use the registry when released (P38)")
     func oldMakes() {
         final class Captured: Sendable {
             let letGo: @Sendable () -> Void
@@ -242,7 +243,7 @@ import Testing
         registry.value = nil
     }
 
-    @Test("a key may use the registry when it is let go of (P38)")
+    @Test("a key may use the registry when it is released (P38)")
     func keys() {
         final class Name: Hashable, Sendable {
             let number: Int
@@ -264,7 +265,7 @@ import Testing
         registry.value = nil
     }
 
-    @Test("a time base may use the registry when an alarm is set or taken back for who watches (P38)")
+    @Test("a time base may use the registry when an alarm for a watcher is set or cancelled (P38)")
     func timeBase() {
         final class Base: TimeBase {
             let asked = Hook()
@@ -285,7 +286,7 @@ import Testing
         let base = Base { registry.value?.count }
         let breakers = CircuitBreakerRegistry<Int>(capacity: 3) { number in
             let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: base)
-            // Comes open: so that its break's end is planned as soon as it is watched.
+            // It is open from the start, so watching it sets an alarm for its break's end.
             if number == 2 { breaker.trip() }
             return breaker
         }
@@ -303,7 +304,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct RegistryWatcherTests {
     let clock = ManualClock()
 
-    @Test("a key that is being made when somebody begins to watch is watched from its first change on")
+    @Test("a key that is being made when a watcher begins is watched from its first change")
     func watchedWhileMade() async {
         let registry = Box<CircuitBreakerRegistry<String>?>(nil)
         let streams = Box<[AsyncStream<KeyedTransition<String>>]>([])
@@ -320,7 +321,7 @@ import Testing
         registry.value = nil
     }
 
-    @Test("a breaker that several keys share is watched once for each, and for none that was evicted")
+    @Test("a breaker that several keys share is watched once per key, and not for evicted keys")
     func shared() {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let pipelines = PipelineRegistry<Int>(capacity: 2) { _ in Pipeline { breaker } }

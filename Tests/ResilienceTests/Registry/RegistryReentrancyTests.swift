@@ -4,18 +4,18 @@ import Testing
 
 @testable import Resilience
 
-/// Wherever the registry runs a user's code, that code uses the registry, at random and to some depth. Between two steps under its
-/// lock the registry always runs such code, or could: so these are the orders in which threads can come between its steps,
-/// made on one thread. A step that runs a user's code under the lock ends the process.
+/// Wherever the registry runs a user's code, that code uses the registry, at random and to some depth. Between two
+/// locked steps the registry always runs such code, or could, so one thread produces every order in which other threads
+/// could interleave. A step that ran a user's code under the lock would end the process.
 @Suite(.heavy) struct RegistryReentrancyTests {
-    /// Whose `make`, questions and `deinit` all do something with the registry.
+    /// Its `make`, questions and `deinit` all use the registry.
     private final class Probe: RegistryEntry, CircuitBreakerOwner, Sendable {
         struct State {
             var settings: Int
             var failures = 0
         }
 
-        /// The same for all that follow each other under new settings.
+        /// The same for all successors under new settings.
         let lineage: Int
         let state: Locked<State>
         let circuitBreaker: CircuitBreaker
@@ -30,7 +30,7 @@ import Testing
 
         var settings: Int { state.withLock { $0.settings } }
 
-        /// Which settings none can go on with.
+        /// Settings that no entry can take.
         static func areRejected(_ settings: Int) -> Bool { settings % 5 == 4 }
 
         var isAtRest: Bool {
@@ -77,7 +77,7 @@ import Testing
             var lastSettings = 0
             var held: [Int: Probe] = [:]
             var streams: [AsyncStream<KeyedTransition<Int>>] = []
-            /// Which lineage each key had last, and which were seen to be gone.
+            /// The last lineage of each key, and the lineages that were evicted.
             var seen: [Int: Int] = [:]
             var gone: Set<Int> = []
         }
@@ -92,7 +92,7 @@ import Testing
             shared = seed.isMultiple(of: 2) ? CircuitBreaker(timeBase: clock) : nil
         }
 
-        /// Uses the registry, as often as not, from within its user's code.
+        /// Sometimes uses the registry from within a user's code.
         func meddle() {
             let mayMeddle = state.withLock { state in
                 guard state.depth < 3, state.random.below(4) == 0 else { return false }
@@ -161,7 +161,7 @@ import Testing
             }
         }
 
-        /// What must hold whenever nothing is under way.
+        /// What must hold between steps.
         func check(_ what: Comment) throws {
             let registry = try #require(registry.value)
             let values = registry.values
@@ -186,9 +186,7 @@ import Testing
         }
     }
 
-    @Test(
-        "whatever a user's code does in the middle, no settings are lost, nothing evicted comes back, and no lock is held"
-    )
+    @Test("whatever a user's code does in between, no settings are lost, no evicted entry returns, and no lock is held")
     func meddling() throws {
         for seed in 0..<100 {
             let world = World(seed: UInt64(seed))
@@ -202,7 +200,7 @@ import Testing
         }
     }
 
-    /// Runs something once, in the middle of taking over settings. Nobody can go on with settings below zero.
+    /// Runs an action once, while it takes new settings. It can't take settings below zero.
     private final class Interrupted: RegistryEntry {
         let settings: Locked<Int>
         let inTheMiddle = Locked<(@Sendable () -> Void)?>(nil)
@@ -219,7 +217,7 @@ import Testing
         }
     }
 
-    @Test("whose settings are changed while they are changed has the settings it should have, also after rejected ones")
+    @Test("an entry whose settings change during a change ends with the right settings, even after rejected ones")
     func interrupted() {
         let registry = PolicyRegistry<String, Interrupted> { _ in Interrupted(1) }
         let value = registry["key"]

@@ -5,7 +5,7 @@ import Testing
 @Suite struct RegistryRoomTests {
     private let clock = ManualClock()
 
-    @Test("a registry whose keys are all in use has no room for another one")
+    @Test("a registry whose keys are all in use has no room for another key")
     func full() throws {
         let throttles = ThrottleRegistry<Int>(capacity: 10, timeBase: clock) { [clock] _ in
             Throttle(limit: .perMinute(1), timeBase: clock)
@@ -26,7 +26,7 @@ import Testing
         for key in 0..<10 { try throttles.valueIfRoom(for: key)?.tryAcquire().complete(.success) }
         #expect(throttles.valueIfRoom(for: 10) == nil)
         clock.advance(by: .seconds(60))
-        // Each key is passed by once before it may go.
+        // The eviction hand passes each key once before the key may go.
         let admitted = (10..<20).count { throttles.valueIfRoom(for: $0) != nil }
         #expect(admitted >= 8 && throttles.count <= 10)
     }

@@ -19,7 +19,7 @@ import Testing
         for _ in 0..<times { try? breakers[key].tryAcquire().complete(.transient) }
     }
 
-    @Test("an override holds for its key alone, also for one that exists, and after it was forgotten")
+    @Test("an override applies only to its key, even if the key exists, and after its eviction")
     func override() {
         fail("/search")
         let isDone = breakers.setOverride("/search") { [clock] in
@@ -34,7 +34,7 @@ import Testing
         #expect(breakers.setOverride("/search", make: nil) && breakers["/search"].status.failureLimit == 2)
     }
 
-    @Test("new settings reach every key, its state goes on, and calls under way keep their permits (P24)")
+    @Test("new settings reach every key, its state stays, and calls in flight keep their permits (P24)")
     func reconfigure() throws {
         fail("/open", times: 2)
         fail("/counted")
@@ -54,7 +54,7 @@ import Testing
         #expect(breakers["/new"].status.failureLimit == 3)
     }
 
-    @Test("every key's circuit is watched by one stream, those that come later too (A11)")
+    @Test("one stream watches every key's circuit, even of later keys (A11)")
     func watched() async {
         fail("/early")
         let transitions = breakers.transitions()
@@ -71,7 +71,7 @@ import Testing
         #expect(seen == ["/early": [.open, .closed], "/late": [.open, .closed]])
     }
 
-    @Test("a stream that nobody reads any more leaves nothing behind")
+    @Test("a stream without a reader leaves nothing behind")
     func unwatched() async {
         _ = breakers["/a"]
         let task = Task { [breakers] in
@@ -99,7 +99,7 @@ import Testing
 
     private func breaker(_ key: String) -> CircuitBreaker { pipelines[key].circuitBreakers[0] }
 
-    @Test("each key has a whole pipeline of its own, made once, with its own states")
+    @Test("each key has its own pipeline, made once, with its own state")
     func each() async throws {
         await #expect(throws: Outage()) { try await pipelines["/a"].run { throw Outage() } }
         await #expect(throws: CircuitOpen.self) { try await pipelines["/a"].run {} }
@@ -109,9 +109,7 @@ import Testing
         #expect(breaker("/a").state == .closed)
     }
 
-    @Test(
-        "pipelines that nobody holds and whose policies are at rest are forgotten; one with an open circuit, or held, is not (P29)"
-    )
+    @Test("idle pipelines without holders are evicted; a held one, or one with an open circuit, is not (P29)")
     func forgotten() async throws {
         await #expect(throws: Outage()) { try await pipelines["/open"].run { throw Outage() } }
         let held = pipelines["/held"]
@@ -120,8 +118,7 @@ import Testing
         #expect(pipelines["/held"].core === held.core)
     }
 
-    @Test(
-        "new settings reach a pipeline's policies, and what keeps a state goes on, also for who holds the old pipeline")
+    @Test("new settings reach a pipeline's policies, state stays, and holders of the old pipeline see both")
     func reconfigured() async throws {
         let held = pipelines["/a"]
         await #expect(throws: Outage()) { try await held.run { throw Outage() } }
@@ -143,7 +140,7 @@ import Testing
         #expect(attempts == 5 && held.circuitBreakers[0].status.failureLimit == 7)
     }
 
-    @Test("a pipeline's timeout takes its new limit, and its breaker goes on")
+    @Test("a pipeline's timeout takes its new limit, and its breaker keeps its state")
     func reconfiguredTimeout() async throws {
         let guarded: @Sendable (String, Duration) -> Pipeline = { [clock] key, limit in
             Pipeline(key) {

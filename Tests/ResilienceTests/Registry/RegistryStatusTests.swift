@@ -7,7 +7,7 @@ import Testing
 @Suite struct RegistryStatusTests {
     let clock = ManualClock()
 
-    @Test("a registry of throttles tells each key's status, and whether a call would go now")
+    @Test("a registry of throttles reports each key's status, and whether a call would go now")
     func throttles() throws {
         let throttles = ThrottleRegistry<String> { [clock] _ in Throttle(limit: .perSecond(1), timeBase: clock) }
         #expect(throttles.isAllowed("/a") && throttles.count == 0)
@@ -21,7 +21,7 @@ import Testing
         #expect(!throttles.isAllowed("/a") && throttles.isAllowed("/b"))
     }
 
-    @Test("a registry of bulkheads tells each key's status, and whether a call would get in now")
+    @Test("a registry of bulkheads reports each key's status, and whether a call would get in now")
     func bulkheads() throws {
         let bulkheads = BulkheadRegistry<String> { [clock] _ in Bulkhead(limit: 1, queue: 5, timeBase: clock) }
         #expect(bulkheads.isAllowed("/a") && bulkheads.count == 0)
@@ -31,8 +31,7 @@ import Testing
         #expect(bulkheads.isAllowed("/a"))
     }
 
-    @Test(
-        "a registry of pipelines tells what each of their policies would say, and whether a call would get through now")
+    @Test("a registry of pipelines reports all policies' statuses, and whether a call would get through now")
     func pipelines() throws {
         let pipelines = PipelineRegistry<String> { [clock] key in
             Pipeline {
@@ -76,7 +75,7 @@ import Testing
         }
     }
 
-    @Test("over a restart every key's circuit goes on, by way of JSON; what has nothing to tell is not stored (P12)")
+    @Test("after a restart every key's circuit is restored from JSON; circuits without state are not stored (P12)")
     func snapshots() throws {
         let before = breakers()
         for _ in 0..<2 { try before["/open"].tryAcquire().complete(.transient) }
@@ -94,7 +93,7 @@ import Testing
         #expect(after.count == 3)
     }
 
-    @Test("a snapshot that makes no sense for its key is named, and loses none of the others (P12)")
+    @Test("a key with an invalid snapshot is returned, and all other snapshots are restored (P12)")
     func unusable() throws {
         let before = breakers()
         for key in ["/a", "/b", "/c"] { for _ in 0..<2 { try before[key].tryAcquire().complete(.transient) } }
@@ -108,7 +107,9 @@ import Testing
         #expect(after["/a"].state == .open && after["/b"].state == .closed && after["/c"].state == .open)
     }
 
-    @Test("over a restart the breakers of every key's pipeline go on; what does not fit is named (P12)")
+    @Test(
+        "after a restart every pipeline's breakers are restored, and keys with unusable snapshots are returned (P12)"
+    )
     func pipelineSnapshots() throws {
         let pipelines: @Sendable (Int) -> PipelineRegistry<String> = { [clock] breakers in
             PipelineRegistry { key in

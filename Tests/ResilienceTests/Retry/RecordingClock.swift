@@ -1,7 +1,7 @@
 import Resilience
 import ResilienceTesting
 
-/// A manual clock that moves itself to the end of every wait, and remembers how long each was.
+/// A manual clock that advances to the end of every wait, and records each wait's length.
 final class RecordingClock: TimeBase {
     private let clock: ManualClock
     private let recorded = Locked<[Duration]>([])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// What happens to a budget.
+/// The inputs of a budget.
 private enum BudgetInput: Hashable {
     case succeeded(after: Withdrawal)
     case failed(after: Withdrawal, mayPass: Bool)
@@ -19,7 +19,7 @@ private let everyInput: [BudgetInput] = [
     .withdraw(.usual), .withdraw(.throttled), .giveBack(.usual), .giveBack(.throttled), .giveBack(.none),
 ]
 
-/// A budget of tokens beside one whose tokens are counted in a set of as many as there are.
+/// A token budget compared with a set that has one element per token.
 private struct CountedTokens: ExplorableMachine {
     private var machine: TokenBudget
     private var model: Set<Int>
@@ -63,7 +63,7 @@ private struct CountedTokens: ExplorableMachine {
     }
 }
 
-/// A budget by ratio beside all calls and retries that ever were.
+/// A ratio budget compared with a list of all calls and retries.
 private struct RecordedRatio: ExplorableMachine {
     private let share: Int128
     private let reserve: Int128
@@ -74,7 +74,7 @@ private struct RecordedRatio: ExplorableMachine {
     private var retries: [Int128] = []
     private var latest = Int128(Int64.min)
 
-    /// - Parameter share: in millionths.
+    /// - Parameter share: In millionths.
     init(share: Int128, reserve: Int64, window: Int64 = 20, start: Int64 = 0) {
         machine = RatioBudget(share: Double(share) / 1_000_000, reserve: reserve, window: window)
         self.share = share
@@ -113,7 +113,7 @@ private struct RecordedRatio: ExplorableMachine {
         calls.append(slice)
     }
 
-    /// The tenth of a window that now lies in, or the latest in which something happened.
+    /// The present tenth of a window, or the latest with an input.
     private var slice: Int128 {
         max(latest, (Int128(now.nanoseconds) - Int128(Int64.min)) / Int128(window / 10))
     }
@@ -126,14 +126,14 @@ private struct RecordedRatio: ExplorableMachine {
     }
 }
 
-/// A budget of throttling beside its rule in fractions.
+/// A throttling budget compared with its rule in integers.
 private struct HalvedTokens: ExplorableMachine {
     private var machine: ThrottlingBudget
     private let greatest: Int
     private let ratio: Int
     private var tokens: Int
 
-    /// - Parameter ratio: in thousandths.
+    /// - Parameter ratio: In thousandths.
     init(maxTokens: Int, ratio: Int) {
         machine = ThrottlingBudget(maxTokens: maxTokens, ratio: Double(ratio) / 1_000)
         self.ratio = ratio
@@ -170,7 +170,7 @@ private struct HalvedTokens: ExplorableMachine {
 
 @Suite(.heavy) struct RetryBudgetExplorationTests {
     @Test(
-        "a TokenBudget pays for what its tokens cover, and never holds more than its capacity",
+        "a TokenBudget pays for retries that its tokens cover, and never exceeds its capacity",
         arguments: [(0, 1, 1), (3, 2, 5), (20, 14, 5), (120, 14, 5)])
     func tokens(capacity: Int, cost: Int, throttledCost: Int) throws {
         let explorer = Explorer(
@@ -181,7 +181,7 @@ private struct HalvedTokens: ExplorableMachine {
     }
 
     @Test(
-        "a RatioBudget pays for the share of the window's calls and the reserve, whatever came when",
+        "a RatioBudget pays for its share of the window's calls plus the reserve, for any order of inputs",
         arguments: [(200_000, 0), (600_000, 1), (1_000_000, 0), (2_500_000, 3), (0, 2), (1_000_000_000, .max)]
             as [(Int128, Int64)])
     func ratio(share: Int128, reserve: Int64) throws {
@@ -195,7 +195,7 @@ private struct HalvedTokens: ExplorableMachine {
     }
 
     @Test(
-        "a ThrottlingBudget rejects at half its tokens and below, and keeps them between none and all",
+        "a ThrottlingBudget rejects at half its tokens or fewer, and keeps them between zero and the maximum",
         arguments: [(1, 400), (10, 100), (3, 1), (2, 1_500)])
     func throttling(maxTokens: Int, ratio: Int) throws {
         let explorer = Explorer(

@@ -29,7 +29,9 @@ extension Linearizability {
             }
         }
 
-        @Test("calls that pay, fail, succeed and give back all at once, do so in one order: no token is lost or made")
+        @Test(
+            "concurrent calls that pay, fail, succeed and return tokens have one order: no token is lost or created"
+        )
         func tokens() async {
             await expectLinearizable(Model(machine: TokenBudget(capacity: 30, cost: 14, throttledCost: 5))) {
                 RetryBudget.tokens(capacity: 30)
@@ -38,7 +40,7 @@ extension Linearizability {
             }
         }
 
-        @Test("so they do with a share of the calls")
+        @Test("concurrent calls have one consistent order with a budget by ratio")
         func ratio() async {
             await expectLinearizable(Model(machine: RatioBudget(share: 0.3, reserve: 2, window: 10_000_000_000))) {
                 RetryBudget.ratio(0.3, reserve: 2, window: .seconds(1), timeBase: ToldTime())
@@ -47,7 +49,7 @@ extension Linearizability {
             }
         }
 
-        @Test("so they do with throttling")
+        @Test("concurrent calls have one consistent order with a throttling budget")
         func throttling() async {
             await expectLinearizable(Model(machine: ThrottlingBudget(maxTokens: 4, ratio: 0.5))) {
                 RetryBudget.throttling(maxTokens: 4, ratio: 0.5)

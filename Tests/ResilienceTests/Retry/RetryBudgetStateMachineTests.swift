@@ -8,7 +8,7 @@ private let now = MonotonicInstant.second(100)
 @Suite struct RetryBudgetStateMachineTests {
     // MARK: Tokens
 
-    @Test("full at the start, it pays for as many retries as its tokens allow, and for no more")
+    @Test("full at the start, it pays for exactly the retries that its tokens allow")
     func tokensRunOut() {
         var budget = TokenBudget(capacity: 500, cost: 14, throttledCost: 5)
         #expect((0..<36).map { _ in budget.withdraw(.usual, at: now) } == [Bool](repeating: true, count: 35) + [false])
@@ -26,7 +26,7 @@ private let now = MonotonicInstant.second(100)
     }
 
     @Test(
-        "the share is exact, whatever it is: 0.6 of a hundred calls are 60 retries, not 100",
+        "any share is exact: 0.6 of a hundred calls are 60 retries, not 100",
         arguments: [
             (0.6, 60), (0.2, 20), (0.29, 29), (0.57, 57), (0.1, 10), (0.015, 1), (0, 0), (1, 100), (3, 300),
             (0.009_999, 0), (0.999_999, 99),
@@ -39,7 +39,7 @@ private let now = MonotonicInstant.second(100)
 
     // MARK: Throttling
 
-    @Test("retries stop when half of the tokens are gone, not before, and begin again above it")
+    @Test("retries stop at half of the tokens, not before, and begin again above it")
     func half() {
         var budget = ThrottlingBudget(maxTokens: 10, ratio: 0.1)
         for _ in 0..<4 { budget.failed(after: .none, mayPass: true, at: now) }
@@ -52,7 +52,7 @@ private let now = MonotonicInstant.second(100)
         #expect(budget.tokens == 5_100)
     }
 
-    @Test("each describes its numbers")
+    @Test("each budget describes its numbers")
     func descriptions() {
         #expect("\(TokenBudget(capacity: 500, cost: 14, throttledCost: 5))" == "500 tokens, 14 a retry, 5 after a 429")
         #expect(

@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    /// Makes a call that fails so often, then succeeds, and counts its attempts.
+    /// Makes a call that fails this many times and then succeeds. Returns its number of attempts.
     private func attempts(_ pipeline: Pipeline, failing failures: Int, with verdict: Verdict = .transient) async -> Int
     {
         var attempts = 0
@@ -25,7 +25,7 @@ import Testing
         return attempts
     }
 
-    @Test("an exhausted budget stops retries, never a first attempt, and the last error comes as it is")
+    @Test("an exhausted budget stops retries, never a first attempt, and the last error is thrown unchanged")
     func exhausted() async {
         let pipeline = pipeline(.tokens(capacity: 28))
         #expect(await attempts(pipeline, failing: 9) == 3)
@@ -37,7 +37,7 @@ import Testing
                 == "[pipeline/retry] gave up after attempt 1: the retry budget is exhausted: Outage")
     }
 
-    @Test("a retry that a policy further in rejected never left, and costs nothing")
+    @Test("a retry that an inner policy rejected was not sent, and costs nothing")
     func rejectedRetry() async throws {
         let budget = RetryBudget.tokens(capacity: 28)
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
@@ -53,7 +53,7 @@ import Testing
         #expect(await attempts(self.pipeline(budget), failing: 9) == 3)
     }
 
-    /// A call pays and counts once, whichever of them repeats it.
+    /// A call pays and counts once, whichever retry repeats it.
     private func nested(_ budget: RetryBudget, _ clock: ManualClock, between: Bool = false) -> Pipeline {
         Pipeline(timeBase: clock) {
             Retry(maxRetries: 1, backoff: .none, on: [.transient, .throttled], budget: budget)
@@ -75,13 +75,13 @@ import Testing
     }
 
     @Test(
-        "what a repeated attempt cost comes back once when it succeeds, whichever retry paid (P61)", arguments: [1, 2],
+        "an attempt's cost is refunded once when it succeeds, whichever retry paid (P61)", arguments: [1, 2],
         [false, true])
     func nestedTokens(failures: Int, between: Bool) throws {
         let clock = ManualClock()
         let budget = RetryBudget.tokens(capacity: 1_000)
         let pipeline = nested(budget, clock, between: between)
-        // The second of two failures is repeated by the outer one.
+        // The outer retry repeats the second of two failures.
         let price = 14 * (failures - 1)
         try clock.run { () async throws in
             for _ in 0..<20 { _ = await attempts(pipeline, failing: .max) }
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("a failure costs a budget of failures one token, also one that the inner retry does not repeat (P61)")
+    @Test("a failure costs a throttling budget one token, even if the inner retry does not repeat it (P61)")
     func nestedThrottling() throws {
         let clock = ManualClock()
         let budget = RetryBudget.throttling(maxTokens: 100, ratio: 0.001)
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("an attempt that a retry without the budget repeats counts as another one")
+    @Test("an attempt repeated by a retry without the budget counts as another attempt")
     func repeatedByAnother() throws {
         let clock = ManualClock()
         let budget = RetryBudget.throttling(maxTokens: 10, ratio: 0.001)
@@ -120,7 +120,7 @@ import Testing
         #expect(budget.retriesLeft == 3)
     }
 
-    @Test("one budget is shared by several retries")
+    @Test("several retries can share one budget")
     func shared() async {
         let budget = RetryBudget.tokens(capacity: 28)
         let (reads, writes) = (pipeline(budget, maxRetries: 1), pipeline(budget, maxRetries: 1))
@@ -130,7 +130,7 @@ import Testing
         #expect(await attempts(reads, failing: 9) == 1)
     }
 
-    @Test("a success after a retry pays for the next, and successes without retries bring back one token each")
+    @Test("a success after a retry refunds it, and each success without a retry adds one token")
     func repaid() async {
         let budget = RetryBudget.tokens(capacity: 14)
         let pipeline = pipeline(budget)
@@ -148,14 +148,14 @@ import Testing
         #expect(await attempts(pipeline, failing: 9, with: .throttled) == 3)
     }
 
-    @Test("a budget by ratio allows the share of the calls, and its reserve, within its window")
+    @Test("a budget by ratio allows its share of the calls, plus its reserve, within its window")
     func ratio() async {
         let hand = ManualClock()
         let clock = RecordingClock(hand)
         let budget = RetryBudget.ratio(0.5, reserve: 1, window: .seconds(2), timeBase: clock)
         let pipeline = Pipeline { Retry(maxRetries: 9, backoff: .none, budget: budget) }
         for _ in 0..<7 { _ = await attempts(pipeline, failing: 0) }
-        // 0.5 of eight calls, and 2.
+        // 0.5 of eight calls, plus 2.
         #expect(await attempts(pipeline, failing: 9) == 7)
         #expect(await attempts(pipeline, failing: 9) == 1)
         hand.advance(by: .seconds(2))
@@ -163,7 +163,7 @@ import Testing
         #expect(await attempts(pipeline, failing: 9) == 3)
     }
 
-    @Test("a throttling budget counts failures of all who share it, those that are not tried again too")
+    @Test("a throttling budget counts the failures of all users, even failures that are not retried")
     func throttling() async {
         let budget = RetryBudget.throttling(maxTokens: 4, ratio: 0.5)
         let once = pipeline(budget, maxRetries: 0)
@@ -175,7 +175,7 @@ import Testing
         #expect(!budget.isExhausted)
     }
 
-    @Test("our own rejections count neither as calls nor as failures")
+    @Test("rejections by policies count neither as calls nor as failures")
     func rejections() async {
         let ratio = RetryBudget.ratio(1, reserve: 0, timeBase: ManualClock())
         let throttling = RetryBudget.throttling(maxTokens: 1)
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test("a rule, the hooks and an observer may ask the budget: nothing of theirs runs under its lock (P7)")
+    @Test("a rule, the hooks and an observer may read the budget: none of them runs under its lock (P7)")
     func asked() async {
         let budget = RetryBudget.tokens(capacity: 14)
         let journal = Journal()
@@ -207,7 +207,7 @@ import Testing
             ])
     }
 
-    @Test("a retry that is cancelled in its wait gives back what it was to cost (P17)")
+    @Test("a retry cancelled during its wait refunds its cost (P17)")
     func cancelled() async {
         let clock = ManualClock()
         let budget = RetryBudget.tokens(capacity: 14)
@@ -220,9 +220,7 @@ import Testing
         #expect(!budget.isExhausted)
     }
 
-    @Test(
-        "a retry with a budget that keeps readings lives in the budget's time base, and no pipeline mixes it with another"
-    )
+    @Test("a retry uses the time base of a budget that reads a clock, and a pipeline can't mix it with another")
     func timeBase() async {
         let clock = ManualClock()
         #expect(Retry(budget: .ratio(timeBase: clock)).timeBase === clock)
@@ -236,7 +234,7 @@ import Testing
         #expect(errorText(result).contains("\"breaker\" has another time base than \"retry\""))
     }
 
-    @Test("a budget and a retry with one say what they allow")
+    @Test("the descriptions of a budget, and of a retry with one, have their limits")
     func descriptions() {
         #expect("\(RetryBudget.tokens())" == "500 tokens, 14 a retry, 5 after a 429")
         #expect("\(RetryBudget.ratio())" == "0.2 of the calls and 100 besides, in 10 s")
@@ -249,7 +247,7 @@ import Testing
                 + ", for 9 s, budget above half of 10 tokens, 0.1 back a success, rules")
     }
 
-    @Test("the ends of the ranges are in them", arguments: [Duration.milliseconds(1), .seconds(3600)])
+    @Test("the limits of a range are valid", arguments: [Duration.milliseconds(1), .seconds(3600)])
     func ranges(window: Duration) throws {
         _ = try PolicySettings.checked { RetryBudget.ratio(1000, window: window) }
         _ = try PolicySettings.checked { RetryBudget.ratio(0, window: window) }
@@ -261,7 +259,7 @@ import Testing
         }
     }
 
-    @Test("a call that stays open pays a budget as one that ends at once (P61)", arguments: [false, true])
+    @Test("an opened call pays a budget like a call that ends at once (P61)", arguments: [false, true])
     func openCalls(opens: Bool) async throws {
         for (budget, left) in [
             (RetryBudget.tokens(capacity: 140), 10), (.ratio(0.5, reserve: 0, timeBase: clock), 0),
@@ -270,7 +268,7 @@ import Testing
                 Retry(maxRetries: 3, backoff: .none, budget: budget)
                 Retry("inner", maxRetries: 0, budget: budget)
             }
-            // 20 calls of which half have a retry.
+            // 20 calls, half of which are retried once.
             for call in 0..<20 {
                 var attempts = 0
                 func operation() throws -> Int {

@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(
-        "cancelled while it waits, it ends at once, makes no further attempt, and does not lose the last real error (P17)"
+        "cancelled during its wait, it returns at once, makes no further attempt, and keeps the last real error (P17)"
     )
     func duringTheWait() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage(number: 3)))
@@ -23,7 +23,7 @@ import Testing
         #expect(operation.callCount == 1 && clock.sleepers.isEmpty)
     }
 
-    @Test("cancelled in the wait after a result that means failure, it says so, and that the other side answered")
+    @Test("cancelled after a result that means failure, the error has its verdict, and that the service answered")
     func afterAResult() async throws {
         for timeout in [nil, Timeout(limit: .seconds(60))] {
             let pipeline = Pipeline(timeBase: clock) {
@@ -43,7 +43,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("cancelled in its wait, a retry that stands alone gives back what it took from its budget")
+    @Test("a single retry, cancelled during its wait, refunds its budget")
     func alone() async {
         let budget = RetryBudget.tokens(capacity: 14)
         let waits = PolicyWaiter()
@@ -57,7 +57,7 @@ import Testing
 }
 
 @Suite struct RetryInputTests {
-    @Test("as many retries as an integer holds are no overflow")
+    @Test("the largest integer as maxRetries does not overflow")
     func most() async throws {
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: .max, backoff: .none) }
         var failures = 100

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// One call with all its attempts, beside the rules in numbers of any size.
+/// One call with all its attempts, compared with the rules in arbitrarily large integers.
 private struct RetriedCall: ExplorableMachine {
     enum Input: Hashable {
         case failed(Verdict, rule: Retry.Decision? = nil, rejectedFor: Duration? = nil, after: Int64)
@@ -26,7 +26,7 @@ private struct RetriedCall: ExplorableMachine {
     private var now: MonotonicInstant
     private var hasEnded = false
 
-    /// - Parameter goesOn: whether after the call's end comes another.
+    /// - Parameter goesOn: Whether another call follows after the end.
     init(
         _ settings: Retry.Settings, deadline: Int64 = .max, start: Int64 = 0, firstAttempt: Int = 1,
         verdicts: [Verdict], rules: [Retry.Decision?] = [nil], rejections: [Duration?] = [nil],
@@ -84,7 +84,7 @@ private struct RetriedCall: ExplorableMachine {
         var limit = Int128(settings.maxRetries)
         if case .sequence(let delays, .stop) = backoff.growth { limit = min(limit, Int128(delays.count)) }
         guard machine.attempts <= limit else { return try end(decision, is: .giveUp(.attemptsExhausted)) }
-        // Three centuries are as good as eternity.
+        // Three centuries count as forever.
         let named = [verdict.retryAfter, rejectedFor, .zero].compactMap { $0.map(nanosecondsRoundedUp) }.max() ?? 0
         let floor = min(named, Int128(Int64.max))
         guard floor <= Int128(settings.retryAfterCeiling.saturatedNanoseconds) else {
@@ -191,7 +191,7 @@ private struct RetriedCall: ExplorableMachine {
     ]
 
     @Test(
-        "whatever a call's attempts end with, the next one comes when the rules say, or not at all",
+        "for any ends of a call's attempts, the next attempt follows the rules",
         arguments: [0, 1, 4, 12])
     func complete(maxRetries: Int) throws {
         let explorer = Explorer(
@@ -202,7 +202,7 @@ private struct RetriedCall: ExplorableMachine {
     }
 
     @Test(
-        "whatever rules, rejections and the call itself say of its failures, the next attempt comes when they say",
+        "for any rules, rejections and options, the next attempt follows them",
         arguments: [.unsaid, .harmless, .effectful, .never] as [Repetition],
         [nil, .zero, .nanoseconds(20)] as [Duration?])
     func told(repetition: Repetition, maxElapsed: Duration?) throws {
@@ -219,7 +219,7 @@ private struct RetriedCall: ExplorableMachine {
         }
     }
 
-    @Test("for a request that is itself a retry no attempt comes but by a rule")
+    @Test("a request that is itself a retry gets another attempt only through a rule")
     func callerRetries() throws {
         let explorer = Explorer(
             RetriedCall(
@@ -230,7 +230,7 @@ private struct RetriedCall: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions >= 40, "\(exploration)")
     }
 
-    @Test("as far as the effort goes, hundreds of attempts come when the rules say")
+    @Test("up to the effort level, hundreds of attempts follow the rules")
     func far() throws {
         let explorer = Explorer(
             RetriedCall(
@@ -241,7 +241,7 @@ private struct RetriedCall: ExplorableMachine {
     }
 
     @Test(
-        "through thousands of attempts, with every jitter and at the ends of time, each comes when the rules say",
+        "over thousands of attempts, with any jitter and at the ends of time, each attempt follows the rules",
         arguments: [.none, .full, .equal, .decorrelated, .proportional(0.5)] as [Backoff.Jitter])
     func walks(jitter: Backoff.Jitter) throws {
         let named: [Duration] = [.zero, .seconds(1), .seconds(Int64.min), Duration(attoseconds: .max)]

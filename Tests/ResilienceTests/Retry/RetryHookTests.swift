@@ -4,10 +4,10 @@ import Testing
 
 @testable import Resilience
 
-/// An error that is counted for as long as it is there.
+/// An error that counts its living instances.
 private final class Leaf: Error, VerdictConvertible {
     var verdict: Verdict { .transient }
-    /// Makes them.
+    /// Makes such errors.
     final class Source: Sendable {
         private let count = Locked(0)
 
@@ -32,7 +32,7 @@ private final class Leaf: Error, VerdictConvertible {
     let clock = ManualClock()
     let journal = Journal()
 
-    @Test("before each wait the hook is told of the failure and the wait, and not after the last attempt")
+    @Test("before each wait the hook gets the failure and the wait; after the last attempt it gets nothing")
     func beforeRetry() async {
         let retry = Retry(
             maxRetries: 2, backoff: .linear(.seconds(1)),
@@ -45,7 +45,7 @@ private final class Leaf: Error, VerdictConvertible {
             ])
     }
 
-    @Test("on giving up the hook is told all failures in order, and why")
+    @Test("on giving up the hook gets all failures in order, and the reason")
     func onGiveUp() async {
         let retry = Retry(
             maxRetries: 2, backoff: .none,
@@ -62,7 +62,7 @@ private final class Leaf: Error, VerdictConvertible {
             ])
     }
 
-    @Test("neither hook is told of a success, a failure that no retry is for, or a cancelled call")
+    @Test("no hook gets a success, a failure that is not retried, or a cancelled call")
     func silent() async {
         for verdict in [Verdict.success, .permanent, .rejected, .cancelled] {
             let retry = Retry(
@@ -80,7 +80,7 @@ private final class Leaf: Error, VerdictConvertible {
         #expect(journal.lines == [])
     }
 
-    @Test("on request a call that is given up throws all its errors, with the last one's meaning")
+    @Test("with wrapsLastError a given-up call throws all its errors, with the last one's verdict")
     func wrapped() async throws {
         let retry = Retry(maxRetries: 2, on: [.transient, .throttled, .uncertain], wrapsLastError: true)
         let operation = ScriptedOperation<Void, Int>([
@@ -96,7 +96,7 @@ private final class Leaf: Error, VerdictConvertible {
             "\(error)".hasPrefix("Gave up after 3 failed attempts (no attempt is left): Judged("), "\(error)")
     }
 
-    @Test("what the wrapped error means is what a breaker outside of the retry counts")
+    @Test("a breaker outside the retry counts the wrapped error's verdict")
     func wrappedVerdict() async {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1))
         let pipeline = Pipeline {
@@ -107,7 +107,7 @@ private final class Leaf: Error, VerdictConvertible {
         #expect(breaker.state == .open)
     }
 
-    @Test("a result that means failure and an error that no retry is for come out as they are")
+    @Test("a result that means failure, and an error that is not retried, stay unchanged")
     func unwrapped() async throws {
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: 1, wrapsLastError: true) }
         #expect(try await pipeline.run(judging: { _ in .transient }, { _ in 503 }) == 503)
@@ -116,7 +116,7 @@ private final class Leaf: Error, VerdictConvertible {
         }
     }
 
-    @Test("of many failures the first eight, the last eight and their number are kept")
+    @Test("of many failures the history keeps the first eight, the last eight and their number")
     func history() {
         var history = RetryHistory()
         #expect(history.failures.isEmpty && history.count == 0)
@@ -130,7 +130,7 @@ private final class Leaf: Error, VerdictConvertible {
     }
 
     @Test(
-        "through every end of a call its errors are let go of, also when it is cancelled in a wait (P17)",
+        "after every end of a call its errors are released, even if it is cancelled during a wait (P17)",
         arguments: ["success", "gave up", "permanent", "cancelled in the wait", "cancelled inside"])
     func noLeak(end: String) async {
         let isHeld = end == "cancelled in the wait"
@@ -140,7 +140,7 @@ private final class Leaf: Error, VerdictConvertible {
         }
         let task = Task {
             var attempt = 0
-            // Not thrown on: a task keeps its result.
+            // The error is not rethrown, because a task keeps its result.
             _ = try? await pipeline.run {
                 attempt += 1
                 if attempt == 1 || end == "gave up" { throw source.make() }
@@ -160,7 +160,7 @@ private final class Leaf: Error, VerdictConvertible {
         #expect(source.alive == 0)
     }
 
-    @Test("a permit reported by hand keeps no error, whatever is reported")
+    @Test("a permit reported by hand keeps no error, whatever its verdict")
     func noLeakByHand() throws {
         let source = Leaf.Source()
         let retry = Retry(onGiveUp: { _, _ in })

@@ -6,7 +6,7 @@ import Testing
 
 private let now = MonotonicInstant.second(100)
 
-/// Two retries, 1 s after a failure that may pass, 5 s after a 429, and no Retry-After above a minute.
+/// Two retries, 1 s after a transient failure, 5 s after a 429, and no Retry-After above a minute.
 private func configured(
     maxRetries: Int = 2, backoff: Backoff = .constant(.seconds(1)), on verdicts: VerdictSet = [.transient, .throttled],
     maxElapsed: Duration? = nil
@@ -30,7 +30,7 @@ private func configured(
     }
 
     @Test(
-        "what each verdict leads to",
+        "each verdict leads to this decision",
         arguments: [
             (.transient, .retry(at: .second(101))), (.throttled, .retry(at: .second(105))),
             (.permanent, .notMine), (.rejected, .notMine), (.cancelled, .notMine),
@@ -40,7 +40,7 @@ private func configured(
         #expect(decide(verdict) == decision)
     }
 
-    @Test("a call without a deadline is never given up for one, however long the wait is")
+    @Test("a call without a deadline never gives up because of one, however long the wait is")
     func noDeadline() {
         for wait in [Duration.seconds(9_300_000_000), .seconds(Int64.max)] {
             let limited = configured(backoff: .constant(wait), maxElapsed: .seconds(1))
@@ -49,7 +49,7 @@ private func configured(
         }
     }
 
-    @Test("each retry waits as long as its place in the backoff says, and without a backoff not at all")
+    @Test("each retry waits for its delay in the backoff, and without a backoff not at all")
     func place() {
         let growing = configured(maxRetries: 9, backoff: .linear(.seconds(1)))
         #expect((1...3).map { decide(.transient, attempt: $0, growing) } == (101...103).map { .retry(at: .second($0)) })
@@ -57,31 +57,31 @@ private func configured(
     }
 
     @Test(
-        "a wait that the other side named is a floor, never fired before, and is not waited for above the ceiling (A10, P15)",
+        "a wait named by the service is the minimum, and above the ceiling the retry gives up (A10, P15)",
         arguments: [
             (.seconds(30), .retry(at: .second(130))),
-            // Shorter than the backoff, absent or nonsense: the backoff holds.
+            // Shorter than the backoff, absent or invalid: the backoff applies.
             (.seconds(2), .retry(at: .second(105))), (.zero, .retry(at: .second(105))),
             (.seconds(-7), .retry(at: .second(105))), (Duration(attoseconds: .min), .retry(at: .second(105))),
             (.seconds(60), .retry(at: .second(160))),
             (.seconds(60) + .nanoseconds(1), .giveUp(.retryAfterTooLong)),
             (.seconds(Int64.max), .giveUp(.retryAfterTooLong)),
             (Duration(attoseconds: .max), .giveUp(.retryAfterTooLong)),
-            // Rounded up: not a nanosecond early.
+            // Rounded up, never early.
             (.seconds(30) + Duration(attoseconds: 1), .retry(at: MonotonicInstant(nanoseconds: 130_000_000_001))),
         ] as [(Duration, RetryStateMachine.Decision)])
     func retryAfter(named: Duration, decision: RetryStateMachine.Decision) {
         #expect(decide(.throttled(retryAfter: named)) == decision)
     }
 
-    @Test("a wait without end is not begun")
+    @Test("an infinite wait does not begin")
     func infiniteBackoff() {
         let forever = configured(backoff: .constant(Duration(attoseconds: .max)))
         #expect(decide(.transient, forever) == .giveUp(.attemptsExhausted))
     }
 
     @Test(
-        "a sequence that stops ends the retries with its last delay; one that repeats does not",
+        "a sequence that stops ends the retries after its last delay; one that repeats does not",
         arguments: [
             (.stop, [.retry(at: .second(101)), .retry(at: .second(103)), .giveUp(.attemptsExhausted)]),
             (.repeatLast, [.retry(at: .second(101)), .retry(at: .second(103)), .retry(at: .second(103))]),
@@ -94,7 +94,7 @@ private func configured(
     }
 
     @Test(
-        "a retry of what a policy of ours rejected waits at least as long as the rejection says: no tight loop (P19)",
+        "a retry of a policy's rejection waits at least as long as the rejection says: no tight loop (P19)",
         arguments: [
             (nil, .retry(at: now)), (.seconds(-1), .retry(at: now)), (.seconds(42), .retry(at: .second(142))),
             (.seconds(60) + .nanoseconds(1), .giveUp(.retryAfterTooLong)),
@@ -105,7 +105,7 @@ private func configured(
     }
 
     @Test(
-        "what must not be done twice is not tried again if it may have been done, and what may be, is (P18)",
+        "a non-idempotent call is not retried if it may have had its effect, and an idempotent one is (P18)",
         arguments: [
             (.unsaid, .transient, .retry(at: .second(101))), (.unsaid, .uncertain, .giveUp(.effectUnknown)),
             (.harmless, .transient, .retry(at: .second(101))), (.harmless, .uncertain, .retry(at: .second(101))),
@@ -120,12 +120,12 @@ private func configured(
         #expect(decide(verdict, repetition: repetition) == decision)
     }
 
-    @Test("that it may be done twice adds nothing to a retry of 429s alone")
+    @Test("isIdempotent adds nothing to a retry of 429s alone")
     func idempotentThrottledOnly() {
         #expect(decide(.uncertain, configured(on: .throttled), repetition: .harmless) == .notMine)
     }
 
-    @Test("decorrelated jitter builds on the last delay, not on a wait that the other side named")
+    @Test("decorrelated jitter builds on the last delay, not on a wait named by the service")
     func previousDelay() {
         var generator = SeededGenerator(seed: 3)
         let settings = configured(

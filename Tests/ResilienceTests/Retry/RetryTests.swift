@@ -11,7 +11,7 @@ import Testing
         Pipeline("calls", timeBase: clock, observers: PolicyObservers(recorder)) { retry }
     }
 
-    /// Runs to the end, the clock moving itself to the end of every wait.
+    /// Runs to the end; the clock advances to the end of every wait.
     private func play(
         _ retries: Retry..., operation: ScriptedOperation<Void, Int>
     ) async -> (waits: [Duration], result: Result<Int, any Error>) {
@@ -34,7 +34,7 @@ import Testing
         #expect(operation.callCount == 1 && recorder.events(of: Retry.Event.self).isEmpty)
     }
 
-    @Test("a failure that passes is tried again after its wait, and its result returned")
+    @Test("a transient failure is retried after its wait, and the retry's result is returned")
     func recovers() async throws {
         let operation = ScriptedOperation<Void, Int>([.failure(Outage()), .success(7)])
         let pipeline = pipeline(Retry(maxRetries: 1, backoff: .constant(.seconds(5))))
@@ -45,7 +45,7 @@ import Testing
         #expect(try await result == 7 && operation.callCount == 2)
     }
 
-    @Test("when retries run out, the last error is thrown as it is")
+    @Test("when retries run out, the last error is thrown unchanged")
     func exhausted() async {
         let operation = ScriptedOperation<Void, Int>((1...4).map { .failure(Outage(number: $0)) })
         let (waits, result) = await play(Retry(backoff: .none), operation: operation)
@@ -53,7 +53,7 @@ import Testing
         #expect(waits.count == 3 && operation.callCount == 4)
     }
 
-    @Test("when retries run out, the last result that means failure is returned as it is")
+    @Test("when retries run out, the last result that means failure is returned unchanged")
     func exhaustedResult() async throws {
         let clock = RecordingClock(clock)
         let operation = ScriptedOperation<Void, Int>([.success(500), .success(502), .success(503)])
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(
-        "throttledOnly leaves every other failure alone (B15)",
+        "throttledOnly retries no other failure (B15)",
         arguments: [.transient, .uncertain, .permanent, .rejected] as [Verdict])
     func throttledOnlyOthers(verdict: Verdict) async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Judged(verdict: verdict)))
@@ -84,7 +84,7 @@ import Testing
         #expect(operation.callCount == 1)
     }
 
-    @Test("a Retry-After is waited for in one go: it does not burn attempts, and no retry fires before it (P16)")
+    @Test("a Retry-After is one wait: it uses up no attempts, and no retry comes earlier (P16)")
     func retryAfter() async throws {
         let limited = Judged(verdict: .throttled(retryAfter: .seconds(90)))
         let operation = ScriptedOperation<Void, Int>([.failure(limited), .success(7)])
@@ -97,7 +97,7 @@ import Testing
         #expect(try await result == 7 && operation.callCount == 2)
     }
 
-    @Test("a rule has one error tried again at once and another not at all; the rest go as configured")
+    @Test("a rule can retry one error at once and another not at all; other errors follow the configuration")
     func rules() async {
         let operation = ScriptedOperation<Void, Int>([
             .failure(Judged(verdict: .permanent)), .failure(Outage()), .failure(Outage(number: 2)),
@@ -112,7 +112,7 @@ import Testing
         #expect(recorder.events(of: Retry.Event.self).count == 2)
     }
 
-    @Test("a rule is told the attempt, the verdict and the error, and the result that means failure has none")
+    @Test("a rule gets the attempt, the verdict and the error; a result that means failure has no error")
     func ruleInput() async throws {
         let journal = Journal()
         let retry = Retry(maxRetries: 2, backoff: .none) { failure in
@@ -133,7 +133,7 @@ import Testing
             ])
     }
 
-    @Test("a retry of rejections waits as long as an open circuit says: it is not asked in a tight loop (P19)")
+    @Test("a retry of rejections waits as long as an open circuit says: no tight loop (P19)")
     func rejectionFloor() async {
         let clock = RecordingClock(clock)
         let breaker = CircuitBreaker(
@@ -147,7 +147,7 @@ import Testing
         #expect(result == 7 && clock.waits == [.zero, .seconds(60)])
     }
 
-    @Test("each call has the whole time, and each round of a retry further out too")
+    @Test("each call has the whole maxElapsed, and so has each round of an outer retry")
     func elapsedAnew() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let inner = Retry("inner", maxRetries: 8, maxElapsed: .seconds(10), backoff: .constant(.seconds(10)))
@@ -155,7 +155,7 @@ import Testing
         #expect(operation.callCount == 6)
     }
 
-    @Test("attempts before the first of this call count for the limit and for the backoff's growth")
+    @Test("attempts before this call's first count toward the limit and the backoff's growth")
     func resumed() async throws {
         let clock = RecordingClock(clock)
         let retry = Retry(maxRetries: 4, backoff: .linear(.seconds(1)))
@@ -171,7 +171,7 @@ import Testing
         #expect(recorder.events(of: Retry.Event.self).last == .gaveUp(attempt: 5, .attemptsExhausted))
     }
 
-    @Test("in nested retries each counts from the call's first attempt, in every round")
+    @Test("nested retries each count from the call's first attempt, in every round")
     func resumedNested() async throws {
         let pipeline = Pipeline(timeBase: RushingClock()) {
             Retry("outer", maxRetries: 2, backoff: .none)
@@ -187,7 +187,8 @@ import Testing
         #expect(attempts == [2, 3, 2, 3])
     }
 
-    @Test("a call resumed beyond all its attempts, or at the last number there is, has one more", arguments: [9, .max])
+    @Test(
+        "a call resumed beyond all its attempts, or at the greatest number, has one more attempt", arguments: [9, .max])
     func resumedTooLate(firstAttempt: Int) async throws {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: firstAttempt == .max ? .max : 3) }
@@ -204,7 +205,7 @@ import Testing
     }
 
     @Test(
-        "a call that must not be repeated is not tried again, whatever the failure, and this is told (P18)",
+        "a call that must not be repeated is not retried after any failure, and this is reported (P18)",
         arguments: [.transient, .throttled, .uncertain] as [Verdict])
     func notIdempotent(verdict: Verdict) async {
         let operation = ScriptedOperation<Void, Int>([.failure(Judged(verdict: verdict)), .success(7)])
@@ -215,7 +216,7 @@ import Testing
     }
 
     @Test(
-        "an error that nobody knows is not tried again unless the pipeline or the call says so, and the error names the word (P75)"
+        "an unknown error is not retried unless pipeline or call are idempotent, and the error names isIdempotent (P75)"
     )
     func effectUnknown() async {
         func attempts(_ isIdempotent: Bool?, _ options: RunOptions = RunOptions()) async -> (Int, (any Error)?) {
@@ -239,14 +240,14 @@ import Testing
         #expect(await attempts(false, RunOptions(isIdempotent: true)).0 == 2)
     }
 
-    @Test("a custom backoff is told the retry and the delay before")
+    @Test("a custom backoff gets the retry and the previous delay")
     func customBackoff() async {
         let retry = Retry(maxRetries: 4, backoff: .custom { retry, previous in previous + .seconds(retry) })
         let (waits, _) = await play(retry, operation: ScriptedOperation(fallback: .failure(Outage())))
         #expect(waits == [.zero, .seconds(1), .seconds(3), .seconds(6)])
     }
 
-    @Test("the operation is told which attempt it is")
+    @Test("the operation gets its attempt's number")
     func attemptNumbers() async throws {
         let pipeline = Pipeline(timeBase: RushingClock()) { Retry(maxRetries: 2, backoff: .none) }
         var attempts: [Int] = []
@@ -257,7 +258,7 @@ import Testing
         #expect(attempts == [1, 2, 3])
     }
 
-    @Test("two runs with generators of the same seed wait the same")
+    @Test("two runs with generators of the same seed have the same waits")
     func seeded() async {
         func waits(seed: UInt64) async -> [Duration] {
             let retry = Retry(maxRetries: 8, generator: SplitMix64(seed: seed))
@@ -267,7 +268,7 @@ import Testing
         #expect(one == same && one != other && one.count == 8)
     }
 
-    @Test("each wait and the giving up are told, in order")
+    @Test("each wait and the giving up are reported, in order")
     func events() async {
         let operation = ScriptedOperation<Void, Int>(fallback: .failure(Outage()))
         _ = await play(Retry(maxRetries: 1, backoff: .constant(.seconds(2))), operation: operation)
@@ -281,7 +282,7 @@ import Testing
                 == "[calls/retry] gave up after attempt 2: no attempt is left: Outage")
     }
 
-    @Test("without a word it waits from 50 ms, and a second after a 429, up to 20 s")
+    @Test("by default it waits from 50 ms, or from a second after a 429, up to 20 s")
     func defaults() {
         let spelledOut = Retry(
             maxRetries: 3, backoff: .exponential(from: .milliseconds(50), cap: .seconds(20)),
@@ -291,7 +292,7 @@ import Testing
         #expect(Retry().description.contains("50 ms") && Retry().description.contains("20 s"))
     }
 
-    @Test("a policy further out that goes another round after a success finds the retry as new")
+    @Test("if an outer policy asks for another round after a success, the retry starts fresh")
     func anewAfterSuccess() async throws {
         let operation = ScriptedOperation<Void, Int>([
             .failure(Outage()), .success(1), .failure(Outage()), .success(2),
@@ -304,7 +305,8 @@ import Testing
         #expect(operation.callCount == 4)
     }
 
-    @Test("a policy further out that goes another round after what the retry leaves alone finds it as new")
+    @Test(
+        "if an outer policy asks for another round after an error that the retry leaves alone, the retry starts fresh")
     func anewAfterOthers() async throws {
         let operation = ScriptedOperation<Void, Int>([
             .failure(Outage()), .failure(Judged(verdict: .permanent)), .failure(Outage()), .success(2),
@@ -317,7 +319,7 @@ import Testing
         #expect(operation.callCount == 4)
     }
 
-    @Test("waits that grow from the last one grow also for who asks for all errors")
+    @Test("decorrelated waits are the same with wrapsLastError")
     func decorrelatedWithHistory() async {
         var waits: [[Duration]] = []
         for wrapsLastError in [false, true] {
@@ -330,7 +332,7 @@ import Testing
         #expect(waits[0].count == 6 && waits[0] == waits[1])
     }
 
-    @Test("a wait begins when the attempt has ended, not when it began", arguments: [true, false])
+    @Test("a wait begins at the attempt's end, not at its start", arguments: [true, false])
     func waitsFromTheEnd(throwsError: Bool) async throws {
         let start = clock.now
         let pipeline = pipeline(Retry(maxRetries: 1, maxElapsed: .seconds(100), backoff: .constant(.seconds(1))))
@@ -347,5 +349,5 @@ import Testing
     }
 }
 
-/// An error that nobody knows.
+/// An error that no classifier knows.
 private struct Unknown: Error {}

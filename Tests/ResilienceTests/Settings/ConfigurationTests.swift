@@ -5,16 +5,16 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// Settings as values: what is read makes the policy that the same settings in source code make.
+/// Settings as values: decoded settings make the same policy as the same settings in source code.
 @Suite struct ConfigurationTests {
-    /// What is wrong with settings of source code.
+    /// The problems of settings in source code.
     private func found(in settings: @autoclosure () -> some SettingsGroup) -> [String] {
         problems { _ = try PolicySettings.checked { settings().valid() } }
     }
 
     // MARK: Defaults
 
-    @Test("nothing given is a retry's default")
+    @Test("without any setting a retry has its defaults")
     func retryDefaults() throws {
         for configuration in [Retry.Settings(), try decoded("{}"), try decoded(#"{"maxRetries": null}"#)] {
             let (own, standard) = (Retry(settings: configuration).settings, Retry().settings)
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test("nothing given is a breaker's default")
+    @Test("without any setting a breaker has its defaults")
     func breakerDefaults() throws {
         for configuration in [CircuitBreaker.Settings(), try decoded("{}")] {
             let (own, standard) = (configuration.circuit, ThreeStateCircuit())
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("nothing but a limit given is a bulkhead's default, and a throttle's")
+    @Test("with only a limit, a bulkhead and a throttle have their defaults")
     func limitDefaults() throws {
         let bulkhead = Bulkhead(settings: try decoded(#"{"limit": 3}"#))
         let other = Bulkhead(limit: 3)
@@ -46,7 +46,7 @@ import Testing
         #expect(holding.canBeReconfigured(like: Throttle(limit: .perSecond(3), holdOnThrottled: true)))
     }
 
-    @Test("nothing but a freshness given is a cache's default")
+    @Test("with only a freshness, a cache has its defaults")
     func cacheDefaults() throws {
         let minute = CacheLifetime(freshFor: .seconds(60))
         for configuration in [
@@ -59,9 +59,9 @@ import Testing
         }
     }
 
-    // MARK: What is given
+    // MARK: Given settings
 
-    @Test("a cache, as a file says it and as it is written, and what is wrong with one")
+    @Test("a cache is decoded, encoded, and reports its invalid settings")
     func cache() throws {
         let json = """
             {"failuresForSeconds":2,"freshForSeconds":0.5,"maxCost":7,"maxCount":9,"pauseAfterErrorSeconds":0,\
@@ -98,7 +98,7 @@ import Testing
             ])
     }
 
-    @Test("of load shedding, all that is invalid is named")
+    @Test("all invalid settings of load shedding are reported")
     func invalidShedding() {
         let json = #"{"limit": 1, "shedding": {"targetSeconds": -1, "intervalSeconds": 0}}"#
         #expect(
@@ -108,7 +108,7 @@ import Testing
             ])
     }
 
-    @Test("a retry as a file says it")
+    @Test("a retry is decoded from a file")
     func retry() throws {
         let configuration: Retry.Settings = try decoded(
             """
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(
-        "a backoff as a file says it",
+        "a backoff is decoded from a file",
         arguments: [
             (#"{"kind": "constant", "baseSeconds": 2}"#, Backoff.constant(.seconds(2))),
             (
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test(
-        "a rule as a file says it",
+        "a rule is decoded from a file",
         arguments: [
             (#"{"kind": "consecutiveFailures"}"#, ConsecutiveFailures.standard),
             (#"{"kind": "consecutiveFailures", "limit": 3}"#, ConsecutiveFailures.consecutiveFailures(3)),
@@ -209,7 +209,7 @@ import Testing
     }
 
     @Test(
-        "a break as a file says it",
+        "a break is decoded from a file",
         arguments: [
             (#"{"kind": "constant", "lengthSeconds": 30}"#, ConstantBreak.constant(.seconds(30))),
             (#"{"kind": "exponential"}"#, GrowingBreak.exponential()),
@@ -243,7 +243,7 @@ import Testing
         #expect(try decoded(String(decoding: JSONEncoder().encode(configuration), as: UTF8.self)) == configuration)
     }
 
-    @Test("a breaker as a file says it")
+    @Test("a breaker is decoded from a file")
     func breaker() throws {
         let configuration: CircuitBreaker.Settings = try decoded(
             """
@@ -263,7 +263,7 @@ import Testing
         #expect(try decoded(#"{"successes": 2}"#) == ProbeRule.successes(2))
     }
 
-    @Test("a bulkhead, a throttle and timeouts as files say them, and back")
+    @Test("a bulkhead, a throttle and timeouts are decoded from files, and encoded")
     func others() throws {
         let bulkhead: Bulkhead.Settings = try decoded(
             #"{"limit": 4, "queue": 9, "order": "byPriority", "maxWaitSeconds": 2, "predictsWait": false}"#)
@@ -296,7 +296,7 @@ import Testing
     }
 
     @Test(
-        "a limit as a file says it, and back",
+        "a limit is decoded from a file, and encoded",
         arguments: [
             (#"{"kind": "unlimited"}"#, ThrottleLimit.unlimited),
             (#"{"kind": "rate", "calls": 5, "periodSeconds": 1}"#, .perSecond(5)),
@@ -308,7 +308,7 @@ import Testing
         #expect(try JSONDecoder().decode(ThrottleLimit.self, from: JSONEncoder().encode(limit)) == limit)
     }
 
-    @Test("what is code, or an instant of this process, can't be written")
+    @Test("code, or an instant of this process, can't be encoded")
     func notWritten() {
         #expect(throws: EncodingError.self) { try JSONEncoder().encode(Backoff.custom { _, _ in .zero }) }
         #expect(throws: EncodingError.self) {
@@ -316,10 +316,10 @@ import Testing
         }
     }
 
-    // MARK: What is invalid
+    // MARK: Invalid settings
 
     @Test(
-        "what is invalid is thrown with its path, value and range",
+        "an invalid setting is thrown with its path, value and range",
         arguments: [
             (#"{"retry": {"maxRetries": -1}}"#, ["Retry: all.retry.maxRetries is -1, and must not be negative"]),
             (
@@ -452,7 +452,7 @@ import Testing
         #expect(Set(found) == Set(texts) && found.count == texts.count, "\(found)")
     }
 
-    @Test("without a path around it a setting has its name")
+    @Test("without a surrounding path a setting's path is its name")
     func root() {
         #expect(
             problems { _ = try decoded(#"{"limit": 0, "quue": 1}"#, as: Bulkhead.Settings.self) } == [
@@ -467,7 +467,7 @@ import Testing
     }
 
     @Test(
-        "a value of another type says where it is",
+        "a value of another type is reported with its path",
         arguments: [
             (#"{"maxRetries": "three"}"#, #"Retry: a.maxRetries is "three", and must be a whole number of 64 bits"#),
             (#"{"maxRetries": 1e20}"#, "Retry: a.maxRetries is 1e+20, and must be a whole number of 64 bits"),
@@ -495,7 +495,7 @@ import Testing
     }
 
     @Test(
-        "one thing that is wrong hides no other",
+        "one invalid setting hides no other",
         arguments: [
             (
                 #"{"retry": {"maxRetries": -1, "maxElapsedSeconds": -1, "backoff": {"kind": "exponential", "factor": 0}, "throttledBackoff": {"kind": "linear", "baseSeconds": -1}}}"#,
@@ -549,7 +549,7 @@ import Testing
         }
     }
 
-    @Test("a path is that of the file, whatever its names are")
+    @Test("a path is the one in the file, whatever the names are")
     func paths() {
         #expect(
             problems { _ = try decoded(#"{"007": {"limitSeconds": 0}}"#, as: [String: Timeout.Settings].self) } == [
@@ -577,7 +577,7 @@ import Testing
     }
 
     @Test(
-        "nothing is said to be wrong that is not",
+        "only invalid settings are reported",
         arguments: [
             (
                 #"{"tripping": {"kind": "failureRatio", "ratio": 1, "window": {"calls": "100"}}}"#,
@@ -601,7 +601,7 @@ import Testing
                 #"{"tripping": {"kind": "consecutiveFailures", "failing": ["success"], "healthy": ["wel"]}}"#,
                 ["tripping.healthy"]
             ),
-            // The default of `minimumCalls` is more than the window holds.
+            // The default of `minimumCalls` exceeds the window.
             (
                 #"{"tripping": {"kind": "failureRatio", "ratio": "x", "window": {"calls": 5}}}"#, ["tripping.ratio"]
             ),
@@ -625,7 +625,7 @@ import Testing
         }
     }
 
-    @Test("a jitter that is no jitter is all that is wrong")
+    @Test("an invalid jitter is the only reported problem")
     func jitter() {
         for jitter in [#""proportionl""#, "3"] {
             let json = #"{"kind": "constant", "baseSeconds": 1, "jitter": \#(jitter), "jitterShare": 0.2}"#
@@ -635,7 +635,7 @@ import Testing
         #expect(problems { _ = try decoded("3", as: VerdictSet.self) }.count == 1)
     }
 
-    @Test("rules that are missing are told apart from rules that are no list")
+    @Test("missing rules and rules that are no list have different messages")
     func noRules() {
         func text(_ json: String) -> [String] {
             problems { _ = try decoded(json, as: CircuitBreaker.Settings.self) }
@@ -648,7 +648,7 @@ import Testing
             ])
     }
 
-    @Test("as many rules as can be read are read")
+    @Test("the greatest allowed number of rules is decoded")
     func asManyRules() throws {
         let rules = Array(repeating: #"{"kind": "consecutiveFailures"}"#, count: 32).joined(separator: ", ")
         let most = #"{"tripping": {"kind": "anyOf", "rules": [\#(rules)]}}"#
@@ -657,21 +657,21 @@ import Testing
         #expect(configuration == CircuitBreaker.Settings(tripping: same))
     }
 
-    @Test("more rules than can be read are rejected in source code, too")
+    @Test("too many rules are rejected in source code, too")
     func mostRules() throws {
         let rules = Array(repeating: ConsecutiveFailures.standard as any TripRule, count: 33)
         #expect(found(in: CircuitBreaker.Settings(tripping: CombinedRule(.any, of: rules))).count == 1)
         #expect(found(in: CircuitBreaker.Settings(tripping: CombinedRule(.any, of: Array(rules.dropFirst())))) == [])
     }
 
-    @Test("null is as good as nothing, for the settings of other kinds, too")
+    @Test("null counts as not given, even for settings of other kinds")
     func null() throws {
         let backoff: Backoff = try decoded(
             #"{"kind": "constant", "baseSeconds": 1, "factor": null, "capSeconds": null, "jitter": null}"#)
         #expect(backoff == .constant(.seconds(1)))
     }
 
-    @Test("what is no number is no delay")
+    @Test("a delay that is not a number is rejected")
     func notANumber() {
         let list = Data(
             "<plist><dict><key>kind</key><string>sequence</string><key>sequenceSeconds</key><array><real>nan</real></array></dict></plist>"
@@ -682,7 +682,7 @@ import Testing
             ])
     }
 
-    @Test("rules without end and breaks in breaks are rejected before they take memory, or the stack")
+    @Test("too many rules, and breaks nested too deeply, are rejected before they exhaust memory or the stack")
     func bombs() {
         let leaf = #"{"kind": "failures", "count": 1, "window": {"lengthSeconds": 1, "buckets": 100000}}"#
         let many = "[" + Array(repeating: leaf, count: 33).joined(separator: ",") + "]"
@@ -705,7 +705,7 @@ import Testing
         #expect(found.count == 1 && found[0].contains("is deeper than 32 levels, and must be"))
     }
 
-    @Test("a duration that no file can hold is cut to what one can, and never to nothing")
+    @Test("a duration that no file can hold is cut to the nearest one, and never to zero")
     func durations() throws {
         for duration in [Duration(attoseconds: 1), Duration(attoseconds: .max), .seconds(Int64.max), .nanoseconds(3)] {
             let timeout = Timeout.Settings(limit: duration).valid()
@@ -719,14 +719,14 @@ import Testing
         }
     }
 
-    @Test("no delay is no delay, as in the policy's own initializer")
+    @Test("no delay means zero, as in the policy's own initializer")
     func none() throws {
         #expect(Retry.Settings(backoff: .none).backoff == Backoff.constant(.zero))
         #expect(
             Throttle.Settings(limit: .unlimited, holdBackoff: .none).holdBackoff == Backoff.constant(.zero))
     }
 
-    @Test("a configuration is made of another one's rule and break")
+    @Test("settings can reuse another's rule and break")
     func changed() throws {
         let one = CircuitBreaker.Settings(tripping: .failureRatio(0.5), openFor: .linear())
         let other = CircuitBreaker.Settings(
@@ -735,7 +735,7 @@ import Testing
         #expect(found(in: CircuitBreaker.Settings(tripping: one.rule, openFor: one.openFor, probes: 0)).count == 1)
     }
 
-    @Test("what a rule has counted is no setting, and a rule of another module stays as it is")
+    @Test("a rule's counts are not part of settings, and a rule of another module stays unchanged")
     func counted() throws {
         var rule = ConsecutiveFailures.standard
         rule.ended(CallEnd(.transient, at: .distantPast))
@@ -745,7 +745,7 @@ import Testing
         #expect(own.resets.withLock { $0 } == 0)
     }
 
-    @Test("settings in source code that are invalid are thrown, those of their parts, too")
+    @Test("invalid settings in source code, and in their parts, are thrown")
     func thrown() {
         #expect(
             found(in: Retry.Settings(maxRetries: -1, backoff: .constant(.seconds(-1)), on: .cancelled)) == [
@@ -768,7 +768,7 @@ import Testing
         #expect(found(in: Bulkhead.Settings(limit: 1, maxWait: .seconds(-1))).count == 1)
     }
 
-    @Test("a rule or a break of another module is no setting")
+    @Test("a rule or a break of another module is not allowed in settings")
     func foreign() {
         #expect(
             found(in: CircuitBreaker.Settings(tripping: OwnRule(), openFor: OwnBreak())) == [
@@ -782,7 +782,7 @@ import Testing
             ).count == 2)
     }
 
-    @Test("a configuration made within a check that failed before is its own")
+    @Test("settings checked within a failing check have only their own problems")
     func withinCheck() {
         #expect(
             problems {

@@ -5,13 +5,13 @@ import Testing
 @testable import Resilience
 @testable import ResilienceTraffic
 
-/// Policies that are made from configurations: each setting reaches the policy.
+/// Policies made from settings: each setting reaches the policy.
 @Suite struct ConfiguredPolicyTests {
-    /// A configuration in which each setting differs from its default, and what a policy that is made from it has.
+    /// Settings that all differ from their defaults, and a description of the policy made from them.
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
         let json: String
-        /// Settings that must be given, so that none can be left out.
+        /// Settings that can't be left out in this test.
         var required: Set<String> = []
         let made: @Sendable (Data) throws -> String
 
@@ -150,16 +150,16 @@ import Testing
                 "script": ["fault"], "tags": ["a"], "maxPriority": 3, "limit": 7, "maxDelayed": 8}
                 """
             ,
-            // These are seen by what it does: `ChaosTests`.
+            // `ChaosTests` tests these by their effect.
             required: ["tags", "maxPriority", "limit", "maxDelayed"]
         ) { json in
-            // A second before its end.
+            // One second before `until`.
             let chaos = Chaos(settings: try read(json), at: 1_893_455_999_000, timeBase: ManualClock())
             return "\(chaos.isOn) \(chaos)"
         },
     ]
 
-    @Test("each setting of a configuration reaches the policy that is made from it", arguments: rows)
+    @Test("each setting reaches the policy made from it", arguments: rows)
     func reaches(row: Row) throws {
         let all = try #require(try JSONSerialization.jsonObject(with: Data(row.json.utf8)) as? [String: Any])
         let made = try row.made(Data(row.json.utf8))
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test("each policy of a pipeline's configuration is in the pipeline, with its settings")
+    @Test("each policy in a pipeline's settings is in the pipeline, with its own settings")
     func pipelines() throws {
         let json = """
             {"timeout": {"limitSeconds": 41}, "retry": {"maxRetries": 42}, "hedge": {"maxHedges": 4},
@@ -196,7 +196,7 @@ import Testing
         for number in [41, 42, 43, 45, 46, 47] { #expect(full.contains("\(number)"), "\(number) in \(full)") }
     }
 
-    @Test("a throttle from a configuration counts by its `failing`")
+    @Test("a throttle made from settings counts by its `failing`")
     func failing() async throws {
         let configuration = AdaptiveThrottle.Settings(minimumCalls: 1, failing: .throttled)
         let throttle = AdaptiveThrottle(settings: configuration, timeBase: ManualClock())

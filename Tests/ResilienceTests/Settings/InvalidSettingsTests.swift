@@ -2,7 +2,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// Beside those of `PolicySettingsTests`: one of each kind of check that settings go through.
+/// In addition to `PolicySettingsTests`: one example of each kind of check.
 @Suite struct InvalidSettingsTests {
     private static let outOfRange: [(make: @Sendable () -> Void, text: String)] = [
         ({ _ = ThreeStateCircuit(probes: 0) }, "CircuitBreaker: probes is 0, and must be at least 1"),
@@ -92,7 +92,7 @@ import Testing
             { _ = Backoff.custom(jitter: .decorrelated) { _, _ in .zero } },
             "Backoff: jitter is decorrelated, and must be another one, since this would replace the custom delay"
         ),
-        // It would be asked under a lock.
+        // It would be called under a lock.
         (
             { _ = Throttle(limit: .unlimited, holdOnThrottled: true, holdBackoff: .custom { _, _ in .zero }) },
             "Throttle: holdBackoff is custom up to 20 s, and must not be custom, since it is asked under the throttle's lock"
@@ -126,7 +126,7 @@ import Testing
         ({ Bulkhead(limit: 1).setQueue(-1) }, "Bulkhead: queue is -1, and must not be negative"),
     ]
 
-    @Test("a setting that is out of its range is rejected with a message that names it", arguments: outOfRange)
+    @Test("a setting out of range is rejected with a message that names it", arguments: outOfRange)
     func rejected(make: @Sendable () -> Void, text: String) {
         #expect(problems { try PolicySettings.checked(make) }.joined(separator: "; ") == text)
     }

@@ -3,7 +3,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// A policy as one outside of the package writes it: it lets so many calls in, and then none.
+/// A policy as a user of the package writes it: it has a quota of calls.
 private final class Quota: ConfigurablePolicy {
     struct Settings: SettingsGroup {
         enum Unit: String, SettingChoice {
@@ -66,7 +66,7 @@ private final class PolicyLock: @unchecked Sendable {
         try JSONDecoder().decode(Quota.Settings.self, from: Data(json.utf8))
     }
 
-    @Test("settings of one's own policy are read, written, and told to be wrong with path, value and range")
+    @Test("a custom policy's settings are decoded, encoded, and reported as invalid with path, value and range")
     func files() throws {
         let settings = try read(#"{"limit": 5, "unit": "batches", "pauseSeconds": 0.5}"#)
         #expect(settings == Quota.Settings(limit: 5, unit: .batches, pause: .milliseconds(500)))
@@ -86,7 +86,7 @@ private final class PolicyLock: @unchecked Sendable {
         #expect(problems { _ = try read(#"{"limit": 2000, "unit": "batches"}"#) }.count == 1)
     }
 
-    @Test("settings of one's own policy in source code are checked when a policy is made with them")
+    @Test("a custom policy's settings in source code are checked when a policy is made with them")
     func literals() {
         #expect(
             problems {
@@ -94,7 +94,7 @@ private final class PolicyLock: @unchecked Sendable {
             } == ["Quota: limit is 0, and must lie in 1...1000", "Quota: pause is -1 s, and must be above zero"])
     }
 
-    @Test("a registry gives one's own policy what it can take over while it runs, and names what it can't")
+    @Test("a registry applies a custom policy's live settings, and returns keys that need others")
     func live() throws {
         let registry = PolicyRegistry<String, Quota> { _ in Quota(Quota.Settings(limit: 5)) }
         let quota = registry["a"]

@@ -9,7 +9,7 @@ import Testing
         TestSupport.problems { try PolicySettings.checked(make) }
     }
 
-    @Test("valid settings give what was made, and what making it throws is thrown")
+    @Test("a check of valid settings returns the result, and rethrows the closure's own error")
     func valid() throws {
         #expect(try PolicySettings.checked { Bulkhead(limit: 3) }.status.limit == 3)
         #expect(throws: Outage.self) { try PolicySettings.checked { throw Outage() } }
@@ -106,13 +106,13 @@ import Testing
     ]
 
     @Test(
-        "a setting from outside that can't be is thrown with its name, value and range, and ends no process (C7, P40)",
+        "an invalid setting from outside is thrown with its name, value and range, and does not trap (C7, P40)",
         arguments: invalid)
     func each(make: @Sendable () -> Void, text: String) {
         #expect(problems(make) == [text])
     }
 
-    @Test("all that is wrong is named, of a whole pipeline too (P40)")
+    @Test("all problems are reported, even of a whole pipeline (P40)")
     func all() {
         let found = problems {
             _ = Pipeline {
@@ -129,7 +129,7 @@ import Testing
             ])
     }
 
-    @Test("a change of what is there already is left out if a setting is invalid, and the others' stay (P37)")
+    @Test("an invalid setting changes nothing in an existing policy (P37)")
     func changes() {
         let bulkhead = Bulkhead(limit: 3, queue: 5)
         let throttle = Throttle(limit: .perSecond(10, burst: 4))
@@ -148,7 +148,7 @@ import Testing
         #expect(problems { bulkhead.setLimit(7) } == [] && bulkhead.status.limit == 7)
     }
 
-    @Test("one check within another has problems of its own")
+    @Test("one check inside another has its own problems")
     func nested() {
         let outer = problems {
             _ = Bulkhead(limit: 0)
@@ -160,7 +160,7 @@ import Testing
     private static let limit = "Bulkhead: limit is 0, and must be at least 1"
     private static let retries = "Retry: maxRetries is -1, and must not be negative"
 
-    @Test("what is changed in one check within another is left out if a setting was invalid in either")
+    @Test("a change in a nested check is dropped if a setting was invalid in either check")
     func nestedChanges() {
         let bulkhead = Bulkhead(limit: 3)
         let outer = problems {
@@ -171,7 +171,7 @@ import Testing
         #expect(outer == [Self.limit] && bulkhead.status.limit == 4)
     }
 
-    @Test("what an inner check throws through the outer is thrown with the outer's problems, each once")
+    @Test("if an inner check's error leaves the outer check, both checks' problems are thrown, each once")
     func nestedThrows() {
         let both = problems {
             _ = Bulkhead(limit: 0)
@@ -189,7 +189,7 @@ import Testing
         #expect(problems { try PolicySettings.checked { _ = Retry(maxRetries: -1) } } == [Self.retries])
     }
 
-    @Test("an inner check that is handled leaves the outer one what it was, and its changes are made")
+    @Test("a handled inner check does not affect the outer one, whose changes are applied")
     func nestedHandled() throws {
         let live = Bulkhead(limit: 3)
         let made = try PolicySettings.checked {
@@ -200,7 +200,7 @@ import Testing
         #expect(made.status.limit == 16 && live.status.limit == 5)
     }
 
-    @Test("a task that was begun in a check changes settings as any other once the check has returned")
+    @Test("a task started within a check changes settings normally once the check has returned")
     func taskAfterCheck() async {
         let live = Bulkhead(limit: 3)
         let (returned, end) = AsyncStream<Void>.makeStream()
@@ -221,7 +221,7 @@ import Testing
         #expect(await task?.value == ["Timeout: limit is 0 s, and must be above zero"] && live.status.limit == 9)
     }
 
-    @Test("a task that was begun in a check traps on an invalid setting once the check has returned")
+    @Test("a task started within a check traps on an invalid setting once the check has returned")
     func trapAfterCheck() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let (returned, end) = AsyncStream<Void>.makeStream()
@@ -238,7 +238,7 @@ import Testing
     }
 }
 
-/// What the process that was to end wrote to standard error.
+/// The standard error output of the process that was expected to end.
 func errorText(_ result: ExitTest.Result?) -> String {
     String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }

@@ -9,7 +9,7 @@ import Testing
         try JSONDecoder().decode(Settings.self, from: JSONEncoder().encode(settings))
     }
 
-    @Test("rules of ejection that are off are written as ones that never eject, and stay off")
+    @Test("ejection rules that are off are encoded as rules that never eject, and stay off")
     func ejectionThatIsOff() throws {
         let off = try again(OutlierEjection(afterConsecutive: nil, deviation: nil))
         #expect(off.consecutiveFailures == .max)
@@ -19,7 +19,7 @@ import Testing
         #expect(pool.slowStart?.from == 1)
     }
 
-    @Test("a backoff of holds that are off is not in the way")
+    @Test("without holds a different hold backoff does not prevent a change of settings")
     func backoffOfNoHolds() throws {
         let throttle = Throttle(limit: .perSecond(1))
         #expect(throttle.apply(.init(limit: .perSecond(2), holdBackoff: .none)).isEmpty)
@@ -27,7 +27,7 @@ import Testing
         #expect(throttle.apply(.init(limit: .perSecond(2), holdOnThrottled: true)) == ["holdOnThrottled"])
     }
 
-    @Test("settings that a policy was made with are not in its way, whatever their durations")
+    @Test("a policy can always take its own settings, whatever their durations")
     func durationsThatNoFileCanHold() {
         let third = Duration.seconds(1) / 3
         for wait in [third, .seconds(Int64.max)] {

@@ -1,11 +1,11 @@
 @testable import Resilience
 
-/// Everything a bucket gave out, and when. What is in it is worked out from that anew each time: a call costs as many units as
-/// the period has nanoseconds, and as many as the rate has calls flow in each nanosecond.
+/// Everything a bucket gave out, and when. Its level is recomputed from that each time. In its units a call costs the
+/// period's nanoseconds, and each nanosecond adds the rate's calls.
 struct BucketHistory {
     enum Event {
         case taken(at: MonotonicInstant, cost: Int)
-        /// A good probe: one call's share is left, whatever there was.
+        /// A good probe: at most one call's permit is left.
         case emptied(at: MonotonicInstant)
 
         var instant: MonotonicInstant {
@@ -15,7 +15,7 @@ struct BucketHistory {
         }
     }
 
-    /// Units a call, and units a nanosecond; a gate without a rate has neither.
+    /// Units per call, and units per nanosecond; a gate without a rate has neither.
     let price: Int128
     let flow: Int128
     let burst: Int
@@ -26,7 +26,7 @@ struct BucketHistory {
         flow = Int128(rate?.calls ?? 1)
         price = rate.map { Int128($0.period.saturatedNanoseconds) } ?? 0
         self.burst = burst
-        // The clock of a burst of centuries goes in steps.
+        // With a burst of centuries the clock advances in steps.
         while (price + flow - 1) / flow * Int128(burst) / step > Int128(Int64.max / 2) { step *= 2 }
     }
 
@@ -53,13 +53,13 @@ struct BucketHistory {
         return level
     }
 
-    /// When a call that is here at `now` may go, if nobody goes before it.
+    /// When a call that asks at `now` may go, if no other goes first.
     func turn(of cost: Int, at now: MonotonicInstant) -> Int128 {
         let missing = max(0, price(cost) - level(at: now))
         return turn(missing, from: now)
     }
 
-    /// When what is missing has come.
+    /// When the missing units have been added.
     func turn(_ missing: Int128, from now: MonotonicInstant) -> Int128 {
         if missing == 0 { return Int128(now.nanoseconds) }
         let turn = floor(now.nanoseconds) + (missing + flow - 1) / flow

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Resilience
 
-/// A gate that 429s with long waits hold, beside the list of what they asked for and of who probed.
+/// A gate held by 429s with long waits, compared with a list of their waits and of the probes.
 private struct ProbedHold: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int64)
         case ask
-        /// The other side asks for a wait of its own, or for fewer calls without one.
+        /// The service asks for a wait of its own, or for fewer calls without a wait.
         case throttled(Int, named: Bool)
         case ended(Int, Verdict)
         case lose(Int)
@@ -18,7 +18,7 @@ private struct ProbedHold: ExplorableMachine {
 
     private struct Call {
         let slot: ThrottleSlot
-        /// nil if it is no probe.
+        /// nil if the call is no probe.
         let began: Int64?
     }
 
@@ -31,10 +31,10 @@ private struct ProbedHold: ExplorableMachine {
     private var machine = ThrottleStateMachine(rate: nil, burst: 1)
     private var now: Int64 = 0
     private var calls: [Call] = []
-    /// When early probes went since the gate was last open, and when the 429s came that named a wait and were heard.
+    /// When early probes went since the gate was last open, and when counted 429s with a wait came.
     private var early: [Int64] = []
     private var named: [Int64] = []
-    /// Until when somebody by hand, and until when the other side, wants no calls.
+    /// The end of a hold by hand, and of a hold by the service.
     private var byHand: Int64 = .min
     private var asked: Int64 = .min
 
@@ -87,7 +87,7 @@ private struct ProbedHold: ExplorableMachine {
             guard own.stage == .probe else { break }
             try require(byHand <= now, "a probe during a hold by hand")
             guard now < asked else { break }
-            // Early: not before the first interval, and then one that grows.
+            // Early: not before the first interval, which then grows.
             let interval = min(4, 1 << min(early.count, 2)) * Self.first
             try require(!named.isEmpty, "an early probe though no wait was named")
             try require((early.last ?? named[0]) + interval <= now, "early probes at \(early), and now at \(now)")
@@ -101,7 +101,7 @@ private struct ProbedHold: ExplorableMachine {
         }
     }
 
-    /// At an open gate nobody is kept out; and what the status says is what a call is told.
+    /// An open gate keeps no call out, and a call gets the answer that the status shows.
     private func check() throws {
         let status = machine.status(at: .second(now))
         var asking = machine
@@ -114,7 +114,7 @@ private struct ProbedHold: ExplorableMachine {
 }
 
 @Suite(.heavy) struct EarlyProbeExplorationTests {
-    @Test("whatever happens, a named hold is probed at growing intervals, one by hand never, and the status says so")
+    @Test("a hold with a named wait is probed at growing intervals, one by hand never, and the status agrees")
     func explored() throws {
         let explorer = Explorer(ProbedHold(), code: "ProbedHold()")
         let exploration = try explorer.exploreAll(depth: 5)

@@ -5,7 +5,7 @@ import Testing
 
 private func at(_ second: Int64) -> MonotonicInstant { .second(second) }
 
-/// A gate that a 429 holds for an hour, which is probed after 5, 15, 35 and 55 minutes.
+/// A gate that a 429 holds for an hour, and that is probed after 5, 15, 35 and 55 minutes.
 private final class HeldGate {
     var machine = ThrottleStateMachine(rate: nil, burst: 1)
     let settings: Throttle.Settings
@@ -46,7 +46,7 @@ private final class HeldGate {
 }
 
 @Suite struct EarlyProbeStateMachineTests {
-    @Test("during a long hold one call goes now and then, at intervals that double up to four times the first")
+    @Test("during a long hold single calls probe early, at intervals that double up to four times the first")
     func intervals() {
         let gate = HeldGate()
         var probes: [Int64] = []
@@ -59,7 +59,7 @@ private final class HeldGate {
         #expect(probes == [5, 15, 35, 55])
     }
 
-    @Test("an early probe that goes well opens the gate for all")
+    @Test("a successful early probe opens the gate for all")
     func opens() {
         let gate = HeldGate()
         let probe = gate.come(at: 300)
@@ -67,7 +67,7 @@ private final class HeldGate {
         #expect(gate.machine.gate == .open && gate.come(at: 301)?.stage == .admitted && gate.machine.holds == 0)
     }
 
-    @Test("one that is cancelled or that an inner policy rejected opens nothing: the hold goes on as it was")
+    @Test("an early probe that was cancelled, or that an inner policy rejected, changes nothing: the hold continues")
     func undecided() {
         for verdict in [Verdict.cancelled, .rejected] {
             let gate = HeldGate()
@@ -77,7 +77,7 @@ private final class HeldGate {
         }
     }
 
-    @Test("one that never ends loses its place, and the hold goes on")
+    @Test("an early probe that never ends loses its place, and the hold continues")
     func lost() {
         let gate = HeldGate()
         let lost = gate.come(at: 300)
@@ -89,20 +89,19 @@ private final class HeldGate {
         #expect(gate.machine.gate == .open)
     }
 
-    @Test(
-        "calls are told when one may go next, not when the whole hold ends, and a 429 of an earlier call adds to that")
+    @Test("rejected calls get the time of the next early probe, not of the hold's end; a probe's 429 moves it")
     func told() {
         let gate = HeldGate()
         #expect(gate.told(at: 10) == .seconds(290))
         let probe = gate.come(at: 300)
-        // The early probe is none of the others' business.
+        // The early probe does not affect other calls.
         #expect(gate.told(at: 301) == .seconds(599) && gate.machine.status(at: at(301)).timeUntilNext == .seconds(599))
         #expect(gate.machine.status(at: at(301)).heldUntil == at(3600))
         gate.throttled(probe, .seconds(86_400), at: 302)
         #expect(gate.told(at: 302) == .seconds(600))
     }
 
-    @Test("a hold that is no longer than the first interval is kept to the letter")
+    @Test("a hold no longer than the first interval has no early probe")
     func short() {
         var machine = ThrottleStateMachine(rate: nil, burst: 1)
         machine.hold(until: at(300), probingAfter: .seconds(300), at: at(0))
@@ -110,14 +109,14 @@ private final class HeldGate {
         #expect(machine.ask(at: at(300)) == .probe)
     }
 
-    @Test("none goes early during a hold by hand or for a quota, by a backoff of our own, or if that is turned off")
+    @Test("no probe goes early in a hold by hand, for a quota, by our own backoff, or with early probes off")
     func never() {
         let gate = HeldGate()
         gate.machine.hold(until: at(3_600), counts: false)
         let early = (1..<360).filter { gate.come(at: Int64(10 * $0)) != nil }
         #expect(early == [] && gate.come(at: 3_600)?.stage == .probe)
 
-        // A hold by hand that a 429 makes longer is still one.
+        // A hold by hand that a 429 prolongs is still one by hand.
         for (byHand, first) in [(Int64?.none, Duration.zero), (1_000, .seconds(300))] {
             var machine = ThrottleStateMachine(rate: nil, burst: 1)
             if let byHand { machine.hold(until: at(byHand), counts: false) }
@@ -127,7 +126,7 @@ private final class HeldGate {
         }
     }
 
-    @Test("a good probe, and a reset, forget how long the intervals had become")
+    @Test("a good probe, or a reset, resets the intervals to the first")
     func forgets() {
         let gate = HeldGate()
         gate.throttled(gate.come(at: 300), .seconds(86_400), at: 300)
@@ -139,7 +138,7 @@ private final class HeldGate {
         #expect(gate.told(at: 1_320) == .seconds(300))
     }
 
-    @Test("who is first in line probes, and those behind it wait no longer than for the hold")
+    @Test("the first call in line probes, and calls behind it get the time of the next probe")
     func line() {
         let gate = HeldGate(maxWait: .seconds(30))
         #expect(gate.told(at: 200) == .seconds(100))
@@ -156,7 +155,7 @@ private final class HeldGate {
         #expect(gate.told(at: 300) == .seconds(600))
     }
 
-    @Test("a hold that is ended by hand lets the next call probe; an early probe in flight goes on as one in time")
+    @Test("after endHold the next call probes; an early probe in flight continues as an ordinary one")
     func endedByHand() {
         let other = HeldGate()
         let ended = (1...2).map { _ in other.machine.endHold(at: at(5)) }
@@ -169,7 +168,7 @@ private final class HeldGate {
         #expect(gate.come(at: 302)?.stage == .probe)
     }
 
-    @Test("at the ends of time, and for intervals that nobody lives through, it neither traps nor goes early")
+    @Test("at the ends of time, and with extreme intervals, it neither traps nor probes early")
     func extremes() {
         for start in [MonotonicInstant.distantPast, .distantFuture + .seconds(-5)] {
             for first in [Duration.nanoseconds(1), .seconds(Int64.max)] {
@@ -183,7 +182,7 @@ private final class HeldGate {
         }
     }
 
-    @Test("a call that an early probe keeps out is told when the next may go, and not when the probe's lease ends")
+    @Test("a call rejected during an early probe gets the time of the next one, not the end of the probe's lease")
     func toldNoLease() {
         var machine = ThrottleStateMachine(rate: nil, burst: 1)
         let settings = Throttle.Settings(
@@ -204,7 +203,7 @@ private final class HeldGate {
         }
         #expect(asks(at: 2) == .reject(retryAfter: .seconds(4)))
         #expect(machine.timeUntilNext(at: at(2)) == .seconds(4))
-        // The probe is late: as long as it has not answered, no other one goes.
+        // The probe is late: until it ends, no other goes.
         #expect(asks(at: 10) == .reject(retryAfter: .seconds(1)) && machine.available(at: at(10)) == 0)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Resilience
 
-/// While a throttle is held, one rejection serves many calls.
+/// While a throttle is held, one stored rejection serves many calls.
 @Suite struct HeldRejectionTests {
     let clock = ManualClock()
 
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test("each call is told how much longer the hold lasts, and one goes when it is over")
+    @Test("each rejected call gets the rest of the hold as its wait, and a call goes when the hold is over")
     func countsDown() {
         let throttle = Throttle(limit: .perSecond(10, burst: 5), timeBase: clock)
         throttle.hold(for: .seconds(10))
@@ -28,12 +28,12 @@ import Testing
         #expect(wait(throttle) == nil)
     }
 
-    @Test("a longer hold, its end by hand, and another cost are told anew")
+    @Test("a longer hold, its end by hand, and another cost change the rejection")
     func changes() {
         let throttle = Throttle(limit: .perSecond(10, burst: 5), timeBase: clock)
         throttle.hold(for: .seconds(10))
         for _ in 0..<2 { #expect(wait(throttle) == .seconds(10)) }
-        // It can never go.
+        // This cost can never go.
         #expect(wait(throttle, cost: 6) == .infinite && wait(throttle, cost: 5) == .seconds(10))
         throttle.hold(for: .seconds(20))
         for _ in 0..<2 { #expect(wait(throttle) == .seconds(20)) }
@@ -41,7 +41,7 @@ import Testing
         #expect(wait(throttle) == nil && wait(throttle) == nil)
     }
 
-    @Test("an early probe goes when its time has come, though calls were rejected until then")
+    @Test("an early probe goes at its time, even if calls were rejected until then")
     func earlyProbe() throws {
         let throttle = Throttle(
             limit: .unlimited, holdOnThrottled: true, maxHold: .seconds(3600), earlyProbe: .seconds(60), timeBase: clock
@@ -54,7 +54,7 @@ import Testing
         #expect(wait(throttle) == nil)
     }
 
-    @Test("whatever happens between two calls, each is told what a forecast says, and goes when that says so")
+    @Test("whatever happens between two calls, each gets the answer of a forecast")
     func likeForecasts() {
         let limits: [ThrottleLimit] = [
             .unlimited, .perSecond(10, burst: 3), .slidingWindow(4, per: .seconds(10)),
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("every rejection is told to observers, with its own wait")
+    @Test("observers get every rejection, with its own wait")
     func observed() {
         let recorder = EventRecorder()
         let throttle = Throttle(limit: .unlimited, timeBase: clock, observers: PolicyObservers(recorder))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Resilience
 
-/// When each call really went.
+/// When each call actually went.
 private final class Departures: Sendable {
     private let instants = Mutex<[(at: MonotonicInstant, cost: Int)]>([])
 
@@ -13,10 +13,10 @@ private final class Departures: Sendable {
 
     var all: [(at: MonotonicInstant, cost: Int)] { instants.withLock { $0 } }
 
-    /// The most that went in any stretch beyond what it may have been: burst + rate · time. Exact.
+    /// The largest number of calls in any period beyond the allowed burst + rate · time. Exact.
     func excess(over rate: ThrottleRate, burst: Int) -> Int128 {
         let (calls, period) = (Int128(rate.calls), Int128(rate.period.saturatedNanoseconds))
-        // In calls times nanoseconds: what stood at the lowest before each.
+        // In calls times nanoseconds: the lowest level before each call.
         var (sum, lowest, most) = (Int128(0), Int128.max, Int128.min)
         for (instant, cost) in all {
             let time = Int128(instant.nanoseconds) * calls
@@ -31,7 +31,7 @@ private final class Departures: Sendable {
 @Suite(.heavy) struct LateWakeTests {
     private let clock = ManualClock()
 
-    @Test("a machine that sleeps for 50 s wakes to a line that goes on at its rate (P33)")
+    @Test("after the machine slept for 50 s, the line continues at its rate (P33)")
     func oneJump() throws {
         let throttle = Throttle(limit: .perSecond(10, burst: 1), maxWait: .seconds(200), timeBase: clock)
         let departures = Departures()
@@ -52,12 +52,12 @@ private final class Departures: Sendable {
         }
         #expect(departures.all.count == 501)
         #expect(departures.excess(over: .perSecond(10), burst: 1) <= 0)
-        // None of the shares that came after the sleep was wasted.
+        // No permit added after the sleep was wasted.
         #expect(departures.all.last.map { $0.at == start + .milliseconds(99_900) } == true)
     }
 
     @Test(
-        "whatever wakes late, is cancelled or comes back, no stretch of time sees more than burst + rate · time (P33)",
+        "with late wakes, cancellations and refunds, no period has more calls than burst + rate · time (P33)",
         arguments: 1...40)
     func anySchedule(seed: UInt64) throws {
         var random = SeededNumbers(seed: seed)
@@ -99,7 +99,7 @@ private final class Departures: Sendable {
                     for (number, jump) in jumps.enumerated() {
                         try? await clock.sleep(for: .milliseconds(jump.after))
                         clock.jump(by: .milliseconds(jump.by))
-                        // For a time the calls do not leave, and their shares come back.
+                        // While isolated, calls do not leave, and their permits are refunded.
                         breaker.setMode(number.isMultiple(of: 3) ? .isolated : .automatic)
                     }
                     breaker.setMode(.automatic)
@@ -111,7 +111,7 @@ private final class Departures: Sendable {
         #expect(throttle.queued == 0)
     }
 
-    @Test("first come, first served, also when a 429 comes before the next has woken (P34)")
+    @Test("first come, first served, even if a 429 comes before the next call has woken (P34)")
     func orderAfterHold() throws {
         let throttle = Throttle(
             limit: .perSecond(1), maxWait: .seconds(60), holdOnThrottled: true, holdBackoff: .constant(.seconds(1)),
@@ -125,7 +125,7 @@ private final class Departures: Sendable {
                         try? await throttle.run {
                             try await operation(name)
                             guard name == "A" else { return }
-                            // B's turn comes, and nobody runs it before A ends.
+                            // B's turn comes, but B does not run before A ends.
                             clock.jump(by: .milliseconds(1_500))
                             throw TooMany()
                         }
@@ -138,7 +138,7 @@ private final class Departures: Sendable {
         #expect(throttle.heldUntil == nil && throttle.queued == 0)
     }
 
-    @Test("a call that a policy further in rejects never left: its share is free again", arguments: [true, false])
+    @Test("if an inner policy rejects a call, the call never left: its permit is refunded", arguments: [true, false])
     func sharesComeBack(isRate: Bool) async throws {
         let throttle =
             isRate
@@ -159,7 +159,7 @@ private final class Departures: Sendable {
         await #expect(throws: ThrottleExceeded.self) { try await pipeline.run {} }
     }
 
-    @Test("a call that went and failed has used its share, as has one that was cancelled")
+    @Test("a failed or cancelled call has used its permit")
     func sharesStaySpent() async throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 9), timeBase: clock)
         for (verdict, left) in zip(
@@ -170,7 +170,7 @@ private final class Departures: Sendable {
         }
     }
 
-    @Test("the status of a window of many calls is read without going through them all", .timeLimit(.minutes(20)))
+    @Test("reading the status of a window of many calls does not scan all of them", .timeLimit(.minutes(20)))
     func largeWindow() throws {
         let throttle = Throttle(limit: .slidingWindow(100_000, per: .seconds(1_000)), timeBase: clock)
         for _ in 0..<100_000 {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Resilience
 
-/// A machine whose permits somebody else hands out: what a call does that waits to learn whether there are any.
+/// A machine with leased permits: the wait of a call until the machine knows whether there are permits.
 @Suite struct LeasedThrottleStateMachineTests {
     private let start = MonotonicInstant(nanoseconds: 3_600_000_000_000)
     private let permits = LeasedPermits(largest: 10, patience: .milliseconds(110))
@@ -19,7 +19,7 @@ import Testing
             slot, cost: 1, deadline: .distantFuture, settings(maxWait: maxWait), at: start + time)
     }
 
-    /// Somebody says how many permits there are, and when there may be more.
+    /// Delivers the number of permits, and when there may be more.
     private func tell(_ machine: inout ThrottleStateMachine, count: Int = 0, next: Duration, after time: Duration) {
         var grant = PermitGrant()
         (grant.count, grant.ends, grant.next) = (count, start + .seconds(1), start + next)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(
-        "a call that does not wait to go waits to learn that it can't, and no longer",
+        "with maxWait zero, a call waits only to learn that there are no permits",
         arguments: [Duration.milliseconds(20), .milliseconds(900)])
     func noLonger(next: Duration) throws {
         var machine = ThrottleStateMachine(Limiter(permits))
@@ -48,7 +48,7 @@ import Testing
         #expect(machine.line.isEmpty)
     }
 
-    @Test("a call that waits to go stays if its turn comes in time")
+    @Test("a call with a maxWait stays if its turn comes in time")
     func inTime() throws {
         var machine = ThrottleStateMachine(Limiter(permits))
         guard case .wait(let slot, nil, _) = come(&machine, maxWait: .milliseconds(50), after: .zero) else {
@@ -66,7 +66,7 @@ import Testing
         #expect(late == .reject(retryAfter: .milliseconds(39)))
     }
 
-    @Test("a call that learns that there are permits goes")
+    @Test("a call goes when permits arrive")
     func goes() throws {
         var machine = ThrottleStateMachine(Limiter(permits))
         guard case .wait(let slot, nil, _) = come(&machine, after: .zero) else {
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("while nobody says whether there are permits, a call waits for as long as it takes to know, and is rejected")
+    @Test("while the permits are unknown, a call waits for the longest answer time, and is then rejected")
     func unknown() throws {
         var machine = ThrottleStateMachine(Limiter(permits))
         guard case .wait(let slot, nil, _) = come(&machine, after: .zero) else {
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("a call that waits to learn whether there are permits is asked when the machine counts by itself")
+    @Test("a call waiting for an answer is woken when the machine begins to count by itself")
     func standAlone() throws {
         var machine = ThrottleStateMachine(Limiter(permits))
         let first = come(&machine, after: .zero)

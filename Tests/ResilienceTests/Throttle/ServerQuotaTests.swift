@@ -5,7 +5,7 @@ import Testing
 @Suite struct ServerQuotaTests {
     private let clock = ManualClock()
 
-    @Test("a quota of which nothing is left holds the throttles of a pipeline ahead of the first 429")
+    @Test("a used-up quota holds a pipeline's throttles before the first 429")
     func holds() throws {
         let throttles = (1...2).map { Throttle("\($0)", limit: .unlimited, maxHold: .seconds(60), timeBase: clock) }
         let pipeline = Pipeline(timeBase: clock) { for throttle in throttles { throttle } }
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(
-        "a quota that leaves something, or does not say when it resets, holds nobody",
+        "a quota that is not used up, or has no reset time, holds no call",
         arguments: [
             ServerQuota(), ServerQuota(remaining: 0), ServerQuota(remaining: 1, resetsAfter: .seconds(9)),
             ServerQuota(resetsAfter: .seconds(9)), ServerQuota(remaining: 0, resetsAfter: .zero),
@@ -30,7 +30,7 @@ import Testing
         #expect(throttle.heldUntil == nil && quota.wait == nil)
     }
 
-    @Test("an absurd reset holds for the longest hold, and a nearer one does not end an earlier hold")
+    @Test("an absurd reset time holds for maxHold, and a nearer reset does not end an earlier hold")
     func absurd() {
         let throttle = Throttle(limit: .unlimited, maxHold: .seconds(60), timeBase: clock)
         throttle.note(ServerQuota(remaining: 0, resetsAfter: .seconds(Int64.max)))
@@ -38,7 +38,7 @@ import Testing
         #expect(throttle.heldUntil == clock.now + .seconds(60))
     }
 
-    @Test("holds for quotas don't make the wait after a 429 longer, also if the 429 comes during one")
+    @Test("holds for quotas don't lengthen the wait after a 429, even if the 429 comes during one")
     func backoff() async throws {
         let throttle = Throttle(limit: .unlimited, holdOnThrottled: true, timeBase: clock)
         let pipeline = Pipeline(timeBase: clock) { throttle }
@@ -56,7 +56,7 @@ import Testing
         #expect(throttle.heldUntil == clock.now + .seconds(2))
     }
 
-    @Test("a throttle that holds for no time at all takes no note")
+    @Test("a throttle with maxHold zero ignores quotas")
     func noHold() throws {
         let throttle = Throttle(limit: .unlimited, maxHold: .zero, timeBase: clock)
         throttle.note(ServerQuota(remaining: 0, resetsAfter: .seconds(60)))
@@ -66,7 +66,7 @@ import Testing
         second.complete(.success)
     }
 
-    @Test("what a server says is kept within what can be")
+    @Test("a quota's values are limited to valid ranges")
     func bounds() {
         let quota = ServerQuota(limit: -1, remaining: .min, resetsAfter: .seconds(Int64.max), window: .seconds(-1))
         #expect(quota.limit == 0 && quota.remaining == 0 && quota.window == .zero)

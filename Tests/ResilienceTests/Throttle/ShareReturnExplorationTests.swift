@@ -4,14 +4,14 @@ import Testing
 
 @testable import Resilience
 
-/// A throttle whose calls may never have left, beside the list of those that did.
+/// A throttle whose calls may never leave, compared with a list of the calls that did.
 private struct RecordedReturns: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int64)
         case ask(cost: Int)
-        /// A call that took its share was rejected further in.
+        /// An inner policy rejected a call with a permit.
         case giveBack(Int)
-        /// It went.
+        /// The call left.
         case leave(Int)
         case reset
     }
@@ -33,7 +33,7 @@ private struct RecordedReturns: ExplorableMachine {
     private var now: Int64 = 0
     private var inside: [Taken] = []
     private var took = 0
-    /// When each call went that was not given back since, and what it cost; and with those that were.
+    /// The calls that were not refunded since, with time and cost; and all calls.
     private var kept: [Taken] = []
     private var all: BucketHistory
     private var wasReset = false
@@ -79,7 +79,7 @@ private struct RecordedReturns: ExplorableMachine {
             machine.giveBack(taken.cost, taken.receipt, inGeneration: taken.generation, at: instant)
             let after = machine.available(at: instant)
             try require(after >= before, "a share was lost by giving one back")
-            // Who gives back at once, as the last who took, leaves nothing behind.
+            // A refund right after the last acquisition leaves no trace.
             if taken.number == took, taken.at == now, taken.generation == machine.generation {
                 try require(after, is: before + taken.cost, "what is free after the last share was given back at once")
             }
@@ -95,7 +95,7 @@ private struct RecordedReturns: ExplorableMachine {
         try check()
     }
 
-    /// Those that went are within the limit, in any stretch of time; and there is no less than if nothing had been given back.
+    /// The calls that left stay within the limit over any period, and refunds never reduce what is free.
     private func check() throws {
         if let rate {
             let least = all.events.isEmpty ? burst : Int(max(0, all.level(at: instant)) / all.price)
@@ -124,7 +124,7 @@ private struct RecordedReturns: ExplorableMachine {
 }
 
 @Suite(.heavy) struct ShareReturnExplorationTests {
-    @Test("shares that come back let no more go than the rate, and are not lost where nobody came between")
+    @Test("with refunds, calls never exceed the rate, and an immediate refund loses nothing")
     func rates() throws {
         for rate in [
             ThrottleRate(1, per: .nanoseconds(4)), ThrottleRate(3, per: .nanoseconds(7)),
@@ -137,7 +137,7 @@ private struct RecordedReturns: ExplorableMachine {
         }
     }
 
-    @Test("nor more than a window, of either kind")
+    @Test("with refunds, calls never exceed a window of either kind")
     func windows() throws {
         for window in [
             ThrottleLimit.slidingWindow(3, per: .nanoseconds(7)), .fixedWindow(3, per: .nanoseconds(7)),

@@ -4,13 +4,13 @@ import Testing
 
 @testable import Resilience
 
-/// Calls that come, sleep in line, are woken and give up, beside a list of who sleeps until when.
+/// Calls that come, sleep in line, are woken and give up, compared with a list of when each sleeper wakes.
 private struct SleepingCalls: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int64)
-        /// A call with this much time, in nanoseconds; nil for as much as anybody has.
+        /// A call with this much time, in nanoseconds; nil for no limit.
         case come(cost: Int, within: Int64?)
-        /// One that was woken, or has slept for as long as it was to, asks again.
+        /// A call that was woken, or whose sleep is over, asks again.
         case ask(Int)
         case cancel(Int)
         case end(Int, Verdict)
@@ -102,7 +102,7 @@ private struct SleepingCalls: ExplorableMachine {
         }
     }
 
-    /// Nobody sleeps when it could go.
+    /// No call sleeps when it could go.
     private func check() throws {
         try require(machine.line.count, is: sleepers.count, "those in line")
         for sleeper in sleepers {
@@ -120,7 +120,7 @@ private struct SleepingCalls: ExplorableMachine {
 }
 
 @Suite(.heavy) struct ThrottleCallsExplorationTests {
-    @Test("whatever calls do, none in line sleeps when it could go, or longer than it may", arguments: [true, false])
+    @Test("no call in line sleeps when it could go, or longer than it may", arguments: [true, false])
     func sleepers(hasRate: Bool) throws {
         let machine = SleepingCalls(rate: hasRate ? ThrottleRate(1, per: .nanoseconds(2)) : nil)
         let explorer = Explorer(machine, code: "SleepingCalls(rate: …)")

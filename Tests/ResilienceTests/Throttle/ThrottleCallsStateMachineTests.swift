@@ -2,7 +2,7 @@ import Testing
 
 @testable import Resilience
 
-/// A call's way in, through the line and out, as the machine decides it.
+/// A call's way in, through the line and out, as decided by the machine.
 @Suite struct ThrottleCallsStateMachineTests {
     private let patient = Self.settings()
 
@@ -35,7 +35,7 @@ import Testing
         return (slot, until)
     }
 
-    @Test("who waits is told its turn, sleeps until then, and goes")
+    @Test("a waiting call gets its turn, sleeps until then, and goes")
     func turn() throws {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         guard case .enter = come(&machine, at: at(0)) else { throw CancellationError() }
@@ -49,7 +49,7 @@ import Testing
         #expect(machine.line.isEmpty)
     }
 
-    @Test("a turn that can't come in time is not waited for, one that just can is")
+    @Test("a call waits only for a turn that can come in time, even if only just")
     func inTime() throws {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = come(&machine, at: at(0))
@@ -64,13 +64,13 @@ import Testing
         #expect(just.until == at(1) && just.slot.latest == at(1))
     }
 
-    @Test("what can never go is rejected without a time to come back at")
+    @Test("a call that can never go is rejected without a retryAfter")
     func never() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         #expect(come(&machine, cost: 3, at: at(0)) == .reject(retryAfter: nil))
     }
 
-    @Test("the line takes as many as it is told, and those in it keep their places when it is full")
+    @Test("the line takes as many calls as its limit, and calls in a full line keep their places")
     func full() throws {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         let one = Self.settings(queue: 1)
@@ -80,7 +80,7 @@ import Testing
         #expect(try waiting(come(&machine, first.slot, under: one, at: at(0))).slot == first.slot)
     }
 
-    @Test("who asks again and can't go in time leaves the line")
+    @Test("a call that asks again and can't go in time leaves the line")
     func leaves() throws {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = come(&machine, at: at(0))
@@ -90,7 +90,7 @@ import Testing
         #expect(machine.line.isEmpty)
     }
 
-    @Test("a probe under way: who waits for it knows no turn, and sleeps until the probe's lease ends")
+    @Test("a call waiting for a probe in flight has no known turn, and sleeps until the probe's lease ends")
     func probing() throws {
         var machine = ThrottleStateMachine(rate: nil, burst: 1)
         machine.hold(until: at(1))
@@ -107,7 +107,7 @@ import Testing
         #expect(own.stage == .admitted)
     }
 
-    @Test("when the first gives up, the next two are woken as far as they come sooner")
+    @Test("when the first in line gives up, the next two are woken for their earlier turns")
     func givesUp() throws {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = come(&machine, at: at(0))
@@ -119,7 +119,7 @@ import Testing
         #expect(machine.line.count == 3)
     }
 
-    @Test("a 429 holds for as long as it says, or as the backoff does, and never for longer than the longest hold")
+    @Test("a 429 holds for its wait, or for the backoff, and at most for maxHold")
     func holds() {
         let backoff = Backoff.exponential(from: .seconds(3), cap: .seconds(60), jitter: .none)
         for (wait, until) in [(Duration?.none, at(3)), (.seconds(7), at(7)), (.seconds(200), at(100))] {
@@ -131,12 +131,12 @@ import Testing
             }
             #expect(machine.end(slot, cost: 1, .throttled(retryAfter: wait), settings, at: at(0)) == until)
             #expect(machine.heldUntil == until)
-            // One that was let in before the hold prolongs it by its own wait only.
+            // A call admitted before the hold prolongs it only by its own wait.
             #expect(machine.end(slot, cost: 1, .throttled(retryAfter: wait), Self.settings(), at: at(0)) == nil)
         }
     }
 
-    @Test("what a policy further in rejected gives its share back, a success does not, and a probe has none")
+    @Test("an inner policy's rejection refunds a call's permit, and a success does not")
     func givesBack() throws {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         guard case .enter(let first) = come(&machine, at: at(0)), case .enter(let second) = come(&machine, at: at(0))

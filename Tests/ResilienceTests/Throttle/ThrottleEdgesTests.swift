@@ -4,11 +4,11 @@ import Testing
 
 @testable import Resilience
 
-/// What was found by attack from outside.
+/// Bugs that adversarial tests found.
 @Suite struct ThrottleEdgesTests {
     private let clock = ManualClock()
 
-    @Test("a call that costs nothing and is rejected further in gives nothing back, whatever counts")
+    @Test("a call with cost zero that an inner policy rejects refunds nothing, for any limit")
     func nothingToGiveBack() throws {
         for throttle in [
             Throttle(limit: .perSecond(3, burst: 3), timeBase: clock),
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test("options that are set later are looked at, too (P40)")
+    @Test("options set later are checked, too (P40)")
     func optionsLater() throws {
         let error = #expect(throws: InvalidSettings.self) {
             try PolicySettings.checked {
@@ -39,7 +39,7 @@ import Testing
             ])
     }
 
-    @Test("a throttle within a failing check can't take another's settings, and is at rest as before (P40)")
+    @Test("within a failing settings check a throttle can't take another's settings, and stays at rest (P40)")
     func reconfiguredInCheck() {
         let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
         #expect(throws: InvalidSettings.self) {
@@ -50,7 +50,7 @@ import Testing
         #expect(throttle.isAtRest)
     }
 
-    @Test("a rate for a throttle without one is a setting like another, and can be thrown (P40)")
+    @Test("a rate for a throttle without one is an invalid setting, and can be thrown (P40)")
     func rateWithoutOne() {
         let window = Throttle("window", limit: .slidingWindow(3, per: .seconds(60)), timeBase: clock)
         let error = #expect(throws: InvalidSettings.self) {
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(
-        "a burst of centuries is what it says, and fills no faster for it",
+        "a burst of centuries is exact, and fills no faster",
         arguments: [
             (.perSecond(1), .max / 2 + 2), (.perSecond(1), .max), (ThrottleRate(1, per: .seconds(86_400)), 1_000_000),
             (.perSecond(1), 1_000_000_000_000), (ThrottleRate(1, per: .seconds(Int64.max)), 7),
@@ -74,7 +74,7 @@ import Testing
         try throttle.tryAcquire(options: RunOptions(cost: burst)).complete(.success)
         #expect(throttle.status.available == 0)
         clock.advance(by: .seconds(86_400 * 3))
-        // A step of the longest of these clocks is some seconds.
+        // The longest of these clocks has steps of some seconds.
         let calls = Int(.seconds(86_400 * 3) / rate.period)
         #expect(throttle.status.available <= calls && throttle.status.available >= calls - 5)
         throttle.setRate(.perSecond(2), burst: 3)
@@ -82,7 +82,7 @@ import Testing
         #expect(throttle.status.available == 3)
     }
 
-    @Test("a window of the calls' own begins with the first that left")
+    @Test("a window without an anchor begins with the first call that left")
     func windowOfTheFirst() throws {
         let throttle = Throttle(limit: .fixedWindow(5, per: .seconds(10)), timeBase: clock)
         try throttle.tryAcquire().complete(.rejected)
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("shares come back first to last and last to first")
+    @Test("permits are refunded in any order")
     func manyComeBack() throws {
         for isReversed in [true, false] {
             let throttle = Throttle(limit: .perSecond(1, burst: 10), timeBase: clock)
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test("a share comes back late, as if the call had not been there")
+    @Test("a late refund counts as if the call had never been there")
     func lateReturn() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 10), timeBase: clock)
         let early = try throttle.tryAcquire(options: RunOptions(cost: 5))
@@ -116,7 +116,7 @@ import Testing
         #expect(throttle.status.available == 10)
     }
 
-    @Test("behind a gate, too, the head is waited for no longer than a moment (P34)")
+    @Test("behind a gate, too, the line waits only a moment for an absent head (P34)")
     func absentBehindGate() {
         let throttle = Throttle(
             "gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
@@ -126,7 +126,7 @@ import Testing
         #expect(throttle.enter(&head, on: clock) == end)
         #expect(throttle.enter(&second, on: clock) == end + ThrottleStateMachine.absence)
         #expect(throttle.enter(&third, on: clock) == clock.now + .seconds(60))
-        // The head is woken, and where it is to run is busy.
+        // The head is woken, but its executor is busy.
         clock.advance(to: end + ThrottleStateMachine.absence)
         let moment = clock.now + ThrottleStateMachine.absence
         #expect(throttle.enter(&second, on: clock) == moment)
@@ -135,7 +135,7 @@ import Testing
         #expect(throttle.queued == 2)
     }
 
-    @Test("what the absent would cost is in nobody's way once they are passed")
+    @Test("once absent calls are passed over, their cost delays no other call")
     func absentCost() throws {
         let throttle = Throttle(limit: .perSecond(10, burst: 100), maxWait: .seconds(5), timeBase: clock)
         try throttle.tryAcquire(options: RunOptions(cost: 100)).complete(.success)
@@ -148,7 +148,7 @@ import Testing
         #expect(throttle.enter(&small, cost: 20, on: clock) == clock.now + .seconds(2))
     }
 
-    @Test("who waits for others never asks again at once", arguments: 1...30)
+    @Test("a call that waits for others never asks again at once", arguments: 1...30)
     func noSpin(seed: UInt64) throws {
         let gate = Throttle(
             "gate", limit: .unlimited, maxWait: .seconds(100), holdOnThrottled: true, ramp: .seconds(10),

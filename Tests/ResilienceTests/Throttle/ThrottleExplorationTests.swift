@@ -4,17 +4,17 @@ import Testing
 
 @testable import Resilience
 
-/// A throttle beside its whole history: what its bucket gave out, and how its gate was shut and tried.
+/// A throttle compared with its whole history: the calls its bucket admitted, and its gate's holds and probes.
 private struct RecordedThrottle: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int64)
         case ask(cost: Int)
-        /// A call that may not go gets in line, or one of the line gives up.
+        /// A call that may not go joins the line, or a call in line gives up.
         case join(cost: Int)
         case leave(Int)
-        /// One of the line asks again.
+        /// A call in line asks again.
         case come(Int)
-        /// A call that was let in asks for fewer calls, ends well, or nobody knows how. Or is never heard of again.
+        /// An admitted call gets a 429, ends well, or ends inconclusively; or its end is never reported.
         case throttled(Int, hold: Int64)
         case ended(Int, decided: Bool)
         case lose(Int)
@@ -32,15 +32,15 @@ private struct RecordedThrottle: ExplorableMachine {
     private struct Member {
         let ticket: UInt64
         let cost: Int
-        /// Its turn was, it was waited for, and it did not come.
+        /// The line waited for it at its turn, but it did not come.
         var isAside = false
     }
 
     private struct Call {
         let generation: UInt64
-        /// 0 if it is no probe.
+        /// 0 if the call is no probe.
         let probe: Int
-        /// How many events of the gate there had been.
+        /// The number of gate events before it.
         let since: Int
     }
 
@@ -53,13 +53,13 @@ private struct RecordedThrottle: ExplorableMachine {
     private let maxInLine: Int
     private var bucket: BucketHistory
     private var line: [Member] = []
-    /// Who should have come, and since when that is known.
+    /// The call that should have come, and since when that is known.
     private var absent: (ticket: UInt64, since: MonotonicInstant)?
     private var gateEvents: [GateEvent] = []
     private var calls: [Call] = []
     private var probes = 0
     private var now: MonotonicInstant
-    /// When each call that cost something went, in the order they did.
+    /// When each call with a cost went, in order.
     private var admitted: [(at: Int128, cost: Int)] = []
 
     init(
@@ -81,7 +81,7 @@ private struct RecordedThrottle: ExplorableMachine {
     var inputs: [Input] {
         var inputs: [Input] = waits.map { .wait($0) }
         for cost in costs {
-            // What is let in through a gate is out until it ends.
+            // A call admitted through a gate is in flight until it ends.
             if holds.isEmpty || calls.count < maxOutside { inputs.append(.ask(cost: cost)) }
             if line.count < maxInLine, mayJoin(cost) { inputs.append(.join(cost: cost)) }
         }
@@ -98,7 +98,7 @@ private struct RecordedThrottle: ExplorableMachine {
         return inputs
     }
 
-    /// A bucket that has been full for long is as one that has just become so; from the third hold on only the number differs.
+    /// How long a bucket has been full does not matter; from the third hold on only the number differs.
     var identity: [Int64]? {
         var values = [Int64(machine.available(at: now)), Int64(bucket.level(at: now))]
         for member in line { values += [Int64(member.cost), member.isAside ? 1 : 0] }
@@ -132,13 +132,13 @@ private struct RecordedThrottle: ExplorableMachine {
 
     // MARK: The gate's rules
 
-    /// The events since the last good probe. None of them is a hold if the gate is open.
+    /// The events since the last good probe. If the gate is open, none of them is a hold.
     private var trouble: ArraySlice<GateEvent> {
         let good = gateEvents.lastIndex { if case .probeEnded(_, decided: true, _) = $0 { true } else { false } }
         return gateEvents[(good.map { $0 + 1 } ?? 0)...]
     }
 
-    /// The probe that is waited for: the last that began, unless it ended or a hold has come since.
+    /// The probe in flight: the last that began, unless it has ended or a hold has come since.
     private var presentProbe: (number: Int, began: MonotonicInstant)? {
         for event in trouble.reversed() {
             switch event {
@@ -166,7 +166,7 @@ private struct RecordedThrottle: ExplorableMachine {
         return heldUntil.map { .held(until: $0) } ?? .open
     }
 
-    /// Where the gate was shut: by a hold that did not come while it was held already.
+    /// The holds that shut the gate, without holds during a hold.
     private func shuttings(_ events: ArraySlice<GateEvent>) -> [Int] {
         var isHeld = false
         var shuttings: [Int] = []
@@ -185,7 +185,7 @@ private struct RecordedThrottle: ExplorableMachine {
 
     private var holdsInARow: Int { shuttings(trouble).count }
 
-    /// Whether nothing has become of the gate since the call was let in: for a probe, that it is the one waited for.
+    /// Whether the gate has not changed since the call was admitted; for a probe, whether it is the one in flight.
     private func isCurrent(_ call: Call) -> Bool {
         if call.probe > 0 { return presentProbe?.number == call.probe }
         return !shuttings(gateEvents[...]).contains { $0 >= call.since }
@@ -196,14 +196,14 @@ private struct RecordedThrottle: ExplorableMachine {
         switch gate {
         case .held: true
         case .probing: call.probe > 0 && isCurrent(call)
-        // A probe that ended well or was given up is news of an earlier state; one that was let in since is not.
+        // A probe that ended well or lost its place reports on an earlier state; a call admitted since does not.
         case .open: call.probe == 0 && isCurrent(call)
         }
     }
 
     // MARK: The bucket's rules
 
-    /// Those who are waited for.
+    /// The calls that the line waits for.
     private var present: [Member] { line.filter { !$0.isAside } }
 
     private func expectedAnswer(_ cost: Int) -> ThrottleStateMachine.Answer {
@@ -219,14 +219,14 @@ private struct RecordedThrottle: ExplorableMachine {
         return .notBefore(turn(of: cost, behind: present.map(\.cost)))
     }
 
-    /// If each of those ahead goes the moment it can.
+    /// The turn if each call ahead goes as soon as it can.
     private func turn(of cost: Int, behind: [Int]) -> MonotonicInstant {
         let all = behind.reduce(cost, +)
         let missing = max(0, bucket.price(all) - bucket.level(at: now))
         return MonotonicInstant(nanoseconds: Int64(clamping: bucket.turn(missing, from: now)))
     }
 
-    /// What one of the line is told that is the first of those who are here.
+    /// The answer to a call in line that is the head.
     private func answer(to head: Member) -> ThrottleStateMachine.Answer {
         switch gate {
         case .held(let until): return until <= now ? .probe : .held(until: until)
@@ -312,7 +312,7 @@ private struct RecordedThrottle: ExplorableMachine {
         admitted.append((Int128(instant.nanoseconds), cost))
     }
 
-    /// One of the line asks again: it goes if all ahead of it are known to be away for long.
+    /// A call in line asks again: it goes if all calls ahead are known to be absent for long enough.
     private mutating func come(_ index: Int) throws {
         line[index].isAside = false
         if absent?.ticket == line[index].ticket { absent = nil }
@@ -332,7 +332,7 @@ private struct RecordedThrottle: ExplorableMachine {
         }
     }
 
-    /// Who has been waited for for 100 ms is set aside; whoever is found not to have come is waited for from now on.
+    /// A call absent for 100 ms is passed over; the wait for a newly absent call begins now.
     private mutating func passAbsent(before index: Int) {
         while let first = line.firstIndex(where: { !$0.isAside }), first < index {
             guard isDue(line[first]) else {
@@ -372,8 +372,8 @@ private struct RecordedThrottle: ExplorableMachine {
         try require(machine.head?.ticket, is: present.first?.ticket, "the first of those who are here")
         try require(machine.second?.ticket, is: present.dropFirst().first?.ticket, "the second of them")
 
-        // At the instant that an answer names the call goes, behind all that wait now if each of those goes the moment it
-        // can, and not a nanosecond before. A bucket that holds but one call keeps no part of a nanosecond for the next.
+        // At the named instant a call goes, behind all waiting calls if each goes as soon as it can, and not a
+        // nanosecond before. A bucket of one call keeps no part of a nanosecond for the next.
         for cost in costs where !line.contains(where: \.isAside) {
             var asked = machine
             guard case .notBefore(let named) = asked.ask(cost: cost, at: now), named < .distantFuture else { continue }
@@ -391,8 +391,8 @@ private struct RecordedThrottle: ExplorableMachine {
         }
     }
 
-    /// In no window that ends with the last call admitted were there more than the burst and what the rate allows in it.
-    /// Exact: in calls times nanoseconds, and at the moments when they went.
+    /// No window that ends with the last admitted call has more calls than the burst plus the rate allows. Exact: in
+    /// calls times nanoseconds, at the times they went.
     private func checkWindows(of rate: ThrottleRate) throws {
         guard let last = admitted.last, bucket.step == 1 else { return }
         let (calls, period) = (Int128(rate.calls), Int128(rate.period.saturatedNanoseconds))
@@ -408,10 +408,10 @@ private struct RecordedThrottle: ExplorableMachine {
 
 @Suite(.heavy) struct ThrottleExplorationTests {
     @Test(
-        "in every state it can be in, a rate lets in what an exact bucket does, and names the very instant (P42)",
+        "in every reachable state, a rate matches an exact bucket, and names the exact instant (P42)",
         arguments: [(1, 1, 1), (1, 4, 2), (3, 7, 2), (2, 5, 2), (3, 10, 1)])
     func rate(calls: Int, period: Int64, burst: Int) throws {
-        // Half of what an absent head is waited for.
+        // Half of the time that the line waits for an absent head.
         let tick: Int64 = 50_000_000
         let rate = ThrottleRate(calls, per: .nanoseconds(period * tick))
         let explorer = Explorer(
@@ -421,9 +421,7 @@ private struct RecordedThrottle: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions >= 30, "\(exploration)")
     }
 
-    @Test(
-        "in every state it can be in, a gate does what its whole history says: one probe at a time, nothing late counts"
-    )
+    @Test("in every reachable state, a gate matches its whole history: one probe at a time, and no late end counts")
     func gate() throws {
         let tick: Int64 = 30_000_000_000
         for rate in [nil, ThrottleRate(1, per: .nanoseconds(tick))] {
@@ -435,7 +433,7 @@ private struct RecordedThrottle: ExplorableMachine {
         }
     }
 
-    @Test("as far as the effort goes, larger rates and gates do what their whole history says")
+    @Test("up to the effort level, larger rates and gates match their whole history")
     func far() throws {
         let rate = Explorer(
             RecordedThrottle(
@@ -451,9 +449,9 @@ private struct RecordedThrottle: ExplorableMachine {
         #expect(try gate.explore(transitionsPerEffort: 8_000).transitions >= 8_000)
     }
 
-    /// Those in line for a rate of once in an eternity would go beyond the end of time.
+    /// At a rate of once in an eternity, calls in line would go beyond the end of time.
     @Test(
-        "through thousands of calls a rate lets in what an exact bucket does, whatever its size",
+        "over thousands of calls a rate of any size matches an exact bucket",
         arguments: [
             (.perSecond(3), 9), (.perSecond(999), 9), (.perMinute(7), 9), (ThrottleRate(.max, per: .nanoseconds(1)), 9),
             (ThrottleRate(1, per: .seconds(Int64.max)), 0),
@@ -472,7 +470,7 @@ private struct RecordedThrottle: ExplorableMachine {
     }
 
     @Test(
-        "through thousands of inputs, and at the ends of time, a gate does what its whole history says",
+        "over thousands of inputs, and at the ends of time, a gate matches its whole history",
         arguments: [(0, 7_000_000_000), (.min, .max / 4), (.max - 50, 7), (.max, 1)] as [(Int64, Int64)])
     func gates(start: Int64, wait: Int64) throws {
         let explorer = Explorer(

@@ -3,7 +3,7 @@ import ResilienceTesting
 import Testing
 
 @Suite struct ThrottleGateStateMachineTests {
-    @Test("while the gate is shut nobody goes, and the first one after it is the only probe")
+    @Test("while the gate is shut no call goes, and the first call after it is the only probe")
     func oneProbe() {
         var machine = gate()
         machine.hold(until: at(10))
@@ -12,7 +12,7 @@ import Testing
         #expect(machine.ask(at: at(10)) == .probing(until: at(70)))
     }
 
-    @Test("those in line before a hold are first in line after it: the first probes, the rest go at the rate")
+    @Test("calls in line before a hold are first after it: the first probes, the others go at the rate")
     func lineBeforeTheHold() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = machine.ask(at: at(0))
@@ -31,7 +31,7 @@ import Testing
         #expect(machine.ask(at: at(11)) == .notBefore(at(13)))
     }
 
-    @Test("what costs more than there ever is is told so at a shut gate, too, and is no probe")
+    @Test("a call whose cost exceeds the burst is rejected at a shut gate, too, and does not probe")
     func tooMuchAtTheGate() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         machine.hold(until: at(10))
@@ -40,7 +40,7 @@ import Testing
         #expect(machine.ask(cost: 2, at: at(10)) == .probe)
     }
 
-    @Test("a hold for another reason than a 429 does not count, and one that a 429 prolongs does")
+    @Test("a hold not caused by a 429 does not count, but does once a 429 prolongs it")
     func uncountedHolds() {
         var machine = gate()
         machine.hold(until: at(10), counts: false)

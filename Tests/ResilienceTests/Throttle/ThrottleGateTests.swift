@@ -3,13 +3,13 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// One 429 holds everybody; then one probe finds out whether all may go on.
+/// One 429 holds all calls; then one probe tests whether all may go again.
 @Suite(.timeLimit(.minutes(20))) struct ThrottleGateTests {
     let clock = ManualClock()
     let recorder = EventRecorder()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
-    @Test("a 429 holds everybody for as long as the server says")
+    @Test("a 429 holds all calls for as long as the server says")
     func serverWait() async throws {
         let gate = gate()
         await throttled(gate, after: .seconds(7))
@@ -21,7 +21,8 @@ import Testing
         #expect(recorder.count { $0 == Throttle.Event.held(for: .seconds(7)) } == 1)
     }
 
-    @Test("a wait of nothing is none: the backoff holds, and one probe goes first (P44)", arguments: [0, -5])
+    @Test(
+        "a wait of zero or less does not count: the backoff holds, and one probe goes first (P44)", arguments: [0, -5])
     func waitOfNothing(seconds: Int) async throws {
         let gate = gate()
         for held in [1, 2, 4] {
@@ -31,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("a 429 without a wait holds for the backoff, longer each time in a row, and a good probe starts anew")
+    @Test("a 429 without a wait holds for the backoff, longer each time in a row; a good probe resets it")
     func backoff() async throws {
         let gate = gate()
         for seconds in [1, 2, 4] {
@@ -44,7 +45,7 @@ import Testing
         #expect(gate.heldUntil == clock.now + .seconds(1))
     }
 
-    @Test("a jittered backoff holds for no longer than it may, and does not hang")
+    @Test("a jittered backoff holds no longer than its delay, and does not hang")
     func jittered() async {
         let gate = Throttle(
             "gate", limit: .unlimited, holdOnThrottled: true,
@@ -54,7 +55,7 @@ import Testing
         #expect(hold >= .milliseconds(2500) && hold <= .seconds(5))
     }
 
-    @Test("after the hold one call probes, while the others are rejected or wait for its end")
+    @Test("after the hold one call probes, while other calls wait or throw")
     func oneProbe() async throws {
         let gate = gate(maxWait: .seconds(30))
         await throttled(gate, after: .seconds(5))
@@ -71,7 +72,7 @@ import Testing
         #expect(operation.callCount == 2 && gate.queued == 0 && clock.sleepers.isEmpty)
     }
 
-    @Test("a probe that is throttled holds everybody again, for longer, and those who waited wait on")
+    @Test("a probe that gets a 429 holds all calls again, for longer, and waiting calls keep waiting")
     func throttledProbe() async throws {
         let gate = gate(maxWait: .seconds(30))
         await throttled(gate)
@@ -113,7 +114,7 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a probe that fails in another way opens the gate: the other side no longer asks for fewer calls")
+    @Test("a probe that fails otherwise opens the gate: the service no longer asks for fewer calls")
     func failedProbe() async {
         let gate = gate()
         await throttled(gate)
@@ -122,7 +123,7 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a probe that a policy further in rejects decides nothing")
+    @Test("a probe rejected by an inner policy decides nothing")
     func rejectedProbe() async throws {
         let gate = gate()
         let bulkhead = Bulkhead(limit: 1, timeBase: clock)
@@ -140,7 +141,7 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a waiting call is rejected when the gate is still shut at the end of its patience")
+    @Test("a waiting call is rejected if the gate is still shut after maxWait")
     func patience() async throws {
         let gate = gate(maxWait: .seconds(30))
         gate.hold(for: .seconds(1))
@@ -149,13 +150,13 @@ import Testing
         let waiting = Task { try await gate.run { try await operation(1) } }
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(30))
-        // The probe holds its place for 30 s more, but may end at any moment (P64).
+        // The probe may keep its place for another 30 s, but may end at any moment (P64).
         await #expect(throws: ThrottleExceeded(policy: "gate", retryAfter: .seconds(1))) { try await waiting.value }
         #expect(gate.queued == 0 && operation.callCount == 0)
         probe.complete(.success)
     }
 
-    @Test("calls can be held by hand, and a longer hold stays")
+    @Test("calls can be held by hand, and a shorter hold does not replace a longer one")
     func byHand() async throws {
         let gate = gate(maxWait: .seconds(60))
         gate.hold(for: .seconds(9))
@@ -168,7 +169,7 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a call with a turn reserved before a hold waits for the gate, too")
+    @Test("a call that waited before a hold also waits for the gate")
     func reservedBeforeHold() async throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
         try await throttle.run {}
@@ -183,7 +184,7 @@ import Testing
         try await turn
     }
 
-    @Test("a gate on many threads: one probe for each hold, however many wait")
+    @Test("a gate used by many tasks: one probe for each hold, however many calls wait")
     func threads() async throws {
         let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(5))
@@ -199,7 +200,7 @@ import Testing
         #expect(operation.callCount == 200 && gate.queued == 0)
     }
 
-    @Test("a call that gives up waiting for a probe leaves nothing behind, however long the probe takes")
+    @Test("a call that gives up waiting for a probe leaves nothing behind, while the probe is in flight")
     func nothingLeft() async throws {
         let gate = gate(maxWait: .seconds(30))
         gate.hold(for: .seconds(0))
@@ -222,14 +223,14 @@ import Testing
             observers: PolicyObservers(recorder))
     }
 
-    /// One call that is answered with a 429.
+    /// Makes a call that gets a 429.
     private func throttled(_ throttle: Throttle, after wait: Duration? = nil) async {
         await #expect(throws: Judged.self) {
             try await throttle.run { throw Judged(verdict: .throttled(retryAfter: wait)) }
         }
     }
 
-    @Test("a call that a gate's probe keeps out is told of a second at most, never of the probe's lease (P64)")
+    @Test("a call rejected during a gate's probe gets a wait of a second at most, never the probe's lease (P64)")
     func rejectedByProbe() throws {
         let throttle = Throttle("gate", limit: .unlimited, holdOnThrottled: true, timeBase: clock)
         func told() -> Duration? {
@@ -244,7 +245,7 @@ import Testing
         #expect(told() == .seconds(1))
         clock.advance(by: .milliseconds(1_200))
         #expect(told() == .milliseconds(800))
-        // A probe's 429 says how long a probe takes, as its success does.
+        // A probe's 429 measures the duration of a probe, as its success does.
         clock.advance(by: .milliseconds(50))
         probe.complete(.success)
         try throttle.tryAcquire().complete(.throttled(retryAfter: .milliseconds(300)))
@@ -259,8 +260,7 @@ import Testing
         probe.complete(.success)
     }
 
-    @Test(
-        "a call that waited in line for a probe in vain, and one that a slow start keeps out, are told no more either")
+    @Test("a call that waited for a probe in vain, or that a slow start rejects, gets no longer wait either")
     func lineAndSlowStart() throws {
         let clock = clock
         try clock.run {
@@ -280,7 +280,7 @@ import Testing
             let first = try ramp.tryAcquire()
             let second = try ramp.tryAcquire()
             let third = #expect(throws: ThrottleExceeded.self) { _ = try ramp.tryAcquire() }
-            // The probe took no time.
+            // The probe took zero time.
             #expect(third?.retryAfter == .milliseconds(1))
             #expect(ramp.status.timeUntilNext == .milliseconds(1))
             first.complete(.success)
@@ -288,7 +288,7 @@ import Testing
         }
     }
 
-    @Test("a hold that is ended by hand is told, and only if there was one")
+    @Test("the end of a hold by hand is reported, but only if there was a hold")
     func holdEnded() {
         let recorder = EventRecorder()
         let throttle = Throttle(limit: .unlimited, timeBase: clock, observers: PolicyObservers(recorder))

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ThrottleHoldTests {
     private let clock = ManualClock()
 
-    @Test("an absurd Retry-After holds everybody for the longest hold and no longer (P15)")
+    @Test("an absurd Retry-After holds all calls for maxHold and no longer (P15)")
     func ceiling() async throws {
         let throttle = Throttle(
             "gate", limit: .unlimited, holdOnThrottled: true, maxHold: .seconds(60), timeBase: clock)
@@ -13,7 +13,7 @@ import Testing
         #expect(throttle.heldUntil == clock.now + .seconds(60))
     }
 
-    @Test("a hold can be ended by hand: the next call is the probe, and the one after it waits for it")
+    @Test("a hold can be ended by hand: the next call is the probe, and other calls are rejected meanwhile")
     func endedByHand() throws {
         let throttle = Throttle("gate", limit: .unlimited, holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(60))
@@ -24,7 +24,7 @@ import Testing
         try throttle.tryAcquire().complete(.success)
     }
 
-    @Test("a call is not told when a hold ends that has no end")
+    @Test("a call rejected in an endless hold gets no retryAfter")
     func endlessHold() async {
         let throttle = Throttle(limit: .unlimited)
         throttle.hold(until: .distantFuture)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// A window beside the list of all calls that went.
+/// A window compared with a list of all admitted calls.
 private struct RecordedWindow: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int64)
@@ -21,7 +21,7 @@ private struct RecordedWindow: ExplorableMachine {
     private var now: Int64 = 0
     private var line: [UInt64] = []
     private var went: [Int64] = []
-    /// When the present fixed window began.
+    /// When the current fixed window began.
     private var start: Int64?
 
     init(_ window: ThrottleLimit, costs: [Int]) {
@@ -47,7 +47,7 @@ private struct RecordedWindow: ExplorableMachine {
             + counted(at: now).map { $0 - now } + (start.map { [-100, max(-period, $0 - now)] } ?? [])
     }
 
-    /// The calls that the window at this time has had.
+    /// The calls counted in the window at this time.
     private func counted(at now: Int64) -> [Int64] {
         let first = window.isSliding ? now - period + 1 : windowStart(at: now)
         return went.filter { $0 >= first }
@@ -78,7 +78,7 @@ private struct RecordedWindow: ExplorableMachine {
                 try require(answer, is: .go)
                 go(cost)
             } else if line.isEmpty {
-                // One instant after the other until there is room.
+                // Tries each instant until there is room.
                 let turn = (now...(now + period)).first { mayGo(cost, at: $0) }
                 try require(answer, is: .notBefore(MonotonicInstant(nanoseconds: turn ?? -1)))
             }
@@ -107,7 +107,7 @@ private struct RecordedWindow: ExplorableMachine {
     private var room: Int { window.calls - counted(at: now).count }
 }
 
-/// A bucket whose rate grows and is changed, beside one that is filled nanosecond by nanosecond.
+/// A bucket whose rate grows and changes, compared with one that fills nanosecond by nanosecond.
 private struct RecordedRamp: ExplorableMachine {
     enum Input: Hashable {
         case wait(Int)
@@ -143,7 +143,7 @@ private struct RecordedRamp: ExplorableMachine {
     private mutating func tick() {
         now += 1
         var flows: Int64 = 1
-        // s²/2R of the ramp has passed s after it began.
+        // Until s after the ramp's beginning, s²/2R of the full flow has come.
         if let began, now - began <= ramp {
             let passed = now - began
             flows = passed * passed / (2 * ramp) - (passed - 1) * (passed - 1) / (2 * ramp)
@@ -181,7 +181,7 @@ private struct RecordedRamp: ExplorableMachine {
 
 @Suite(.heavy) struct ThrottleLimiterExplorationTests {
     @Test(
-        "in every state it can be in, a window counts what the list of all calls says (P22)",
+        "in the reachable states, a window counts like a list of all calls (P22)",
         arguments: [
             .slidingWindow(3, per: .nanoseconds(5)), .fixedWindow(3, per: .nanoseconds(5)),
             .fixedWindow(2, per: .nanoseconds(4), from: MonotonicInstant(nanoseconds: 3)),
@@ -193,7 +193,7 @@ private struct RecordedRamp: ExplorableMachine {
         #expect(exploration.transitions > 400, "\(exploration)")
     }
 
-    @Test("through thousands of calls a window counts what the list of all calls says, as its log grows and turns")
+    @Test("over thousands of calls a window counts like a list of all calls, while its log grows and wraps")
     func long() throws {
         for window in [
             ThrottleLimit.slidingWindow(20, per: .nanoseconds(40)), .fixedWindow(20, per: .nanoseconds(40)),
@@ -204,7 +204,7 @@ private struct RecordedRamp: ExplorableMachine {
     }
 
     @Test(
-        "in every state it can be in, a growing or changed rate fills its bucket as the formula says (P24)",
+        "in the reachable states, a growing or changed rate fills its bucket by the formula (P24)",
         arguments: [(4, 2, 9), (4, 2, 12), (1, 3, 1)] as [(Int64, Int, Int64)])
     func ramps(interval: Int64, burst: Int, ramp: Int64) throws {
         let explorer = Explorer(

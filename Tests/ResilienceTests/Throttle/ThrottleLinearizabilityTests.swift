@@ -7,7 +7,7 @@ import Testing
 extension Linearizability {
     @Suite(.heavy) struct ThrottleLinearizabilityTests {
         private enum Input: Sendable {
-            /// One thread has one call; this is its next step.
+            /// One thread has one call; this is the call's next step.
             case enter(thread: Int, cost: Int, at: Int)
             case exit(thread: Int, Verdict, at: Int)
             case hold(for: Int, at: Int)
@@ -137,7 +137,7 @@ extension Linearizability {
         }
 
         @Test(
-            "calls that go, wait, are rejected, probe or hold all others, all at once, do so in one order",
+            "concurrent calls that go, wait, are rejected, probe or hold others have one consistent order",
             arguments: [
                 (rate: ThrottleRate(1, per: .seconds(3)), maxWait: 0, hold: nil as Int?),
                 (ThrottleRate(1, per: .seconds(3)), 12, nil),
@@ -159,7 +159,7 @@ extension Linearizability {
             }
         }
 
-        @Test("so they do at a gate without a rate")
+        @Test("concurrent calls have one consistent order at a gate without a rate")
         func gate() async {
             let model = Model(
                 machine: Dumped(ThrottleStateMachine(rate: nil, burst: 1)), maxWait: .seconds(20), queue: 2,
@@ -198,7 +198,7 @@ extension Linearizability {
                 (isInside, waits) = (false, false)
             }
             func enter() {
-                // Of a call that waits the cost is known.
+                // A waiting call keeps its cost.
                 if !waits { cost = random.below(4) }
                 history.record(.enter(thread: thread, cost: cost, at: ToldTime.seconds), onThread: thread) {
                     var call = PolicyCall(core, RunOptions(cost: cost))

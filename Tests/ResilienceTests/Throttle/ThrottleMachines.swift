@@ -3,8 +3,8 @@ import ResilienceTesting
 @testable import Resilience
 
 extension Throttle {
-    /// A call comes, or one that waits asks again.
-    /// - Returns: until when it waits; nil if it goes.
+    /// A new or waiting call asks to enter.
+    /// - Returns: Until when it waits; nil if it goes.
     func enter(_ slot: inout PolicySlot, cost: Int = 1, on clock: ManualClock) -> MonotonicInstant? {
         let core = PipelineCore.bare(on: clock)
         defer { withExtendedLifetime(core) {} }
@@ -15,7 +15,7 @@ extension Throttle {
 }
 
 extension ThrottleLimit {
-    /// Of a window.
+    /// Only for a window.
     var calls: Int { if case .window(let calls, _, _) = kind { calls } else { .max } }
     var period: Duration { if case .window(_, let period, _) = kind { period } else { .zero } }
     var isSliding: Bool { if case .window(_, _, .sliding) = kind { true } else { false } }
@@ -23,7 +23,7 @@ extension ThrottleLimit {
 }
 
 extension ThrottleStateMachine {
-    /// nil for a gate without a rate.
+    /// A nil rate makes a gate.
     init(rate: ThrottleRate?, burst: Int, ramp: Duration = .zero) {
         self.init(Limiter(rate.map { .rate($0.calls, per: $0.period, burst: burst) } ?? .unlimited), ramp: ramp)
     }
@@ -31,20 +31,20 @@ extension ThrottleStateMachine {
     init(_ window: ThrottleLimit, ramp: Duration = .zero) { self.init(Limiter(window), ramp: ramp) }
 
     /// The head of the line asks again.
-    /// - Returns: who goes, or is sent away; nil if nobody does.
+    /// - Returns: The call that goes, or is rejected; nil if none does.
     mutating func admitNext(at now: MonotonicInstant) -> (ticket: UInt64, answer: Answer)? {
         guard let ticket = head?.ticket else { return nil }
         let answer = askAgain(ticket, at: now)
         return answer.lets || answer == .never ? (ticket, answer) : nil
     }
 
-    /// Everybody in line asks again, in order, and those go who may.
+    /// All calls in line ask again, in order, and go if they may.
     mutating func admitted(at now: MonotonicInstant) -> [UInt64] {
         var tickets: [UInt64] = []
         while let next = admitNext(at: now) { tickets.append(next.ticket) }
         return tickets
     }
 
-    /// How many of so many calls of cost 1 go at once.
+    /// The number of calls of cost 1 that go at once.
     mutating func allowed(asks: Int, at now: MonotonicInstant) -> Int { (0..<asks).count { _ in ask(at: now) == .go } }
 }

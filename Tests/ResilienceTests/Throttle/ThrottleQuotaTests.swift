@@ -6,7 +6,7 @@ import Testing
     private let clock = ManualClock()
 
     @Test(
-        "a limit is told in whole seconds",
+        "a quota's limit is expressed per whole seconds",
         arguments: [
             (ThrottleLimit.perMinute(100, burst: 20), 100, 60), (.perSecond(10), 10, 1),
             (.perSecond(10, burst: 20), 20, 2),
@@ -19,7 +19,7 @@ import Testing
         #expect(quota?.limit == calls && quota?.window == .seconds(seconds) && quota?.name == "api")
     }
 
-    @Test("what is left shrinks call by call, and then the quota says when the next may go")
+    @Test("each call reduces what remains; once used up, the quota says when the next call may go")
     func left() throws {
         let throttle = Throttle("api", limit: .perMinute(6, burst: 2), timeBase: clock)
         #expect(throttle.quota?.remaining == 2 && throttle.quota?.resetsAfter == nil)
@@ -32,7 +32,7 @@ import Testing
         #expect(throttle.quota?.remaining == 1 && throttle.quota?.resetsAfter == nil)
     }
 
-    @Test("a held throttle has nothing left, and one without a limit has no quota")
+    @Test("a held throttle has nothing remaining, and one without a limit has no quota")
     func held() {
         let throttle = Throttle(limit: .perSecond(10, burst: 5), timeBase: clock)
         throttle.hold(for: .seconds(30))
@@ -40,7 +40,7 @@ import Testing
         #expect(Throttle(limit: .unlimited, timeBase: clock).quota == nil)
     }
 
-    @Test("limits at the ends of their types have a quota, too")
+    @Test("extreme limits have a quota, too")
     func extremes() {
         let limits: [ThrottleLimit] = [
             .rate(.max, per: .nanoseconds(1), burst: .max), .rate(1, per: .seconds(Int64.max), burst: .max),

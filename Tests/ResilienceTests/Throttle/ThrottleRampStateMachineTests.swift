@@ -2,10 +2,10 @@ import Testing
 
 @testable import Resilience
 
-/// How calls come back after a hold: the growing rate, and the slow start where there is none.
+/// How calls resume after a hold: with a growing rate, or without a rate with a slow start.
 @Suite struct ThrottleRampStateMachineTests {
     @Test(
-        "over a ramp R the nth call comes √(2·n·I·R) after the good probe, then at the whole rate", arguments: [1, 20])
+        "over a ramp R the nth call comes √(2·n·I·R) after the good probe, then at the full rate", arguments: [1, 20])
     func growing(burst: Int) {
         var machine = recovered(Limiter(.perSecond(10, burst: burst)), ramp: .seconds(20))
         #expect(machine.ask(at: at(100)) == .go)
@@ -20,14 +20,14 @@ import Testing
             #expect(machine.ask(at: MonotonicInstant(nanoseconds: named.nanoseconds - 1)) == .notBefore(named))
             #expect(machine.ask(at: named) == .go)
         }
-        // The hundredth came with the ramp's end; from there on, every 100 ms.
+        // The hundredth call came at the ramp's end; after it, calls come every 100 ms.
         for call in 1...30 as ClosedRange<Int64> {
             #expect(machine.ask(at: at(120)) == .notBefore(at(120) + .milliseconds(100 * call)))
             #expect(machine.ask(at: at(120) + .milliseconds(100 * call)) == .go)
         }
     }
 
-    @Test("in a ramp the bucket fills slowly, by its square, and never beyond the burst")
+    @Test("during a ramp the bucket fills with the square of the time, and never beyond the burst")
     func filling() {
         var machine = recovered(Limiter(.perSecond(10, burst: 20)), ramp: .seconds(20))
         _ = machine.ask(at: at(100))
@@ -38,7 +38,7 @@ import Testing
         #expect(machine.allowed(asks: 99, at: at(130)) == 20)
     }
 
-    @Test("a line moves by the ramp, and a hold within it begins a new one")
+    @Test("a line moves at the ramp's rate, and a hold during the ramp begins a new one")
     func lineInRamp() {
         var machine = recovered(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         _ = machine.ask(at: at(100))
@@ -55,7 +55,7 @@ import Testing
         #expect(machine.ask(at: at(110)) == .notBefore(at(112)))
     }
 
-    @Test("a call that the usual way in leaves to asking changes nothing, not even a ramp that is over")
+    @Test("if goAtOnce admits no call it changes nothing, not even a ramp that is over")
     func atOnceInRamp() {
         var machine = recovered(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         for now in [at(100), at(119), at(121)] {
@@ -67,7 +67,7 @@ import Testing
         #expect(machine.goAtOnce(cost: 1, at: at(122)) == true)
     }
 
-    @Test("those who waited through a hold go by the ramp, however long they have, and so does who comes behind them")
+    @Test("calls that waited through a hold go at the ramp's rate, however long they waited, and so do later calls")
     func longInLine() {
         var machine = ThrottleStateMachine(Limiter(.perSecond(10, burst: 1)), ramp: .seconds(20))
         machine.hold(until: at(100))
@@ -76,12 +76,12 @@ import Testing
         machine.probeEnded(decided: true, inGeneration: 1, at: at(100))
         #expect(machine.admitted(at: at(100)) == [tickets[1]])
         #expect(machine.head?.answer == .notBefore(at(102)))
-        // √(2·n·I·R), the third after the one that was there.
+        // √(2·n·I·R): the third call after the one that was available.
         #expect(machine.ask(at: at(100)) == .notBefore(MonotonicInstant(nanoseconds: 103_464_101_616)))
         #expect(machine.admitted(at: at(102)) == [tickets[2]])
     }
 
-    @Test("without a rate two calls go at first, and two more for each that ends", arguments: [true, false])
+    @Test("without a rate two calls go at first, and two more for each call that ends", arguments: [true, false])
     func slowStart(isGate: Bool) {
         let limiter = isGate ? Limiter(.unlimited) : Limiter(.slidingWindow(100, per: .seconds(1)))
         var machine = recovered(limiter, ramp: .seconds(20))
@@ -102,7 +102,7 @@ import Testing
         #expect(machine.ask(at: at(101)) == .probing(until: at(120)))
     }
 
-    @Test("a slow start ends with the ramp's time, whoever has not come back")
+    @Test("a slow start ends with the ramp's time, whichever calls are still in flight")
     func slowStartEnds() {
         var machine = recovered(Limiter(.unlimited), ramp: .seconds(20))
         _ = machine.ask(at: at(100))
@@ -121,7 +121,7 @@ import Testing
         #expect(machine.available(at: at(120)) == .max)
     }
 
-    @Test("a window's own limit holds within a slow start, and costs it no credit")
+    @Test("a window's own limit also applies during a slow start, and uses no credit")
     func windowInSlowStart() {
         var machine = recovered(Limiter(.slidingWindow(2, per: .seconds(20))), ramp: .seconds(60))
         #expect(machine.ask(cost: 2, at: at(100)) == .notBefore(at(110)))
@@ -133,8 +133,7 @@ import Testing
         #expect(machine.ask(at: at(110)) == .go)
     }
 
-    @Test(
-        "in a slow start a call waits for its credit and for the window, whichever comes later, and for what it lacks")
+    @Test("in a slow start a call waits for its credit or for the window, whichever comes later")
     func creditAndWindow() {
         var machine = recovered(Limiter(.slidingWindow(3, per: .seconds(20))), ramp: .seconds(5))
         #expect(machine.ask(cost: 2, at: at(100)) == .pace)
@@ -145,7 +144,7 @@ import Testing
         #expect(machine.ask(at: at(100)) == .probing(until: at(110)))
     }
 
-    @Test("it is not at rest, and paces, up to the end of a slow start", arguments: [true, false])
+    @Test("until a slow start ends the throttle is not at rest, and paces", arguments: [true, false])
     func restAfterSlowStart(isGate: Bool) {
         let limiter = isGate ? Limiter(.unlimited) : Limiter(.slidingWindow(100, per: .seconds(1)))
         let machine = recovered(limiter, ramp: .seconds(20))
@@ -154,14 +153,14 @@ import Testing
         #expect(machine.available(at: last) == 2 && machine.available(at: at(120)) == (isGate ? .max : 100))
     }
 
-    @Test("without a ramp all go at once after a good probe")
+    @Test("without a ramp all calls go at once after a good probe")
     func noRamp() {
         var machine = recovered(Limiter(.unlimited), ramp: .zero)
         #expect(machine.isAtRest(at: at(100)) && machine.available(at: at(100)) == .max)
         #expect(machine.allowed(asks: 99, at: at(100)) == 99)
     }
 
-    @Test("a ramp of an eternity and one of a nanosecond neither overflow nor hang")
+    @Test("neither an endless ramp nor one of a nanosecond overflows or hangs")
     func extremes() {
         for ramp in [Duration.nanoseconds(1), .seconds(Int64.max)] {
             for limiter in [
@@ -175,7 +174,7 @@ import Testing
         }
     }
 
-    /// After a hold from 90 on and a good probe at 100.
+    /// The state after a hold until 90 and a good probe that ended at 100.
     private func recovered(_ limiter: Limiter, ramp: Duration) -> ThrottleStateMachine {
         var machine = ThrottleStateMachine(limiter, ramp: ramp)
         machine.hold(until: at(90))

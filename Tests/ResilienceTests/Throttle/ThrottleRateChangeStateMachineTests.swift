@@ -3,12 +3,12 @@ import Testing
 
 @testable import Resilience
 
-/// A rate that is changed while calls go and wait.
+/// Changes of the rate while calls go and wait.
 @Suite struct ThrottleRateChangeStateMachineTests {
     @Test(
-        "a change of rate makes no burst: what is left stays, cut to the new burst (P24)",
+        "a change of rate makes no burst: the available permits stay, cut to the new burst (P24)",
         arguments: [
-            // rate, burst, taken of ten in the bucket; left at once, and a second later
+            // rate, burst, taken of ten in the bucket; available at once, and a second later
             (1, 10, 4, 6, 7), (100, 10, 4, 6, 10), (2, 10, 10, 0, 2), (1, 3, 4, 3, 3), (1, 3, 9, 1, 2),
             (5, 20, 4, 6, 11), (5, 20, 10, 0, 5), (1, 100, 0, 10, 11),
         ])
@@ -20,7 +20,9 @@ import Testing
         #expect(machine.allowed(asks: 999, at: at(1)) == later)
     }
 
-    @Test("those who wait keep their places, and their turns move with the rate (P24)", arguments: [(2, 2), (4, 8)])
+    @Test(
+        "after a change of rate waiting calls keep their places, and their turns move (P24)",
+        arguments: [(2, 2), (4, 8)])
     func turns(perTwoSeconds: Int, halves: Int) {
         var machine = ThrottleStateMachine(rate: ThrottleRate(4, per: .seconds(2)), burst: 1)
         _ = machine.ask(at: at(0))
@@ -35,7 +37,9 @@ import Testing
         #expect(machine.ask(at: at(0)) == .notBefore(at(0) + interval * 5))
     }
 
-    @Test("until the rate is changed it has flowed at the old one, also by a stale reading (P24)", arguments: [4, 1])
+    @Test(
+        "before a change the bucket fills at the old rate, even if the change has a stale reading (P24)",
+        arguments: [4, 1])
     func flowed(reading: Int64) {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 10)
         _ = machine.ask(cost: 10, at: at(0))
@@ -44,7 +48,7 @@ import Testing
         #expect(machine.available(at: at(4)) == 4)
     }
 
-    @Test("a smaller burst is all there is, also for one who has waited since before (P24)")
+    @Test("a smaller burst is the maximum, even for a call that has waited since before (P24)")
     func smallerBurst() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 10)
         _ = machine.ask(cost: 6, at: at(0))
@@ -54,7 +58,7 @@ import Testing
         #expect(machine.ask(at: at(2)) == .notBefore(at(3)))
     }
 
-    @Test("what costs more than the new burst is sent away when it is first in line, and stops nobody (P24)")
+    @Test("a call whose cost exceeds the new burst is rejected when it is first in line, and blocks no other (P24)")
     func tooMuch() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 5)
         _ = machine.ask(cost: 5, at: at(0))
@@ -66,7 +70,7 @@ import Testing
         #expect(machine.admitted(at: at(1)) == [small])
     }
 
-    @Test("changed within a ramp, the ramp goes on at the new rate, and an eternity neither overflows nor hangs")
+    @Test("a change during a ramp continues it at the new rate, and an endless period neither overflows nor hangs")
     func edges() {
         var machine = ThrottleStateMachine(rate: .perSecond(10), burst: 1, ramp: .seconds(20))
         machine.hold(until: at(100))

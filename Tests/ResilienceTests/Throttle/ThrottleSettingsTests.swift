@@ -2,12 +2,12 @@
 import ResilienceTesting
 import Testing
 
-/// Costs, windows, ramps, changes of rate and readings, with time and tasks.
+/// Costs, windows, ramps, rate changes and status, with time and tasks.
 @Suite(.timeLimit(.minutes(20))) struct ThrottleSettingsTests {
     let clock = ManualClock()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
-    @Test("a call takes what it costs, and one that costs nothing goes at once")
+    @Test("a call takes its cost, and one with cost zero goes at once")
     func costs() async throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 5), timeBase: clock)
         try await throttle.run(options: RunOptions(cost: 4)) {}
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "calls wait for their window's turn, and nobody is let through that is too much",
+        "calls wait for their turn in a window, and no window admits more than its limit",
         arguments: [.slidingWindow(2, per: .seconds(10)), .fixedWindow(2, per: .seconds(10))] as [ThrottleLimit])
     func windows(window: ThrottleLimit) async throws {
         let throttle = Throttle("window", limit: window, maxWait: .seconds(60), timeBase: clock)
@@ -37,7 +37,7 @@ import Testing
         #expect(throttle.description == "window: \(window), waits up to 60 s")
     }
 
-    @Test("after a change to a higher rate, those who wait go sooner (P24)")
+    @Test("after a change to a higher rate, waiting calls go sooner (P24)")
     func faster() throws {
         let throttle = Throttle(limit: .perMinute(1), maxWait: .seconds(600), timeBase: clock)
         let turns = try turns(of: [1, 1, 1, 1], through: throttle) { throttle.setRate(.perSecond(1), burst: 2) }
@@ -45,22 +45,22 @@ import Testing
         #expect(throttle.description == "throttle: 1 per 1 s, burst 2, waits up to 600 s")
     }
 
-    @Test("after a change to a lower rate, those who wait go later, and are rejected if that is too late (P24)")
+    @Test("after a change to a lower rate, waiting calls go later, or are rejected if that is too late (P24)")
     func slower() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(10), timeBase: clock)
         let turns = try turns(of: [1, 1, 1], through: throttle) { throttle.setRate(ThrottleRate(1, per: .seconds(8))) }
         #expect(turns == [.zero, .seconds(8), nil] && throttle.queued == 0)
     }
 
-    @Test("one that waits and costs more than a changed burst is rejected, and those behind it go on (P24)")
+    @Test("a waiting call whose cost exceeds a changed burst is rejected, and calls behind it go on (P24)")
     func sentAway() throws {
         let throttle = Throttle(limit: .perSecond(1, burst: 5), maxWait: .seconds(60), timeBase: clock)
         let turns = try turns(of: [5, 5, 1], through: throttle) { throttle.setRate(.perSecond(1), burst: 1) }
         #expect(turns == [.zero, nil, .seconds(1)])
     }
 
-    /// Calls of these costs come one after the other at the same instant; then something changes.
-    /// - Returns: when each went; nil if rejected.
+    /// Makes calls of these costs in order at one instant; then `change` runs.
+    /// - Returns: When each went; nil if it was rejected.
     private func turns(
         of costs: [Int], through throttle: Throttle, change: @escaping @Sendable () -> Void
     ) throws -> [Duration?] {
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test("after a good probe a gate with a ramp lets two calls through, and two more for each that ends")
+    @Test("after a good probe a gate with a ramp admits two calls, and two more for each that ends")
     func rampOfAGate() async throws {
         let gate = Throttle(
             "gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, ramp: .seconds(30), timeBase: clock
@@ -111,7 +111,7 @@ import Testing
         #expect(gate.heldUntil == clock.now + .seconds(9))
     }
 
-    @Test("those who wait for a hold to end go on when the throttle is reset, as far as there is room")
+    @Test("when a held throttle is reset, waiting calls go if there is room")
     func reset() throws {
         let throttle = Throttle(
             limit: .perSecond(1, burst: 2), maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
@@ -124,7 +124,7 @@ import Testing
         #expect(!throttle.isAtRest && throttle.isAtRest(at: clock.now + .seconds(2)))
     }
 
-    @Test("with the settings of another it is at rest as that one is, so that a registry can evict it")
+    @Test("a throttle that took another's settings is at rest when the other would be, so a registry can evict it")
     func reconfiguredAtRest() {
         let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
         #expect(throttle.reconfigured(like: Throttle(limit: .perSecond(5, burst: 3), timeBase: clock)) === throttle)
@@ -133,7 +133,7 @@ import Testing
         #expect(throttle.status.available == 3 && throttle.isAtRest)
     }
 
-    @Test("the first of those who wait for a hold to end probes when it is ended by hand")
+    @Test("when a hold is ended by hand, the first waiting call probes")
     func endedByHand() async throws {
         let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(30))
@@ -144,7 +144,7 @@ import Testing
         #expect(gate.heldUntil == nil)
     }
 
-    @Test("a call of the line that finds the gate shut when it wakes keeps its place, and waits for it (P34)")
+    @Test("a call in line that wakes at a shut gate keeps its place, and waits for the gate (P34)")
     func shutBeforeItWoke() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(60), timeBase: clock)
         try throttle.tryAcquire().complete(.success)
@@ -168,7 +168,7 @@ import Testing
         #expect(throttle.queued == 0)
     }
 
-    @Test("the first of the line, cancelled before it woke to probe, leaves the probe to the next call (P34)")
+    @Test("if the first in line is cancelled before it woke to probe, the next call probes (P34)")
     func cancelledBeforeItWoke() throws {
         let gate = Throttle("gate", limit: .unlimited, maxWait: .seconds(60), holdOnThrottled: true, timeBase: clock)
         gate.hold(for: .seconds(5))
@@ -187,7 +187,7 @@ import Testing
         #expect(gate.isAtRest)
     }
 
-    @Test("its state can be read: what is free, when the next may go, the hold, the probe and who waits")
+    @Test("the status shows what is free, when the next call may go, and the hold")
     func status() async throws {
         let throttle = Throttle(limit: .perSecond(2, burst: 3), timeBase: clock)
         #expect(throttle.status.available == 3)

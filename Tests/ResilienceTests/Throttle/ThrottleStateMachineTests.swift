@@ -3,12 +3,12 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// The rate alone. The gate has its own suite.
+/// The rate alone. The gate has its own tests.
 // C1
 @Suite(.heavy) struct ThrottleStateMachineTests {
     let second: Int64 = 1_000_000_000
 
-    @Test("the first calls go at once, as many as the burst, and the next at the rate (P22)", arguments: [1, 2, 20])
+    @Test("calls up to the burst go at once, and later calls at the rate (P22)", arguments: [1, 2, 20])
     func burstThenRate(burst: Int) {
         var machine = ThrottleStateMachine(rate: .perSecond(10), burst: burst)
         let start = at(5)
@@ -19,7 +19,7 @@ import Testing
         #expect(machine.ask(at: start + .milliseconds(100)) == .notBefore(start + .milliseconds(200)))
     }
 
-    @Test("a call that costs more than the burst ever holds is told so")
+    @Test("a call whose cost exceeds the burst can never go")
     func never() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 5)
         #expect(machine.ask(cost: 6, at: at(0)) == .never)
@@ -29,7 +29,7 @@ import Testing
         #expect(machine.ask(cost: .max, at: at(0)) == .never)
     }
 
-    @Test("a negative cost is none: it gives nothing back")
+    @Test("a negative cost counts as zero: it refunds nothing")
     func negativeCost() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         #expect(machine.ask(at: at(0)) == .go)
@@ -50,7 +50,7 @@ import Testing
         #expect(machine.allowed(asks: 1000, at: at(86_400 * 366)) == 0)
     }
 
-    @Test("one that leaves the line gives its share back to whoever comes next (P20)")
+    @Test("a call that leaves the line frees its turn for the next (P20)")
     func leaves() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = machine.ask(at: at(0))
@@ -61,7 +61,7 @@ import Testing
         #expect(machine.ask(at: at(0)) == .notBefore(at(1)))
     }
 
-    @Test("a large cost at the front of the line is not overtaken by small ones for ever (P21)")
+    @Test("small calls do not overtake a large call at the front of the line (P21)")
     func noStarvation() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 10)
         _ = machine.ask(cost: 10, at: at(0))
@@ -75,7 +75,7 @@ import Testing
         #expect(machine.ask(at: at(10)) == .notBefore(at(11)))
     }
 
-    @Test("one that wakes late for its turn takes its share then, and those behind it go that much later (P33)")
+    @Test("a call that wakes late takes its permit then, and the calls behind it go that much later (P33)")
     func late() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         _ = machine.ask(at: at(0))
@@ -84,7 +84,7 @@ import Testing
         #expect(machine.head?.answer == .notBefore(at(3) + .milliseconds(900)))
     }
 
-    @Test("the usual way in lets in what asking does, and leaves the rest to it", arguments: [0, 1, 2, 3, 99])
+    @Test("goAtOnce admits only calls that ask would admit, and changes the same", arguments: [0, 1, 2, 3, 99])
     func atOnce(cost: Int) {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
         for now in [0, 0, 1, 5, 5, 9] as [Int64] {
@@ -101,7 +101,7 @@ import Testing
         #expect(shut.goAtOnce(cost: 1, at: at(9)) == false)
     }
 
-    @Test("a stale reading of the time, taken before another call's, does not overstate the wait")
+    @Test("a stale clock reading, older than another call's, does not overstate the wait")
     func staleReading() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         #expect(machine.ask(cost: 2, at: at(10)) == .go)
@@ -120,7 +120,7 @@ import Testing
         #expect(machine.status(at: at(7)).timeUntilNext == .seconds(1))
     }
 
-    @Test("a stale reading of the time does not understate what may go either")
+    @Test("a stale clock reading does not understate what may go either")
     func staleReadings() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         #expect(machine.ask(at: at(10)) == .go)
@@ -133,12 +133,11 @@ import Testing
         #expect(machine.isAtRest(at: at(5)))
     }
 
-    @Test(
-        "one that joins takes its share as of then, whenever the throttle was told anything before", arguments: [3, 10])
+    @Test("a call that joins counts from that time, whatever the machine's earlier readings", arguments: [3, 10])
     func joinsLater(told: Int64) {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
         _ = machine.ask(cost: 0, at: at(told))
-        // 3 is a stale reading, or later than all before.
+        // 3 is a stale reading, or the first reading is earlier.
         for (reading, latest) in [(3, told), (20, 20)] as [(Int64, Int64)] {
             let ticket = machine.join(at: at(reading))
             #expect(machine.admitted(at: at(latest)) == [ticket])
@@ -146,7 +145,7 @@ import Testing
         }
     }
 
-    @Test("calls that wait and cost as much as can be neither overflow nor leave anything behind")
+    @Test("waiting calls of the largest cost neither overflow nor leave anything behind")
     func largestCosts() {
         var machine = ThrottleStateMachine(rate: nil, burst: 1)
         machine.hold(until: at(10))
@@ -156,7 +155,7 @@ import Testing
         #expect(machine.line.cost == 0 && machine.line.isEmpty)
     }
 
-    @Test("calls that cost nothing or less wait at a shut gate, and put nobody off")
+    @Test("calls of zero or negative cost wait at a shut gate, and delay no other call")
     func costNothingAtTheGate() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 1)
         machine.hold(until: at(10))
@@ -167,7 +166,7 @@ import Testing
         #expect(machine.line.cost == 0)
     }
 
-    @Test("what costs more than the burst never goes at once, whatever is multiplied and at the end of time, too")
+    @Test("a call whose cost exceeds the limit never goes at once, even at the end of time")
     func neverAtOnce() {
         let rate = ThrottleRate.perSecond(1)
         var ramping = ThrottleStateMachine(rate: rate, burst: 3, ramp: .seconds(20))
@@ -185,7 +184,7 @@ import Testing
         }
     }
 
-    @Test("behind those who wait for a rate of once in an eternity nobody's turn is sooner than theirs (P22)")
+    @Test("behind a line for a rate of once in an eternity no call has an earlier turn (P22)")
     func lineOfAnEternity() {
         var machine = ThrottleStateMachine(rate: ThrottleRate(1, per: .seconds(Int64.max)), burst: 1)
         _ = machine.ask(at: at(5))
@@ -196,7 +195,7 @@ import Testing
         }
     }
 
-    @Test("it is at rest when forgetting it would lose nothing")
+    @Test("it is at rest when evicting it would lose nothing")
     func atRest() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         #expect(machine.isAtRest(at: at(0)))
@@ -214,7 +213,7 @@ import Testing
         #expect(!machine.isAtRest(at: at(11)) && machine.isAtRest(at: at(12)))
     }
 
-    @Test("reset, it is as at first, but for those in line, who go as far as there is room")
+    @Test("reset restores the initial state, except for the line, whose calls go if there is room")
     func reset() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2, ramp: .seconds(50))
         machine.hold(until: at(5))
@@ -227,7 +226,7 @@ import Testing
         #expect(machine.head?.answer == .notBefore(at(7)))
     }
 
-    @Test("reset, the burst is there again, and those who have waited long get no more than that", arguments: [3, 60])
+    @Test("reset refills the burst, and calls that waited long get no more than that", arguments: [3, 60])
     func resetAfterWaiting(reading: Int64) {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 2)
         _ = machine.ask(cost: 2, at: at(0))
@@ -242,7 +241,7 @@ import Testing
         #expect(machine.admitted(at: at(now)) == Array(tickets[2...]))
     }
 
-    @Test("what is free belongs to those in the line, and the time until the next is never below zero")
+    @Test("free permits belong to calls in line, and the time until the next is never negative")
     func statusOfALine() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
         _ = machine.ask(cost: 3, at: at(0))
@@ -252,7 +251,7 @@ import Testing
         #expect(machine.status(at: at(12)).timeUntilNext == .zero)
     }
 
-    @Test("the status says what may go now, when the next may, and how the gate stands")
+    @Test("the status shows how many calls may go now, when the next may, and the gate")
     func status() {
         var machine = ThrottleStateMachine(rate: .perSecond(1), burst: 3)
         #expect(
@@ -283,12 +282,12 @@ import Testing
     }
 
     @Test(
-        "a million calls never get more than burst and rate allow, and get all of it (P22)",
+        "a million calls never exceed burst and rate, and use most of it (P22)",
         arguments: [(3, 1), (3, 10), (7, 1), (1000, 50)])
     func rounding(perSecond: Int, burst: Int) {
         var random = SeededGenerator(seed: UInt64(perSecond))
         var machine = ThrottleStateMachine(rate: .perSecond(perSecond), burst: burst)
-        // Asks about four times as often as it may.
+        // Asks about four times as often as the rate allows.
         let step = 2 * second / Int64(4 * perSecond)
         var elapsed: Int64 = 0
         var count: Int64 = 0
@@ -299,12 +298,11 @@ import Testing
             elapsed += Int64.random(in: 0...step, using: &random)
         }
         #expect(!extra)
-        // A call that asks too early may be late by a step; on average it loses less than half of one.
+        // A call that asks too early may be one step late; on average it loses less than half a step.
         #expect(count * second > elapsed * Int64(perSecond) * 3 / 4)
     }
 
-    @Test(
-        "asked at the instant it names, the rate is used in full: 3 a second is 3 a second to a few nanoseconds (P22)")
+    @Test("calls that ask at the named instant use the full rate: 3 per second, to within a few nanoseconds (P22)")
     func fullUse() {
         var machine = ThrottleStateMachine(rate: .perSecond(3), burst: 1)
         var now = at(0)
@@ -322,8 +320,7 @@ import Testing
         #expect(now.nanoseconds == 1_000_000 * 333_333_334)
     }
 
-    @Test(
-        "200 000 random asks agree with an exact token bucket in integers", arguments: 0..<4)
+    @Test("200 000 random calls agree with an exact token bucket in integers", arguments: 0..<4)
     func walk(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         let rate = ThrottleRate.perSecond([1, 3, 10, 999][seed])
@@ -344,7 +341,7 @@ import Testing
         }
     }
 
-    /// A token bucket that fills by the nanosecond, in billionths of a token.
+    /// A token bucket that fills every nanosecond, in billionths of a token.
     private struct Bucket {
         let rate: Int64
         let capacity: Int64

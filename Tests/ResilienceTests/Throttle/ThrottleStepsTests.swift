@@ -9,7 +9,7 @@ import Testing
 
     private var nobodyIsParked: (Throttle) -> Bool { { $0.state.withLock { $0.waiters.isEmpty } } }
 
-    @Test("a call that waited leaves nothing behind, whether it went, or waited too long")
+    @Test("a call that waited leaves nothing behind, whether it went or timed out")
     func leavesNothing() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(2), timeBase: clock)
         try throttle.tryAcquire().complete(.success)
@@ -23,7 +23,7 @@ import Testing
         #expect(nobodyIsParked(throttle) && throttle.queued == 0)
     }
 
-    @Test("one that was rejected after its wait and comes again waits anew")
+    @Test("a call rejected after its wait that comes again waits anew")
     func comesAgain() throws {
         let throttle = Throttle(limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         var slot = PolicySlot()
@@ -36,7 +36,7 @@ import Testing
         #expect(throttle.enter(&slot, on: clock) == clock.now + .seconds(2) && throttle.queued == 1)
     }
 
-    @Test("a gate that may have nobody wait lets its probe go")
+    @Test("a gate with queue zero admits its probe")
     func nobodyWaits() throws {
         let throttle = Throttle("gate", limit: .unlimited, queue: 0, holdOnThrottled: true, timeBase: clock)
         throttle.hold(for: .seconds(1))
@@ -46,7 +46,7 @@ import Testing
         #expect(!throttle.status.isProbing && throttle.heldUntil == nil)
     }
 
-    @Test("by hand one is told how long the wait would be")
+    @Test("tryAcquire reports how long the wait would be")
     func turn() throws {
         let throttle = Throttle("pace", limit: .perSecond(1), maxWait: .seconds(5), timeBase: clock)
         try throttle.tryAcquire().complete(.success)
@@ -54,7 +54,7 @@ import Testing
         #expect(throws: WouldWait(policy: "pace", retryAfter: .milliseconds(600))) { _ = try throttle.tryAcquire() }
     }
 
-    @Test("to be asked for less than no silence is to be asked for none")
+    @Test("a negative Retry-After counts as zero")
     func negativeWait() throws {
         var statuses: [ThrottleStatus] = []
         for seconds in [0, -5] {
@@ -65,7 +65,7 @@ import Testing
         #expect(statuses[0] == statuses[1])
     }
 
-    @Test("a share that was taken after a change of the rate comes back")
+    @Test("a permit taken after a rate change can be refunded")
     func givenBackAfterAChange() throws {
         let throttle = Throttle(limit: .perSecond(3, burst: 3), timeBase: clock)
         throttle.setRate(.perSecond(7), burst: 3)
@@ -74,7 +74,7 @@ import Testing
         #expect(throttle.status.available == 3)
     }
 
-    @Test("every way to make one has the same defaults")
+    @Test("every initializer has the same defaults")
     func defaults() {
         let backoff = Backoff.exponential(from: .seconds(1), cap: .seconds(60), jitter: .none)
         let window = ThrottleLimit.slidingWindow(5, per: .seconds(1))
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test("as its own settings a throttle keeps what was set by hand, and takes none of another sort")
+    @Test("given its own settings a throttle keeps changes by hand, and it takes no incompatible settings")
     func reconfigured() {
         let throttle = Throttle(limit: .perSecond(1), timeBase: clock)
         throttle.setRate(.perSecond(9))

@@ -10,7 +10,7 @@ import Testing
     let journal = Journal()
     let operation = ScriptedOperation<Int, Void>(fallback: .success(()))
 
-    @Test("what is too much is rejected at once, with the time until the next turn")
+    @Test("a call over the rate is rejected at once, with the time until the next turn")
     func rejects() async throws {
         let throttle = throttle(burst: 2)
         for number in 1...2 { try await throttle.run { try await operation(number) } }
@@ -22,7 +22,7 @@ import Testing
         try await throttle.run { try await operation(4) }
     }
 
-    @Test("waiting calls get turns one after the other, spaced by the rate, first come first served")
+    @Test("waiting calls get their turns in order, spaced by the rate")
     func spacedTurns() async throws {
         let throttle = throttle(maxWait: .seconds(10))
         let start = clock.now
@@ -58,7 +58,7 @@ import Testing
         try await turn
     }
 
-    @Test("when one gives up waiting, those behind it come sooner (P20)")
+    @Test("when a waiting call gives up, the calls behind it go sooner (P20)")
     func comeSooner() async throws {
         let throttle = throttle(maxWait: .seconds(10))
         let start = clock.now
@@ -79,14 +79,14 @@ import Testing
         #expect(operation.inputs == [2, 3] && throttle.queued == 0)
     }
 
-    @Test("a failed call has used its share")
+    @Test("a failed call has used its permit")
     func failure() async {
         let throttle = throttle()
         await #expect(throws: Outage()) { try await throttle.run { throw Outage() } }
         await #expect(throws: ThrottleExceeded.self) { try await throttle.run {} }
     }
 
-    @Test("without holdOnThrottled a 429 is a failure like others: nobody is held")
+    @Test("without holdOnThrottled a 429 is an ordinary failure: it holds no call")
     func notHeld() async throws {
         let throttle = throttle(burst: 2)
         await #expect(throws: Judged.self) { try await throttle.run { throw Judged(verdict: .throttled) } }
@@ -94,7 +94,7 @@ import Testing
         try await throttle.run {}
     }
 
-    @Test("a retry around a throttle takes a turn for every attempt")
+    @Test("with a retry around a throttle, every attempt takes a permit")
     func everyAttempt() async {
         let throttle = Throttle(limit: .perSecond(1, burst: 2), timeBase: clock)
         let pipeline = Pipeline {
@@ -109,7 +109,7 @@ import Testing
         #expect(journal.lines.count == 2)
     }
 
-    @Test("an observer may ask the throttle while it is told: nothing runs under the lock (P7)")
+    @Test("an observer may read the throttle during its event: nothing runs under the lock (P7)")
     func observerAsks() async throws {
         let throttle = throttle()
         throttle.observers.add { _ in journal.note("\(throttle.queued) wait, \(throttle.heldUntil == nil)") }

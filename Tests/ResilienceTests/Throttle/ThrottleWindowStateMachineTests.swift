@@ -10,7 +10,8 @@ import Testing
     ]
 
     @Test(
-        "the first window has all its calls at once, and the next comes a period after the first (P22)", arguments: both
+        "the first window admits all its calls at once, and the next begins a period after the first (P22)",
+        arguments: both
     )
     func firstWindow(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
@@ -21,7 +22,7 @@ import Testing
     }
 
     @Test(
-        "while time stands still or goes back a window lets through its limit, and nothing crashes (P22)",
+        "if time stands still or goes back, a window admits its limit, and nothing traps (P22)",
         arguments: both)
     func standingStill(window: ThrottleLimit) {
         for start in [Int64.min, 0, Int64.max - 1] {
@@ -31,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("in the line for a window, turns come as calls leave it, also rounds ahead", arguments: both)
+    @Test("in a window's line, turns come as calls leave the window, even several windows ahead", arguments: both)
     func line(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
         #expect(machine.allowed(asks: 3, at: at(0)) == 3)
@@ -49,7 +50,8 @@ import Testing
     }
 
     @Test(
-        "a window with an anchor begins whole periods from it, before and after", arguments: [-13, 7, 107] as [Int64])
+        "an anchored window begins a whole number of periods before or after its anchor",
+        arguments: [-13, 7, 107] as [Int64])
     func anchored(anchor: Int64) {
         var machine = ThrottleStateMachine(.fixedWindow(2, per: .seconds(10), from: at(anchor)))
         #expect(machine.ask(at: at(12)) == .go)
@@ -61,7 +63,7 @@ import Testing
         #expect(machine.ask(cost: 2, at: at(47)) == .go)
     }
 
-    @Test("a probe counts in the window, and pushes the oldest out of a full one", arguments: both)
+    @Test("a probe counts in the window, and pushes the oldest call out of a full one", arguments: both)
     func probe(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
         #expect(machine.allowed(asks: 2, at: at(0)) == 2)
@@ -73,7 +75,7 @@ import Testing
         #expect(machine.allowed(asks: 9, at: at(10)) == (window == Self.both[0] ? 1 : 3))
     }
 
-    @Test("a probe that costs nothing or less counts for nothing", arguments: both, [0, -3])
+    @Test("a probe with zero or negative cost does not count", arguments: both, [0, -3])
     func freeProbe(window: ThrottleLimit, cost: Int) {
         var machine = ThrottleStateMachine(window)
         machine.hold(until: at(5))
@@ -82,7 +84,7 @@ import Testing
         #expect(machine.available(at: at(5)) == 3)
     }
 
-    @Test("behind a line that could have gone already a turn is now, not in the past")
+    @Test("behind a line that could already have gone, a turn is now, not in the past")
     func lateLine() {
         var sliding = ThrottleStateMachine(.slidingWindow(3, per: .seconds(10)))
         #expect(sliding.allowed(asks: 3, at: at(0)) == 3)
@@ -96,8 +98,7 @@ import Testing
         #expect(fixed.ask(at: at(5)) == .notBefore(at(5)))
     }
 
-    @Test(
-        "calls slide out of the window a period after they came, also while its log grows: ever more calls each second")
+    @Test("calls leave a sliding window a period after they came, even while its log grows")
     func growing() {
         var machine = ThrottleStateMachine(.slidingWindow(100, per: .seconds(10)))
         for second in 0..<99 as Range<Int64> {
@@ -107,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("the largest window neither takes room for all its calls, nor overflows behind calls that cost as much")
+    @Test("the largest window does not allocate for all its calls, nor overflow behind equally large costs")
     func largest() {
         let half = Int.max / 2
         for window in [ThrottleLimit.slidingWindow(half, per: .seconds(10)), .fixedWindow(half, per: .seconds(10))] {
@@ -128,7 +129,7 @@ import Testing
         #expect(machine.limiter.available(at: at(1).nanoseconds) == 0)
     }
 
-    @Test("with its window over it is at rest, and reset it has all its calls", arguments: both)
+    @Test("once its window is over it is at rest, and a reset makes all its calls available", arguments: both)
     func atRest(window: ThrottleLimit) {
         var machine = ThrottleStateMachine(window)
         #expect(machine.isAtRest(at: at(0)))
@@ -140,7 +141,7 @@ import Testing
         #expect(machine.allowed(asks: 9, at: at(1)) == 3)
     }
 
-    @Test("a window of an eternity has its calls and no more")
+    @Test("an endless window admits its calls and no more")
     func eternity() {
         for window in [ThrottleLimit.slidingWindow(2, per: .infinite), .fixedWindow(2, per: .infinite)] {
             var machine = ThrottleStateMachine(window)

@@ -4,25 +4,25 @@ import Testing
 
 @testable import Resilience
 
-/// A queue of alarms beside a list of them, kept in order.
+/// A queue of alarms compared with a sorted list.
 private struct SortedAlarms: ExplorableMachine {
     enum Input: Hashable {
         case insert(Int64)
-        /// Takes back the one that is in this place of the list.
+        /// Removes the alarm at this place of the list.
         case remove(Int)
-        /// Takes back again what is long gone from this slot.
+        /// Removes again an alarm that has already left this slot.
         case removeStale(slot: Int)
         case popDue(Int64)
     }
 
     private(set) var queue = AlarmQueue()
     private var sorted: [(deadline: Int64, number: Int, alarm: TimeBaseAlarm)] = []
-    /// The last alarm of each slot that fired or was taken back.
+    /// The last alarm of each slot that fired or was removed.
     private var stale: [TimeBaseAlarm?]
     private var inserted = 0
     private let deadlines: [Int64]
     private let maxPending: Int
-    /// Which alarm's action ran.
+    /// The number of the alarm whose action ran last.
     private let fired = Box(0)
 
     init(deadlines: [Int64], maxPending: Int) {
@@ -42,7 +42,7 @@ private struct SortedAlarms: ExplorableMachine {
         return inputs
     }
 
-    /// The heap, with its ties by age, and the list; which slots are free, and of which there is a stale alarm.
+    /// The heap, with its ties by age, and the list; the free slots, and the slots with a stale alarm.
     var identity: [Int64]? {
         let ages = queue.heap.map(\.order).sorted()
         var values: [Int64] = []
@@ -94,7 +94,7 @@ private struct SortedAlarms: ExplorableMachine {
 
 @Suite(.heavy) struct AlarmQueueExplorationTests {
     @Test(
-        "in every state it can be in, a queue of few alarms is a sorted list",
+        "in every reachable state, a queue of few alarms matches a sorted list",
         arguments: [(1, 1), (2, 2), (3, 2), (1, 3), (2, 3)])
     func complete(deadlines: Int64, maxPending: Int) throws {
         let explorer = Explorer(
@@ -104,7 +104,7 @@ private struct SortedAlarms: ExplorableMachine {
         #expect(exploration.isComplete && exploration.transitions > 5, "\(exploration)")
     }
 
-    @Test("as far as the effort goes, a queue of six alarms is a sorted list")
+    @Test("up to the effort level, a queue of six alarms matches a sorted list")
     func far() throws {
         let explorer = Explorer(
             SortedAlarms(deadlines: [1, 2, 3], maxPending: 6), code: "SortedAlarms(deadlines: [1, 2, 3], maxPending: 6)"
@@ -112,7 +112,7 @@ private struct SortedAlarms: ExplorableMachine {
         #expect(try explorer.explore(transitionsPerEffort: 10_000).transitions >= 10_000)
     }
 
-    @Test("through thousands of inputs, with deadlines at the ends of time, a queue of hundreds is a sorted list")
+    @Test("over thousands of inputs, with deadlines at the ends of time, a queue of hundreds matches a sorted list")
     func walks() throws {
         let deadlines: [Int64] = [.min, -1, 0, 1, 2, 3, 1 << 40, .max - 1, .max]
         let explorer = Explorer(

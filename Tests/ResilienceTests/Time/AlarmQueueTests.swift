@@ -14,7 +14,7 @@ import Testing
         while let action = queue.popDue(at: now) { action() }
     }
 
-    @Test("alarms fire in the order of their deadlines, whatever the order they were set in")
+    @Test("alarms fire in the order of their deadlines, whatever the order in which they were set")
     func order() {
         var queue = AlarmQueue()
         for second in [5, 1, 4, 2, 3] { _ = queue.insert(at: .second(Int64(second)), action("\(second)")) }
@@ -23,7 +23,7 @@ import Testing
         #expect(fired.lines == ["1", "2", "3", "4", "5"])
     }
 
-    @Test("alarms of one instant fire in the order they were set")
+    @Test("alarms of one instant fire in the order in which they were set")
     func ties() {
         var queue = AlarmQueue()
         for name in "abcdefgh" { _ = queue.insert(at: .second(1), action("\(name)")) }
@@ -40,7 +40,7 @@ import Testing
         #expect(queue.count == 0 && queue.earliest == nil)
     }
 
-    @Test("an alarm taken back does not fire, and leaves nothing behind")
+    @Test("a cancelled alarm does not fire, and leaves nothing behind")
     func takenBack() {
         var queue = AlarmQueue()
         let alarms = "abc".map { queue.insert(at: .second(1), action("\($0)")) }
@@ -50,7 +50,7 @@ import Testing
         #expect(fired.lines == ["a", "c"])
     }
 
-    @Test("taking back an alarm that fired or was taken back before does not touch the one that has its place now")
+    @Test("cancelling an alarm that fired or was cancelled does not affect the alarm now in its slot")
     func staleReceipt() {
         var queue = AlarmQueue()
         let first = queue.insert(at: .second(1), action("first"))
@@ -61,7 +61,7 @@ import Testing
         #expect(queue.remove(second) == nil)
     }
 
-    @Test("the place of an alarm that is gone is used again: the queue is as large as it ever was full, no larger")
+    @Test("a free slot is used again: the queue never grows beyond its largest number of pending alarms")
     func placesUsedAgain() {
         var queue = AlarmQueue()
         for _ in 0..<100 {
@@ -72,14 +72,14 @@ import Testing
         }
     }
 
-    @Test("a receipt of another queue is nothing here")
+    @Test("another queue's alarm removes nothing")
     func foreignReceipt() {
         var queue = AlarmQueue()
         #expect(queue.remove(TimeBaseAlarm(slot: 7, generation: 0)) == nil)
         #expect(queue.remove(TimeBaseAlarm(slot: -1, generation: 0)) == nil)
     }
 
-    @Test("what another time base numbers, cancels nothing here, whether an alarm is set, or was (found by a reading)")
+    @Test("another time base's alarm cancels nothing, whether an alarm is or was set (found by a reading)")
     func foreignNumbers() {
         var queue = AlarmQueue()
         let removed = queue.insert(at: .second(1), action("removed"))
@@ -88,14 +88,14 @@ import Testing
         _ = queue.insert(at: .second(2), action("second"))
         let third = queue.insert(at: .second(3), action("third"))
         queue.remove(third)
-        // The receipt that the place of the third will give out next.
+        // The alarm that the third's slot will give out next.
         #expect(queue.remove(TimeBaseAlarm(slot: third.slot, generation: third.generation + 1)) == nil)
         for id in 0...2 as ClosedRange<UInt64> { #expect(queue.remove(TimeBaseAlarm(id: id)) == nil) }
         fireDue(&queue, at: .second(9))
         #expect(fired.lines == ["second"])
     }
 
-    @Test("an alarm at the end of time or at its beginning is kept in order like any other")
+    @Test("alarms at the beginning and the end of time are ordered like any others")
     func ends() {
         var queue = AlarmQueue()
         _ = queue.insert(at: .distantFuture, action("never"))
@@ -105,7 +105,7 @@ import Testing
         #expect(queue.earliest == .distantFuture)
     }
 
-    @Test("what an alarm holds is let go of as soon as it is taken back")
+    @Test("a cancelled alarm immediately releases the objects it holds")
     func letsGo() {
         final class Held: Sendable {}
         func holding(_ held: Held) -> AlarmQueue.Action { { _ = held } }
@@ -119,7 +119,7 @@ import Testing
         #expect(watched == nil)
     }
 
-    /// The simplest queue that is right: a list kept in order.
+    /// The simplest correct queue: a sorted list.
     private struct Model {
         var entries: [(deadline: MonotonicInstant, number: Int)] = []
 
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test("it behaves like a sorted list through 120 000 random operations", arguments: [1, 2])
+    @Test("the queue behaves like a sorted list over 120 000 random operations", arguments: [1, 2])
     func agreesWithSortedList(seed: UInt64) {
         var random = SeededNumbers(seed: seed)
         var (queue, model) = (AlarmQueue(), Model())
@@ -148,7 +148,7 @@ import Testing
         let last = Box(-1)
         var disagreements = 0
         for step in 0..<60_000 {
-            // Few distinct deadlines, so that ties are frequent; it grows and shrinks in turns.
+            // With few distinct deadlines ties are frequent. The queue grows and shrinks in turns.
             let growing = (step / 500).isMultiple(of: 2)
             switch random.below(10) {
             case 0..<(growing ? 5 : 2):
@@ -156,7 +156,7 @@ import Testing
                 alarms.append(queue.insert(at: deadline) { last.value = number })
                 model.insert(deadline, number)
             case 5..<8 where !alarms.isEmpty:
-                // Mostly recent ones; many of them have fired or were taken back before.
+                // Mostly recent alarms; many of them have fired or were removed before.
                 let number = max(0, alarms.count - 1 - random.below(300))
                 if (queue.remove(alarms[number]) != nil) != model.remove(number) { disagreements += 1 }
             default:

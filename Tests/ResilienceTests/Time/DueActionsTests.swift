@@ -13,13 +13,12 @@ import Testing
         DueActions(actions) { [handedOn] body in handedOn.value.append(body) }.run()
     }
 
-    /// What another thread does meanwhile.
+    /// The work of another thread meanwhile.
     private func helpOut() {
         for body in handedOn.exchange([]) { body() }
     }
 
-    @Test(
-        "each action runs once and in order, though nobody is free to help, and whoever comes late finds nothing to do")
+    @Test("each action runs once and in order, even without a free thread, and a late thread finds nothing to do")
     func alone() {
         run((1...3).map { number in { [journal] in journal.note("\(number)") } })
         #expect(journal.lines == ["1", "2", "3"] && handedOn.value.count == 1)
@@ -27,7 +26,7 @@ import Testing
         #expect(journal.lines == ["1", "2", "3"])
     }
 
-    @Test("while one blocks, another thread goes on with those after it; and while one of these blocks, a third (P43)")
+    @Test("while one action blocks, another thread runs the next ones; if one of these blocks, a third does (P43)")
     func blocked() {
         run([
             {
@@ -45,7 +44,7 @@ import Testing
         #expect(journal.lines == ["1 begins", "2 begins", "3", "2 ends", "1 ends"])
     }
 
-    @Test("nobody is called for help for one action, or for none", arguments: [0, 1])
+    @Test("no help is requested for one action, or for none", arguments: [0, 1])
     func few(count: Int) {
         run((0..<count).map { number in { [journal] in journal.note("\(number)") } })
         #expect(journal.lines.count == count && handedOn.value.isEmpty)

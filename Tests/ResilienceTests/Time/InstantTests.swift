@@ -2,7 +2,7 @@ import Resilience
 import TestSupport
 import Testing
 
-/// More than `Duration.components` can say without trapping.
+/// More than `Duration.components` can represent without trapping.
 private let beyondComponents = Duration(attoseconds: .max)
 
 @Suite struct InstantTests {
@@ -24,7 +24,7 @@ private let beyondComponents = Duration(attoseconds: .max)
     }
 
     @Test(
-        "the way between two instants saturates instead of trapping",
+        "the duration between two instants saturates instead of trapping",
         arguments: [
             (0, 5, 5), (5, 0, -5), (.min, .max, .max), (.max, .min, .min), (-1, .max, .max), (1, .min, .min),
             (.max, .max, 0),
@@ -41,7 +41,7 @@ private let beyondComponents = Duration(attoseconds: .max)
         #expect(instants.sorted() == [.distantPast, MonotonicInstant(nanoseconds: 0), .second(1), .distantFuture])
     }
 
-    @Test("going there and back ends where it began, or at an end of time")
+    @Test("advancing by a duration is reversible, except at an end of time")
     func roundTrips() throws {
         var generator = SeededNumbers(seed: 1)
         for _ in 0..<10_000 {
@@ -81,7 +81,7 @@ private let beyondComponents = Duration(attoseconds: .max)
     }
 
     @Test(
-        "a person is told whole seconds, rounded up",
+        "texts for people have whole seconds, rounded up",
         arguments: [
             (.zero, 0), (.nanoseconds(1), 1), (.seconds(1), 1), (.milliseconds(1001), 2), (.milliseconds(-1500), -1),
             (beyondComponents, .max), (Duration(attoseconds: .min), .min), (.seconds(Int64.max), .max),
@@ -90,7 +90,9 @@ private let beyondComponents = Duration(attoseconds: .max)
         #expect(duration.wholeSecondsRoundedUp == seconds)
     }
 
-    @Test("seconds as a number are as near as a number can be", arguments: [(1500, 1.5), (-250, -0.25), (0, 0)])
+    @Test(
+        "a duration in seconds is exact for common values, and always finite",
+        arguments: [(1500, 1.5), (-250, -0.25), (0, 0)])
     func inSeconds(milliseconds: Int, seconds: Double) {
         #expect(Duration.milliseconds(milliseconds).inSeconds == seconds)
         #expect(beyondComponents.inSeconds.isFinite)
@@ -98,7 +100,7 @@ private let beyondComponents = Duration(attoseconds: .max)
 }
 
 @Suite struct SaturatingArithmeticTests {
-    @Test("sums, differences and products of integers stop at the ends instead of trapping")
+    @Test("integer sums, differences and products saturate instead of trapping")
     func ends() {
         #expect(Int64.max.saturatingAdding(1) == .max && Int64.min.saturatingAdding(-1) == .min)
         #expect(Int64.min.saturatingSubtracting(1) == .min && Int64.max.saturatingSubtracting(-1) == .max)
@@ -108,7 +110,7 @@ private let beyondComponents = Duration(attoseconds: .max)
         #expect(UInt8(250).saturatingAdding(9) == 255 && UInt8(3).saturatingSubtracting(9) == 0)
     }
 
-    @Test("they agree with exact arithmetic, cut at the ends")
+    @Test("saturating arithmetic agrees with exact arithmetic, clamped")
     func agreesWithWiderIntegers() throws {
         var generator = SeededNumbers(seed: 2)
         for _ in 0..<20_000 {
@@ -120,7 +122,7 @@ private let beyondComponents = Duration(attoseconds: .max)
     }
 
     @Test(
-        "a floating-point number becomes the nearest integer there is, and not-a-number becomes zero",
+        "a floating-point number becomes the nearest integer, and not-a-number becomes zero",
         arguments: [
             (0.4, 0), (0.5, 1), (-1.5, -2), (1e300, .max), (-1e300, .min), (.infinity, .max), (-.infinity, .min),
             (.nan, 0), (9.223372036854775807e18, .max), (-9.223372036854775808e18, .min),

@@ -7,7 +7,7 @@ import Testing
 extension Linearizability {
     @Suite(.heavy) struct ManualClockLinearizabilityTests {
         private enum Input: Sendable {
-            /// One step of a move: it fires the next alarm on the way, or arrives.
+            /// One step of a move: fires the next alarm on the way, or arrives.
             case step(to: Int)
             case advance(by: Int)
             case schedule(Int)
@@ -24,7 +24,7 @@ extension Linearizability {
             case sleepers([MonotonicInstant])
         }
 
-        /// An alarm is known by the second for which it is set.
+        /// An alarm is identified by its second.
         private struct Model: SequentialModel {
             var now = 0
             var alarms: Set<Int> = []
@@ -52,7 +52,7 @@ extension Linearizability {
         private struct Subject: Sendable {
             static let alarms = 1...100
 
-            /// Told of what fires on this thread.
+            /// Called when an alarm fires on this thread.
             @TaskLocal static var fired: @Sendable (Int) -> Void = { _ in }
 
             let clock = ManualClock(startingAt: .second(0))
@@ -65,7 +65,7 @@ extension Linearizability {
             }
         }
 
-        @Test("an alarm fires once, on one thread, in its order and at its time, or was taken back before")
+        @Test("an alarm either fires once, on one thread, in order and on time, or was cancelled before")
         func alarms() async {
             await expectLinearizable(Model(alarms: Set(Subject.alarms))) {
                 Subject()
@@ -91,7 +91,7 @@ extension Linearizability {
                             return .done
                         }
                     case 6:
-                        // Never due, and in the place of one that fired: not to be hit by a late cancellation of that.
+                        // Never due, and in the slot of a fired alarm, whose late cancellation must not hit it.
                         let second = 1_000 * (thread + 1) + step
                         history.record(.schedule(second), onThread: thread) {
                             own.append((second, clock.schedule(at: .second(Int64(second))) {}))
@@ -110,7 +110,7 @@ extension Linearizability {
             }
         }
 
-        @Test("moves by a time add up, however many threads make them at once")
+        @Test("moves by many concurrent threads add up")
         func moves() async {
             await expectLinearizable(Model()) {
                 ManualClock(startingAt: .second(0))

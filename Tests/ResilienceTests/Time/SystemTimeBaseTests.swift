@@ -7,28 +7,29 @@ import Testing
 @Suite struct SystemTimeBaseTests {
     let base = SystemTimeBase()
 
-    /// When the alarm fired.
+    /// Waits for an alarm, and returns when it fired.
     private func firing(at deadline: MonotonicInstant) async -> MonotonicInstant {
         await withCheckedContinuation { continuation in
             _ = base.schedule(at: deadline) { continuation.resume(returning: base.now) }
         }
     }
 
-    @Test("an alarm fires at its deadline or after it, never before", arguments: [0, 1, 2, 5])
+    @Test("an alarm never fires before its deadline", arguments: [0, 1, 2, 5])
     func notEarly(milliseconds: Int) async {
         let deadline = base.now + .milliseconds(milliseconds)
         #expect(await firing(at: deadline) >= deadline)
     }
 
     @Test(
-        "a deadline that has passed fires as soon as possible", arguments: [MonotonicInstant.distantPast, .second(0)])
+        "an alarm whose deadline has passed fires as soon as possible",
+        arguments: [MonotonicInstant.distantPast, .second(0)])
     func past(deadline: MonotonicInstant) async {
         #expect(await firing(at: deadline) > deadline)
     }
 
-    @Test("alarms that are due in one wake fire in the order of their deadlines, whatever the order they were set in")
+    @Test("alarms due in one wake fire in the order of their deadlines, whatever the order in which they were set")
     func order() async {
-        // With help from another thread two of them could run at the same time.
+        // Without help: on two threads two of them could run at the same time.
         let base = SystemTimeBase(elsewhere: { _ in })
         var (distance, wasSetInTime) = (Duration.milliseconds(10), false)
         while !wasSetInTime {
@@ -47,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("an alarm taken back before its time does not fire, and does not hold up a later one")
+    @Test("an alarm cancelled in time does not fire, and does not delay a later one")
     func cancelled() async {
         let (deadline, fired) = (base.now + .milliseconds(5), Journal())
         let early = base.schedule(at: deadline) { fired.note("early") }
@@ -57,7 +58,7 @@ import Testing
         #expect(!takenBackInTime || fired.lines.isEmpty)
     }
 
-    @Test("an earlier alarm is not held up by one that is set for much later, or for the end of time")
+    @Test("an alarm set for much later, or for the end of time, does not delay an earlier one")
     func earlierAfterLater() async {
         for later in [base.now + .seconds(3600), MonotonicInstant(nanoseconds: .max - 1), .distantFuture] {
             let alarm = base.schedule(at: later) {}
@@ -67,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("an earlier alarm is not held up by one that is set after it, for much later", .timeLimit(.minutes(20)))
+    @Test("an alarm set afterwards for much later does not delay an earlier one", .timeLimit(.minutes(20)))
     func laterAfterEarlier() async {
         let (deadline, fired) = (base.now + .milliseconds(5), PolicyWaiter())
         _ = base.schedule(at: deadline) { fired.resume() }
@@ -77,20 +78,20 @@ import Testing
     }
 
     @Test(
-        "one timer sleeps for all alarms, until the first of them, and is replaced for an earlier one only",
+        "one timer sleeps until the first of all alarms, and is replaced only for an earlier one",
         .timeLimit(.minutes(20)))
     func oneTimer() async {
         let sleeps = Locked<[Duration]>([])
         let hasSlept = (0..<3).map { _ in PolicyWaiter() }
         let base = SystemTimeBase(sleep: { duration in
-            // Timers that were replaced begin at the same time.
+            // Replaced timers may all begin at the same time.
             let count = sleeps.withLock { sleeps in
                 sleeps.append(duration)
                 return sleeps.count
             }
             guard count <= 3 else { return }
             hasSlept[count - 1].resume()
-            // As long as the test takes, unless it is replaced.
+            // Sleeps as long as the test, unless it is replaced.
             _ = await PolicyWaiter().wait(until: .distantFuture, on: SystemTimeBase.shared)
         })
         let start = base.now
@@ -106,7 +107,7 @@ import Testing
         _ = base.schedule(at: .distantPast) {}
     }
 
-    @Test("a bell takes the timer task's place: it is told when to ring, and where else alarms may run (P74)")
+    @Test("a bell replaces the timer task: it is told when to ring, and where else alarms may run (P74)")
     func bell() {
         let sleeps = Box(0)
         let base = SystemTimeBase(sleep: { _ in
@@ -129,19 +130,19 @@ import Testing
         for _ in 0..<2 { _ = base.schedule(at: due) { fired.value += 1 } }
         base.fireDue()
         #expect(fired.value == 2 && elsewhere.value == 2 && told.withLock { $0 } == [later, due, due, later])
-        // No task sleeps for what comes after the bell.
+        // No task sleeps for alarms set after the bell.
         #expect(sleeps.value <= 1)
         base.cancel(alarm)
     }
 
-    @Test("what is to run elsewhere does", .timeLimit(.minutes(20)))
+    @Test("an action handed to elsewhere runs", .timeLimit(.minutes(20)))
     func elsewhere() async {
         let ran = PolicyWaiter()
         base.elsewhere { ran.resume() }
         #expect(await ran.wait(until: .distantFuture, on: base) == .resumed)
     }
 
-    @Test("after the last alarm has fired a later one fires too", .timeLimit(.minutes(20)))
+    @Test("after the last alarm has fired, a later one also fires", .timeLimit(.minutes(20)))
     func again() async {
         for _ in 0..<3 {
             let fired = PolicyWaiter()
@@ -150,12 +151,12 @@ import Testing
         }
     }
 
-    @Test("an action that blocks does not hold up another that is due in the same wake", .timeLimit(.minutes(20)))
+    @Test("an action that blocks does not delay another that is due in the same wake", .timeLimit(.minutes(20)))
     func blocking() async {
         let base = SystemTimeBase(elsewhere: { body in Thread.detachNewThread(body) })
         var distance = Duration.milliseconds(10)
         var ends: [PolicyWaiter.Wake] = []
-        // Until both were set in time, and so are due in one wake.
+        // Repeats until both were set in time, and so are due in one wake.
         while ends.isEmpty {
             let (areSet, other, blocked, unblocked) = (
                 Box(false), DispatchSemaphore(value: 0), Box(false), PolicyWaiter()
@@ -175,7 +176,7 @@ import Testing
         #expect(ends == [.resumed])
     }
 
-    @Test("a firing action may set and take back alarms")
+    @Test("a firing action may set and cancel alarms")
     func reentrant() async {
         await withCheckedContinuation { continuation in
             let later = base.schedule(at: base.now + .seconds(3600)) {}
@@ -186,7 +187,7 @@ import Testing
         }
     }
 
-    @Test("a thousand alarms set from many tasks all fire, each once and none early")
+    @Test("a thousand alarms set by many tasks all fire, each once and none early")
     func many() async {
         let early = Journal()
         let fired = await withTaskGroup(of: Void.self) { group in
@@ -202,7 +203,7 @@ import Testing
         #expect(early.lines.isEmpty)
     }
 
-    @Test("readings never go back")
+    @Test("clock readings never go back")
     func monotonic() throws {
         var last = base.now
         for _ in 0..<100_000 {
@@ -212,7 +213,7 @@ import Testing
         }
     }
 
-    @Test("readings advance as the continuous clock does, from the machine's start: they are not the wall clock's (P8)")
+    @Test("clock readings follow the continuous clock since the machine's start, not the wall clock (P8)")
     func notTheWallClock() async {
         let clock = ContinuousClock()
         let outerStart = clock.now
@@ -222,7 +223,7 @@ import Testing
         let inner = innerStart.duration(to: clock.now)
         let elapsed = start.duration(to: base.now)
         #expect(inner <= elapsed && elapsed <= outerStart.duration(to: clock.now))
-        // The wall clock is past fifty years; no machine has been up for twenty.
+        // The wall clock shows more than fifty years; no machine has been up for twenty.
         #expect(start < .second(20 * 365 * 86_400))
     }
 }

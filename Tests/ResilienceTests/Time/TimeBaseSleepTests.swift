@@ -1,11 +1,11 @@
 import Resilience
 import Testing
 
-/// Sleeping on the real time base. What takes time is tested on a manual clock.
+/// Sleeps on the real time base. Tests of longer times use a manual clock.
 @Suite(.timeLimit(.minutes(20))) struct TimeBaseSleepTests {
     let base: any TimeBase = .system
 
-    @Test("a sleep on the system's time base ends at its deadline or after it, never before")
+    @Test("a sleep on the system's time base never ends before its deadline")
     func real() async throws {
         let deadline = base.now + .milliseconds(2)
         try await base.sleep(until: deadline)
@@ -16,13 +16,14 @@ import Testing
     }
 
     @Test(
-        "a sleep to the past ends at once", arguments: [MonotonicInstant.distantPast, MonotonicInstant(nanoseconds: 0)])
+        "a sleep into the past ends at once",
+        arguments: [MonotonicInstant.distantPast, MonotonicInstant(nanoseconds: 0)])
     func past(deadline: MonotonicInstant) async throws {
         try await base.sleep(until: deadline)
         try await base.sleep(for: .seconds(-3))
     }
 
-    @Test("a sleep without an end ends when it is cancelled, and throws CancellationError")
+    @Test("cancelling a very long sleep ends it with a CancellationError")
     func cancelled() async {
         for duration in [Duration.seconds(3_600), .seconds(Int64.max), Duration(attoseconds: .max)] {
             let sleeping = Task { [base] in try await base.sleep(for: duration) }
@@ -31,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("the system's time base is a clock for code that takes any")
+    @Test("the system's time base can be used as any clock")
     func anyClock() async throws {
         func measured(on clock: any Clock<Duration>) async throws -> Duration {
             try await clock.measure { try await clock.sleep(for: .milliseconds(1)) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// An operation and its caller beside the order in which the two were done.
+/// An operation and its caller, compared with the order in which they finished.
 private struct ListedAbandoning: ExplorableMachine {
     enum Input { case operationEnded, callerLeaves }
 
@@ -26,7 +26,7 @@ private struct ListedAbandoning: ExplorableMachine {
 }
 
 @Suite(.heavy) struct AbandoningExplorationTests {
-    @Test("whoever is done first decides: either the result is taken, or the operation is abandoned and ends late")
+    @Test("the first to finish decides: the result is taken, or the operation is abandoned and ends late")
     func complete() throws {
         let explorer = Explorer(ListedAbandoning(), code: "ListedAbandoning()")
         let exploration = try explorer.explore()

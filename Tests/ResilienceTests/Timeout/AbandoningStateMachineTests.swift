@@ -3,7 +3,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct AbandoningStateMachineTests {
-    @Test("an operation begins only before its deadline, and while somebody waits for it")
+    @Test("an operation begins only before its deadline, and only while its caller waits")
     func beginning() {
         let deadline = MonotonicInstant(nanoseconds: 100)
         for (now, isInTime) in [(99, true), (100, false), (101, false)] as [(Int64, Bool)] {
@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(
-        "an operation's end is late only after its caller has gone",
+        "an operation's end is late only after its caller has left",
         arguments: [
             (AbandoningStateMachine.running, AbandoningStateMachine.ended, false),
             (.ended, .ended, false),
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(
-        "a caller that leaves takes the result if there is one, and abandons the operation if it runs",
+        "a caller that leaves takes the result if there is one, and otherwise abandons the operation",
         arguments: [
             (
                 AbandoningStateMachine.running, AbandoningStateMachine.abandoned,

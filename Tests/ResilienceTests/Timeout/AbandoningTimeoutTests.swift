@@ -4,7 +4,7 @@ import ResilienceTesting
 import TestSupport
 import Testing
 
-/// Runs until it is released, whatever is cancelled meanwhile.
+/// Runs until it is released, ignoring cancellation.
 private final class Stubborn: Sendable {
     private let held = Locked<[CheckedContinuation<Void, Never>]>([])
 
@@ -35,7 +35,7 @@ private final class Stubborn: Sendable {
         patience = AbandoningTimeout("slow", limit: .seconds(5), timeBase: clock, observers: PolicyObservers(recorder))
     }
 
-    @Test("what ends in time is returned or thrown as it is, and leaves no alarm and nothing running behind")
+    @Test("a result or error in time is passed on unchanged, and leaves no alarm and no running operation")
     func inTime() async throws {
         #expect(try await patience.run { try await operation(1) } == 7)
         operation.fallback = .failure(Outage())
@@ -43,7 +43,9 @@ private final class Stubborn: Sendable {
         #expect(patience.abandoned == 0 && recorder.events.isEmpty && clock.sleepers.isEmpty)
     }
 
-    @Test("at the limit the call returns though the inside ignores cancellation, and the inside runs on (P26)")
+    @Test(
+        "at the limit the call returns even if the operation ignores cancellation, and the operation runs on (P26)"
+    )
     func abandons() throws {
         try clock.run {
             let start = clock.now
@@ -54,7 +56,7 @@ private final class Stubborn: Sendable {
         }
     }
 
-    @Test("an abandoned operation that ends is reported with how late it is, and its result is dropped (P26)")
+    @Test("an abandoned operation that ends is reported with its lateness, and its result is dropped (P26)")
     func endsLate() throws {
         try clock.run {
             await #expect(throws: TimedOut.self) { try await patience.run { await stubborn() } }
@@ -68,7 +70,7 @@ private final class Stubborn: Sendable {
         #expect(recorder.events.allSatisfy { $0.policy == "slow" && $0.pipeline == nil })
     }
 
-    @Test("at the limit the inside is cancelled: what heeds that is gone a moment later")
+    @Test("at the limit the operation is cancelled, and ends soon if it reacts")
     func heeding() throws {
         try clock.run {
             operation.hold()
@@ -79,9 +81,9 @@ private final class Stubborn: Sendable {
         #expect(recorder.events(of: Timeout.Event.self).first == .timedOut(.seconds(5)))
     }
 
-    @Test("an inside that never suspends holds its caller no longer than the limit (P26)")
+    @Test("an operation that never suspends holds its caller no longer than the limit (P26)")
     func blocking() async {
-        // With one processor, the thread that it holds would be the only one.
+        // With one processor, the thread that it blocks would be the only one.
         let patience = AbandoningTimeout(limit: .seconds(5), timeBase: OwnThreads(clock))
         let released = Locked(false)
         let began = PolicyWaiter()
@@ -99,7 +101,7 @@ private final class Stubborn: Sendable {
         released.withLock { $0 = true }
     }
 
-    @Test("an onCancel that blocks holds up nobody", arguments: [true, false])
+    @Test("an onCancel handler that blocks delays no caller", arguments: [true, false])
     func blockingHandler(isCancelled: Bool) async throws {
         let patience = AbandoningTimeout(limit: .seconds(5), timeBase: OwnThreads(clock))
         let (began, mayGoOn, wasCancelled) = (PolicyWaiter(), DispatchSemaphore(value: 0), PolicyWaiter())
@@ -123,7 +125,7 @@ private final class Stubborn: Sendable {
         stubborn.release()
     }
 
-    @Test("the operation of a caller that was cancelled meanwhile, and has gone, does not begin")
+    @Test("if a caller was cancelled and has left, its operation does not begin")
     func gone() throws {
         var leftFirst = 0
         for seed in UInt64(0)..<500 {
@@ -146,7 +148,7 @@ private final class Stubborn: Sendable {
         #expect(leftFirst > 0)
     }
 
-    @Test("what no thread had time for within the limit does not begin (P33)")
+    @Test("an operation that got no thread within the limit does not begin (P33)")
     func neverBegan() throws {
         try clock.run {
             let error = await #expect(throws: TimedOut.self) {
@@ -157,7 +159,7 @@ private final class Stubborn: Sendable {
         }
     }
 
-    @Test("a result that is there when the caller looks at the limit is returned (P25)")
+    @Test("a result that is ready when the caller notices the limit is returned (P25)")
     func boundary() throws {
         let result = try clock.run {
             try await patience.run {
@@ -168,7 +170,7 @@ private final class Stubborn: Sendable {
         #expect(result == 7 && patience.abandoned == 0 && recorder.events.isEmpty)
     }
 
-    @Test("an error that is there when the caller looks at the limit comes with TimedOut")
+    @Test("an error that is ready when the caller notices the limit is inside TimedOut")
     func failureAtTheLimit() throws {
         let error = try clock.run {
             await #expect(throws: TimedOut.self) {
@@ -181,7 +183,7 @@ private final class Stubborn: Sendable {
         #expect(error?.underlying is Outage && patience.abandoned == 0)
     }
 
-    @Test("a cancelled caller returns at once, is not told of a timeout, and what it leaves behind is counted (P25)")
+    @Test("a cancelled caller returns at once, without TimedOut, and its abandoned operation is counted (P25)")
     func callerCancels() throws {
         try clock.run {
             await withThrowingTaskGroup { group in
@@ -197,7 +199,7 @@ private final class Stubborn: Sendable {
         #expect(recorder.events(of: Timeout.Event.self) == [.endedLate(by: .zero)])
     }
 
-    @Test("the operation of a cancelled caller is cancelled: what heeds that is gone a moment later")
+    @Test("a cancelled caller's operation is cancelled, and ends soon if it reacts")
     func callerCancelsHeeding() throws {
         try clock.run {
             operation.hold()
@@ -212,7 +214,7 @@ private final class Stubborn: Sendable {
         }
     }
 
-    @Test("a caller that is raised in priority while it waits raises its operation")
+    @Test("if a waiting caller's priority is raised, its operation's is raised, too")
     func escalation() throws {
         guard #available(macOS 26, macCatalyst 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let raised = Box<[TaskPriority]>([])
@@ -237,7 +239,7 @@ private final class Stubborn: Sendable {
     }
 
     #if compiler(>=6.3)
-        @Test("the operation runs on the executor that its caller's task prefers")
+        @Test("the operation runs on the preferred executor of its caller's task")
         func executor() async throws {
             guard #available(macOS 26.4, macCatalyst 26.4, iOS 26.4, tvOS 26.4, watchOS 26.4, visionOS 26.4, *) else {
                 return
@@ -248,7 +250,7 @@ private final class Stubborn: Sendable {
         }
     #endif
 
-    @Test("a caller that is cancelled already starts nothing")
+    @Test("a caller that is already cancelled starts nothing")
     func alreadyCancelled() async {
         let task = Task {
             cancelCurrentTask()
@@ -258,7 +260,7 @@ private final class Stubborn: Sendable {
         #expect(operation.callCount == 0)
     }
 
-    @Test("inside a retry it is the limit of each attempt, and abandoned attempts run side by side")
+    @Test("inside a retry it limits each attempt, and abandoned attempts run concurrently")
     func eachAttempt() throws {
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Retry(maxRetries: 2, backoff: .constant(.seconds(1)))
@@ -274,7 +276,7 @@ private final class Stubborn: Sendable {
         #expect(patience.abandoned == 0)
     }
 
-    @Test("around a pipeline it is the limit of the whole, and its deadline reaches the policies in there")
+    @Test("around a pipeline it limits the whole call, and its deadline reaches the policies inside")
     func total() throws {
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 9, backoff: .constant(.seconds(4)))
@@ -282,7 +284,7 @@ private final class Stubborn: Sendable {
         operation.fallback = .failure(Outage())
         try clock.run {
             let start = clock.now
-            // A third attempt would begin past the deadline.
+            // A third attempt would begin after the deadline.
             await #expect(throws: Outage()) {
                 try await patience.run { deadline in
                     try await pipeline.run(options: RunOptions(deadline: deadline)) { try await operation(1) }
@@ -317,8 +319,7 @@ private final class Stubborn: Sendable {
 
     @TaskLocal static var label = ""
 
-    @Test(
-        "limit, end and the caller's cancellation race on real threads: each call ends once, and nothing stays counted")
+    @Test("limit, end and cancellation race on real threads: each call ends once, and no operation stays counted")
     func race() async throws {
         operation.hold()
         var abandoned = 0
@@ -336,14 +337,14 @@ private final class Stubborn: Sendable {
                 abandoned += 1
             }
         }
-        // Each tells when it ends, on a thread of its own.
+        // Each operation reports its end on its own thread.
         while recorder.events(of: Timeout.Event.self).count(where: { $0 != .timedOut(.seconds(5)) }) < abandoned {
             _ = try await patience.run {}
         }
         #expect(patience.abandoned == 0)
     }
 
-    @Test("it tells its name, its limit and its way")
+    @Test("its description has its name, its limit and its kind")
     func text() {
         #expect("\(patience)" == "slow: 5 s, abandoning")
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct ClientTimeoutTests {
     let clock = ManualClock()
 
-    /// A client that takes a timeout, and ends by itself when it has passed.
+    /// A client that takes a timeout, and gives up when it has passed.
     private func client(_ attempt: CallAttempt, needs seconds: Int) async throws -> Int {
         let end = clock.now + .seconds(seconds)
         guard end > attempt.deadline else {
@@ -25,7 +25,7 @@ import Testing
         Pipeline("calls", timeBase: clock, observers: observers, elements)
     }
 
-    @Test("what ends in time is returned or thrown as it is, and nothing waits for the limit")
+    @Test("a result or error in time is passed on unchanged, and nothing waits for the limit")
     func inTime() async throws {
         let pipeline = pipeline { ClientTimeout(limit: .seconds(5)) }
         #expect(try clock.run { try await pipeline.run { try await client($0, needs: 5) } } == 5)
@@ -33,7 +33,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("an operation that ends at the deadline with an error of its own throws TimedOut, and this is told")
+    @Test("an operation that fails at the deadline with its own error throws TimedOut, with an event")
     func timedOut() throws {
         let recorder = EventRecorder()
         let pipeline = pipeline(PolicyObservers(recorder)) { ClientTimeout("attempt", limit: .seconds(5)) }
@@ -45,7 +45,7 @@ import Testing
         #expect(recorder.events(of: Timeout.Event.self) == [.timedOut(.seconds(5))])
     }
 
-    @Test("the caller's deadline, too, is left to the client: nothing is cancelled, and its late error is a TimedOut")
+    @Test("the client also enforces the caller's deadline: nothing is cancelled, and a late error becomes TimedOut")
     func callersDeadline() async throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let pipeline = pipeline {
@@ -59,7 +59,7 @@ import Testing
         #expect(error?.policy == "deadline" && error?.limit == .seconds(5) && breaker.state == .closed)
         #expect(error?.underlying as? Outage == Outage(number: 6))
         await #expect(throws: DeadlinePassed.self) { try await pipeline.run(options: deadline) {} }
-        // What knows no deadline is not ended, as below the timeout itself.
+        // An operation that ignores the deadline is not cancelled, as with the timeout itself.
         let later = RunOptions(deadline: clock.now + .seconds(5))
         let end = clock.now + .seconds(9)
         let wake = try clock.run {
@@ -68,7 +68,7 @@ import Testing
         #expect(wake != .cancelled && clock.now == end)
     }
 
-    @Test("further in, too, no policy counts that the caller's deadline has come; its own limit, and a 429, they learn")
+    @Test("inner policies do not count the caller's deadline, but they do count the timeout's limit, and a 429")
     func callersDeadlineFurtherIn() throws {
         let verdicts: [Verdict] = [.transient, .uncertain, .permanent, .throttled(retryAfter: .seconds(7))]
         for (verdict, time) in verdicts.map({ ($0, 5) }) + [(.transient, 6)] {
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("around policies are still ended at the caller's deadline")
+    @Test("around policies are still cancelled at the caller's deadline")
     func callersDeadlineAround() throws {
         let pipeline = pipeline {
             PlainAround()
@@ -108,7 +108,7 @@ import Testing
         #expect(wake == .cancelled && clock.now < end)
     }
 
-    @Test("each attempt has a limit of its own, and the deadline further out is as before after it")
+    @Test("each attempt has its own limit, and afterwards the outer deadline applies again")
     func attempts() throws {
         let deadlines = Box<[MonotonicInstant]>([])
         let start = clock.now
@@ -126,7 +126,7 @@ import Testing
         #expect(deadlines.value == [5, 11, 17].map { start + .seconds($0) })
     }
 
-    @Test("the earlier of two limits counts, whichever is outside, and the caller's deadline too")
+    @Test("the earlier of two limits counts, in any order, and so does the caller's deadline")
     func nested() throws {
         for (outer, inner) in [(3, 5), (5, 3)] {
             let pipeline = pipeline {
@@ -148,7 +148,7 @@ import Testing
         #expect(error?.policy == "deadline")
     }
 
-    @Test("a call does not wait in a queue beyond the limit, and was not sent then")
+    @Test("a call waits in a queue no longer than the limit, and then was not sent")
     func queued() throws {
         let bulkhead = Bulkhead(limit: 1, queue: 9, timeBase: clock)
         let permit = try bulkhead.tryAcquire()
@@ -163,7 +163,7 @@ import Testing
         permit.complete(.success)
     }
 
-    @Test("a result that comes late is a result, and a cancelled call is not taken for one that timed out")
+    @Test("a late result is returned, and a cancelled call does not count as timed out")
     func lateAndCancelled() async throws {
         let pipeline = pipeline { ClientTimeout(limit: .seconds(5)) }
         let late = try await pipeline.run {
@@ -181,7 +181,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test("a breaker further out counts a call that timed out, though the client's own error is permanent")
+    @Test("an outer breaker counts a timed-out call, even if the client's own error is permanent")
     func counted() throws {
         let breaker = CircuitBreaker(tripping: .consecutiveFailures(1), timeBase: clock)
         let pipeline = pipeline {
@@ -199,7 +199,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("a 429 that comes late is a 429: it holds a throttle, and its wait is kept")
+    @Test("a late 429 is still a 429: it holds a throttle, and its wait is kept")
     func throttledLate() throws {
         let throttle = Throttle(limit: .unlimited, holdOnThrottled: true, timeBase: clock)
         let pipeline = pipeline {
@@ -217,7 +217,7 @@ import Testing
         #expect(throttle.heldUntil == clock.now + .seconds(60))
     }
 
-    @Test("what must not be repeated is not repeated because it also ended at the deadline")
+    @Test("a failure that must not be retried is not retried just because it came at the deadline")
     func final() throws {
         let attempts = Box(0)
         let pipeline = pipeline {
@@ -236,7 +236,7 @@ import Testing
         #expect(attempts.value == 1)
     }
 
-    @Test("without a limit in reach, what is left is 292 years; after the deadline it is still above zero")
+    @Test("without a limit the remaining time is 292 years; after the deadline it is still above zero")
     func remaining() {
         #expect(CallAttempt(number: 1).remaining(on: clock) == .infinite)
         let attempt = CallAttempt(number: 1, deadline: clock.now + .seconds(1))
@@ -248,7 +248,7 @@ import Testing
     }
 
     @Test(
-        "a limit of zero or below is an invalid setting",
+        "a limit of zero or less is an invalid setting",
         arguments: [Duration.zero, .seconds(-1), .nanoseconds(Int64.min)])
     func invalid(limit: Duration) {
         let error = #expect(throws: InvalidSettings.self) {
@@ -257,7 +257,7 @@ import Testing
         #expect(error?.problems.first?.subject == "Timeout" && error?.problems.first?.parameter == "limit")
     }
 
-    @Test("its description says who ends the call")
+    @Test("its description says that the client ends the call")
     func configuration() throws {
         let timeout = ClientTimeout("attempt", limit: .seconds(2))
         #expect("\(timeout)" == "attempt: 2 s, ended by the client")

@@ -5,11 +5,11 @@ import TestSupport
 
 private struct Unknown: Error {}
 
-/// Calls that wait for their turn until a timeout further out ends them.
+/// Calls that wait for their turn until an outer timeout ends them.
 @Suite(.timeLimit(.minutes(20))) struct NotBegunTests {
     let clock = ManualClock()
 
-    @Test("a call that waits in a queue until a timeout is known not to have begun, and may be repeated (P59)")
+    @Test("a call that timed out in a queue is known not to have begun, and may be retried (P59)")
     func mayBeRepeated() throws {
         let clock = clock
         let bulkhead = Bulkhead(limit: 1, queue: 5, timeBase: clock)
@@ -24,12 +24,12 @@ private struct Unknown: Error {}
         }
         #expect(error?.verdict == .transient && error?.reachedService == false)
         #expect(error?.underlying is DeadlinePassed)
-        // Three attempts, of a second each.
+        // Three attempts of one second each.
         #expect(clock.now == ManualClock().now + .seconds(3))
         permit.complete(.success)
     }
 
-    @Test("a call whose further attempts wait in a queue until a timeout ends as the attempt that ran")
+    @Test("if further attempts time out in a queue, the call ends with the error of the attempt that ran")
     func endsAsTheAttempt() throws {
         let clock = clock
         let bulkhead = Bulkhead(limit: 1, queue: 5, timeBase: clock)
@@ -41,7 +41,7 @@ private struct Unknown: Error {}
         _ = try clock.run {
             await #expect(throws: Unknown.self) {
                 try await pipeline.run {
-                    // It has the permit from now on.
+                    // This call gets the permit next.
                     Task { try await bulkhead.run { try await clock.sleep(for: .seconds(60)) } }
                     try await clock.sleep(for: .milliseconds(10))
                     throw Unknown()
@@ -50,7 +50,7 @@ private struct Unknown: Error {}
         }
     }
 
-    @Test("a call whose deadline comes while a further attempt waits says that it has reached the service")
+    @Test("if the deadline comes while a further attempt waits, the call may have reached the service")
     func deadline() throws {
         let clock = clock
         let bulkhead = Bulkhead(limit: 1, queue: 5, timeBase: clock)
@@ -73,7 +73,7 @@ private struct Unknown: Error {}
         }
     }
 
-    @Test("the wait that a server names is kept if its answer comes when the time is over", arguments: [true, false])
+    @Test("the wait that a server names is kept even if the answer comes after the limit", arguments: [true, false])
     func namedWait(byClient: Bool) throws {
         let clock = clock
         let start = clock.now
@@ -86,7 +86,7 @@ private struct Unknown: Error {}
             let error = await #expect(throws: TimedOut.self) {
                 try await pipeline.run {
                     attempts.withLock { $0.append(start.duration(to: clock.now)) }
-                    // It ends when it is cancelled, or a moment after its deadline.
+                    // Ends when it is cancelled, or a moment after its deadline.
                     try? await clock.sleep(for: .milliseconds(1001))
                     throw Judged(verdict: .transient(retryAfter: .seconds(30)))
                 }
@@ -96,7 +96,7 @@ private struct Unknown: Error {}
         #expect(attempts.withLock { $0 } == [.zero, .milliseconds(byClient ? 31_001 : 31_000)])
     }
 
-    @Test("the wish that an attempt be not repeated is kept if it comes when the time is over")
+    @Test("the advice not to retry is kept even if it comes after the limit")
     func noRepetition() {
         let final = Judged(verdict: Verdict(.transient, shouldRetry: false))
         #expect(TimedOut(policy: "t", limit: .seconds(1), underlying: final).verdict == final.verdict)

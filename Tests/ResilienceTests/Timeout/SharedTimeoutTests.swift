@@ -11,9 +11,9 @@ extension PipelineCore {
     }
 }
 
-/// Two timeouts, of which the inner one ends all that runs, beside two that have a task each: nobody can tell one from the other.
+/// Two timeouts that share a task behave exactly like two that have one each.
 @Suite(.heavy) struct SharedTimeoutTests {
-    /// Does nothing. But since nothing is known of it, the timeout around it has a task of its own.
+    /// Does nothing. But because it is unknown, the timeout around it has its own task.
     private struct Apart: AroundPolicy {
         func around(
             _ call: inout PolicyCall, isolation: isolated (any Actor)?,
@@ -21,17 +21,17 @@ extension PipelineCore {
         ) async throws -> Verdict { try await inside(call.deadline) }
     }
 
-    /// So does this one, for a deadline.
+    /// Does the same for a deadline.
     private struct Unknown: Policy {
         let name = "unknown"
         func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry { .proceed }
         func exit(_ call: inout PolicyCall, _ slot: inout PolicySlot, _ outcome: PolicyOutcome) -> PolicyExit { .pass }
     }
 
-    /// The number of the call that the task belongs to.
+    /// The number of the task's call.
     @TaskLocal private static var number = 0
 
-    /// The lines of all calls, each with the number of its call.
+    /// The lines of all calls, each with its call's number.
     private final class CallJournal: Sendable {
         let journal = Locked<[[String]]>([])
 
@@ -42,11 +42,11 @@ extension PipelineCore {
             journal.withLock { $0[number].append("\(number): \(line)") }
         }
 
-        /// Call by call: which of two calls is first at one instant makes no difference.
+        /// Call by call, because the order of two calls at one instant does not matter.
         var lines: [String] { journal.withLock { $0.flatMap(\.self) } }
     }
 
-    /// Notes how calls end where it stands.
+    /// Records how calls end at its place.
     private struct Probe: Policy, DeadlineBound {
         let name: String
         let journal: CallJournal
@@ -63,7 +63,7 @@ extension PipelineCore {
         }
     }
 
-    /// What one call does, and is told.
+    /// The behaviour of one call, and its options.
     private struct Script: Sendable {
         enum End: CaseIterable, Sendable { case success, outage, permanent, throttled, badResult, nested }
 
@@ -96,16 +96,16 @@ extension PipelineCore {
         }
     }
 
-    @Test("one call at a time, all of whose instants fall together now and then", arguments: 0..<40)
+    @Test("single calls, whose instants sometimes coincide", arguments: 0..<40)
     func alone(block: UInt64) throws {
         for seed in block * 50..<(block + 1) * 50 {
             var random = SeededGenerator(seed: seed)
-            // Few instants, so that limits, waits and cancellations come at the same one.
+            // There are few instants, so limits, waits and cancellations often coincide.
             try compare(Self.plan(&random, calls: 1) { .milliseconds(Int.random(in: 1...$0, using: &$1)) }, seed)
         }
     }
 
-    @Test("calls that wait for each other", arguments: 0..<40)
+    @Test("several calls that wait for each other", arguments: 0..<40)
     func together(block: UInt64) throws {
         for seed in block * 25..<(block + 1) * 25 {
             var random = SeededGenerator(seed: seed)
@@ -157,7 +157,7 @@ extension PipelineCore {
             """)
     }
 
-    /// Everything that can be seen of a run.
+    /// All observable results of a run.
     private static func lines(of plan: Plan, apart: Bool) throws -> [String] {
         let clock = ManualClock(startingAt: MonotonicInstant(nanoseconds: 0))
         let (journal, recorder) = (CallJournal(calls: plan.calls.count), EventRecorder())
@@ -279,7 +279,7 @@ extension PipelineCore {
         }
     }
 
-    /// How a call ends, and the events of its timeouts.
+    /// The result of a call, and the events of its timeouts.
     private func run(
         @PipelineBuilder _ elements: () -> [Pipeline.Element], on clock: ManualClock,
         _ body: @escaping @Sendable (Pipeline) async throws -> Void
@@ -293,7 +293,7 @@ extension PipelineCore {
         return ends.withLock { $0 } + recorder.events.filter { $0.detail is Timeout.Event }.map { "\($0.policy)" }
     }
 
-    @Test("a timeout of another pipeline that cancels at the limit's instant cancels: the limit has not passed first")
+    @Test("if another pipeline's timeout cancels at the limit's instant, the call is cancelled, not timed out")
     func cancelledAtLimit() throws {
         let clock = ManualClock()
         let lines = try run({ Timeout("whole", limit: .seconds(2)) }, on: clock) { outer in
@@ -308,7 +308,7 @@ extension PipelineCore {
         #expect(lines == ["Timed out after 2 s (whole) of CancellationError()", "whole"])
     }
 
-    @Test("of two timeouts with one limit, the outer one has passed, whatever is between")
+    @Test("of two timeouts with one limit, the outer one expires, whatever is in between")
     func oneLimit() throws {
         let clock = ManualClock()
         let lines = try run(
@@ -322,7 +322,7 @@ extension PipelineCore {
         #expect(lines == ["Timed out after 2 s (outer) of CancellationError()", "outer"])
     }
 
-    @Test("a caller that is cancelled in a wait, and goes on late, was cancelled first")
+    @Test("a caller that is cancelled in a wait, and continues late, counts as cancelled")
     func cancelledThenLate() throws {
         for hasDeadline in [false, true] {
             let clock = ManualClock()
@@ -346,7 +346,7 @@ extension PipelineCore {
         }
     }
 
-    @Test("a timeout has a task of its own if anything unknown is between it and the next one, or that has none")
+    @Test("two timeouts share a task only if every policy between them is known")
     func whoShares() {
         func shares(@PipelineBuilder _ elements: () -> [Pipeline.Element]) -> Bool {
             Pipeline("calls", elements).core.sharesTimeLimits

@@ -4,13 +4,13 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Whose cancellation it was, and which of two limits.
+/// Whose cancellation it was, and which of two limits passed.
 @Suite(.timeLimit(.minutes(20))) struct TimeoutCancellationTests {
     let clock = ManualClock()
     let journal = Journal()
     let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
 
-    @Test("the caller's cancellation reaches the inside and is not taken for the timeout's (P25)")
+    @Test("the caller's cancellation reaches the operation and is not mistaken for the timeout's (P25)")
     func callerCancels() async {
         let pipeline = Pipeline(timeBase: clock) {
             ScriptedPolicy("a", journal); Timeout(limit: .seconds(5))
@@ -24,7 +24,9 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("the timeout's cancellation is not taken for the caller's: further out it is a failure that may pass (P25)")
+    @Test(
+        "the timeout's cancellation is not mistaken for the caller's: outer policies see an uncertain failure (P25)"
+    )
     func timeoutCancels() async {
         let pipeline = Pipeline(timeBase: clock) {
             ScriptedPolicy("a", journal); Timeout(limit: .seconds(5))
@@ -56,7 +58,7 @@ import Testing
         await #expect(throws: Outage.self) { try await early.value }
     }
 
-    /// Cancels its task as the call comes by.
+    /// Cancels its task when the call enters.
     private struct Cancelling: Policy {
         func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
             cancelCurrentTask()
@@ -64,7 +66,7 @@ import Testing
         }
     }
 
-    @Test("the inside of a caller that is cancelled on the way in sees it from the first moment")
+    @Test("if a caller is cancelled on the way in, its operation sees that from its start")
     func alreadyCancelled() async throws {
         let pipeline = Pipeline(timeBase: clock) {
             Cancelling(); Timeout("outer", limit: .seconds(9)); Timeout("inner", limit: .seconds(5))
@@ -79,7 +81,7 @@ import Testing
         #expect(try await task.value)
     }
 
-    @Test("an attempt that times out is tried again, and its own time begins anew")
+    @Test("an attempt that times out is retried, and the next one has its full limit")
     func eachAttempt() async throws {
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Timeout("total", limit: .seconds(60))
@@ -90,7 +92,7 @@ import Testing
         operation.hold()
         let task = Task { try await pipeline.run { try await operation(1) } }
         await clock.waitForSleepers(1)
-        // The total limit has no alarm of its own: the attempt's timeout and the wait between two attempts end at it.
+        // The total limit has no alarm of its own: the attempt's timeout and the wait between attempts end at it.
         #expect(clock.sleepers == [start + .seconds(5)])
         clock.advance(by: .seconds(5))
         await clock.waitForSleepers(1)
@@ -104,7 +106,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("the total limit ends an attempt in the middle, and nothing is tried after it")
+    @Test("the total limit ends an attempt early, and no attempt follows")
     func total() async {
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
             Timeout("total", limit: .seconds(7))
@@ -122,7 +124,7 @@ import Testing
         #expect(error?.policy == "total" && operation.callCount == 2 && clock.sleepers.isEmpty)
     }
 
-    @Test("a retry that would begin past the total limit is not waited for: the last error comes at once (P23)")
+    @Test("a retry that would begin after the total limit does not wait: the last error is thrown at once (P23)")
     func retryPastDeadline() async {
         let pipeline = Pipeline(timeBase: clock) {
             Timeout("total", limit: .seconds(7))
@@ -132,7 +134,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("a call that times out while it waits for a retry tells the last error in TimedOut")
+    @Test("a call that times out while it waits for a retry carries the last error in TimedOut")
     func timedOutInRetryWait() async {
         let bulkhead = Bulkhead(limit: 1, queue: 1, timeBase: clock)
         let pipeline = Pipeline {
@@ -147,7 +149,7 @@ import Testing
         #expect((error?.underlying as? CancelledWhileWaiting)?.lastError is Outage)
     }
 
-    @Test("a timeout races a caller's cancellation on real threads: each call ends once, with one of both")
+    @Test("a timeout races a caller's cancellation on real threads: each call ends once, with either error")
     func race() async {
         let pipeline = Pipeline(timeBase: clock) { Timeout(limit: .seconds(5)) }
         operation.hold()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Resilience
 
-/// A timeout beside the list of what happened: the first of it decides.
+/// A timeout compared with the list of its inputs: the first decides.
 private struct ListedTimeout: ExplorableMachine {
     enum Input: CaseIterable { case limitPassed, callerCancelled, insideEnded, insideThrewEarly, insideThrewLate }
 
@@ -35,7 +35,7 @@ private struct ListedTimeout: ExplorableMachine {
     }
 }
 
-/// Two timeouts beside the list of what happened to either: the first of it decides, for each of the two.
+/// Two timeouts compared with the list of what happened to each: the first event decides for each.
 private struct ListedNestedTimeouts: ExplorableMachine {
     enum Input: Hashable {
         /// The alarm at the earlier limit.
@@ -71,7 +71,7 @@ private struct ListedNestedTimeouts: ExplorableMachine {
             try check(machine.limitPassed(of: limits), before)
         case .cancelled(let time):
             let now = MonotonicInstant(nanoseconds: time)
-            // After the inner limit there is no alarm for the outer one.
+            // After the inner limit the outer one has no alarm.
             facts.append(facts.first == .innerPassed && now >= limits.outer ? .outerPassed : .cancelled)
             try check(machine.callerCancelled(at: now, limits), before)
         case .insideEnded:
@@ -80,7 +80,7 @@ private struct ListedNestedTimeouts: ExplorableMachine {
         case .insideThrew(let time):
             let now = MonotonicInstant(nanoseconds: time)
             let passed = [(limits.outer, Fact.outerPassed), (limits.inner, .innerPassed)].filter { now >= $0.0 }
-            // Sorting keeps the order of two that come at once.
+            // Sorting keeps the order of simultaneous events.
             facts += passed.sorted { $0.0 < $1.0 }.map(\.1) + [.over]
             machine.insideThrew(at: now, limits)
         }
@@ -108,7 +108,7 @@ private struct ListedNestedTimeouts: ExplorableMachine {
 
 @Suite(.heavy) struct TimeoutExplorationTests {
     @Test(
-        "of two timeouts with one task, the first thing that happens to either decides how it ends",
+        "with two timeouts on one task, the first event for either decides how it ends",
         arguments: [(5, 8), (8, 5), (6, 6), (5, .max)] as [(Int64, Int64)])
     func nested(inner: Int64, outer: Int64) throws {
         let explorer = Explorer(
@@ -119,7 +119,7 @@ private struct ListedNestedTimeouts: ExplorableMachine {
         try explorer.exploreRandomly(length: 3_000, seed: 1)
     }
 
-    @Test("whatever happens, and however often, the first of it decides, and the inside is cancelled once at most")
+    @Test("for any inputs, however often, the first decides, and the operation is cancelled at most once")
     func complete() throws {
         let explorer = Explorer(ListedTimeout(), code: "ListedTimeout()")
         let exploration = try explorer.explore()

@@ -7,7 +7,7 @@ import Testing
 extension Linearizability {
     @Suite(.heavy) struct TimeoutRaceLinearizabilityTests {
         private static let clock = ManualClock()
-        /// Of two timeouts, of which the inner one has expired.
+        /// Two timeouts, the inner of which has expired.
         private static let limits = NestedLimits(inner: clock.now, outer: clock.now + .seconds(1))
 
         private struct Model: SequentialModel {
@@ -46,7 +46,7 @@ extension Linearizability {
             }
         }
 
-        @Test("a call's end, its limit and its caller's cancellation, all at once, come in one order that all agree on")
+        @Test("concurrent ends, limits and cancellations of a call have one consistent order")
         func linearizable() async {
             let (limits, clock) = (Self.limits, Self.clock)
             await expectLinearizable(Model()) {

@@ -6,7 +6,7 @@ import Testing
     enum Input: CaseIterable { case limitPassed, callerCancelled, insideEnded }
 
     @Test(
-        "whatever comes first decides, and only the first ends the inside",
+        "the first input decides, and only the first cancels the operation",
         arguments: [
             (TimeoutStateMachine.running, Input.limitPassed, TimeoutStateMachine.expired, true),
             (.running, .callerCancelled, .cancelled, true),
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "an inside that begins after something ended the call is cancelled at once",
+        "an operation that begins after something ended the call is cancelled at once",
         arguments: [
             (TimeoutStateMachine.running, TimeoutStateMachine.Answer.nothing), (.expired, .cancelInside),
             (.cancelled, .cancelInside),
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "what a client throws at the limit is because of it, though the alarm has not rung yet",
+        "an error that a client throws at the limit counts as a timeout, even before the alarm",
         arguments: [
             (TimeoutStateMachine.running, Int64(104), TimeoutStateMachine.ended), (.running, 105, .expired),
             (.running, 106, .expired), (.expired, 104, .expired), (.cancelled, 106, .cancelled), (.ended, 106, .ended),
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(
-        "the earlier of limit and deadline is the inside's deadline, and one that has passed lets nothing begin",
+        "the earlier of limit and deadline is the operation's deadline, and a passed one lets nothing begin",
         arguments: [
             (
                 limit: Int64(5), deadline: Int64(200),
@@ -66,7 +66,7 @@ import Testing
             (limit: 5, deadline: .min, entry: .deadlinePassed),
             (limit: 0, deadline: 200, entry: .timedOut),
             (limit: .min, deadline: 200, entry: .timedOut),
-            // The timeout's own answer, since it is the one that a retry of further out may try again.
+            // The timeout's own error, because an outer retry may repeat it.
             (limit: 0, deadline: 100, entry: .timedOut),
             (limit: .max, deadline: .max, entry: .begin(expiry: .distantFuture, deadline: .distantFuture)),
         ])

@@ -8,7 +8,7 @@ import Testing
     let journal = Journal()
     let operation = ScriptedOperation<Int, Int>(fallback: .success(7))
 
-    @Test("what ends in time is returned or thrown as it is, and leaves no alarm behind")
+    @Test("a result or error in time is passed on unchanged, and leaves no alarm")
     func inTime() async throws {
         let pipeline = pipeline(.seconds(5))
         operation.hold()
@@ -21,7 +21,7 @@ import Testing
         await #expect(throws: Outage()) { try await pipeline.run { throw Outage() } }
     }
 
-    @Test("an inside that never suspends sees the limit too, in the middle of its only step (P26)")
+    @Test("an operation that never suspends also sees the limit, in the middle of its only step (P26)")
     func busy() async {
         let pipeline = pipeline(.seconds(5))
         await #expect(throws: TimedOut.self) {
@@ -35,7 +35,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("a client that ends by itself at the deadline has timed out, though the alarm has not rung yet")
+    @Test("a client that gives up by itself at the deadline has timed out, even before the alarm")
     func clientIsFirst() async throws {
         let late = AlarmlessClock()
         let recorder = EventRecorder()
@@ -64,7 +64,7 @@ import Testing
         #expect(error?.policy == "deadline")
     }
 
-    @Test("an inside that never suspends sees its caller's cancellation too, in the middle of its only step")
+    @Test("an operation that never suspends also sees its caller's cancellation, in the middle of its only step")
     func busyAndCancelled() async throws {
         let pipeline = pipeline(.seconds(5))
         let caller = Locked<Task<Void, any Error>?>(nil)
@@ -83,7 +83,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test("at the limit the inside is cancelled, and the call throws TimedOut with what the inside threw")
+    @Test("at the limit the operation is cancelled, and the call throws TimedOut with the operation's error")
     func timedOut() async {
         let pipeline = pipeline(.seconds(5))
         operation.hold()
@@ -95,7 +95,7 @@ import Testing
         #expect(error?.verdict == .uncertain && operation.running == 0)
     }
 
-    @Test("an inside that succeeds at the limit has succeeded: its result is returned (P25)")
+    @Test("an operation that succeeds at the limit has succeeded: its result is returned (P25)")
     func boundary() async throws {
         let pipeline = pipeline(.seconds(5))
         let result = try await pipeline.run {
@@ -106,14 +106,14 @@ import Testing
         #expect(result == 7)
     }
 
-    @Test("an inside that ignores cancellation is waited for (P26)")
+    @Test("the timeout waits for an operation that ignores cancellation (P26)")
     func ignoring() async throws {
         let pipeline = pipeline(.seconds(5))
         let waiting = ScriptedOperation<Int, Int>(fallback: .failure(Outage()))
         waiting.hold()
         let task = Task {
             try await pipeline.run {
-                // A task of its own does not hear of the cancellation.
+                // A separate task does not see the cancellation.
                 try await Task { try await waiting(1) }.value
             }
         }
@@ -126,7 +126,7 @@ import Testing
         #expect(error?.underlying is Outage)
     }
 
-    @Test("the limit is the inside's deadline, and the nearest of several counts")
+    @Test("the limit is the operation's deadline, and the earliest of several counts")
     func deadline() async throws {
         let start = clock.now
         let outer = Pipeline(timeBase: clock) {
@@ -140,13 +140,13 @@ import Testing
         #expect(try await Pipeline {}.run { (attempt: CallAttempt) in attempt.deadline } == .distantFuture)
     }
 
-    @Test("a limit too long to reckon with is no limit")
+    @Test("a limit too long for the clock is no limit")
     func endless() async throws {
         let deadline = try await pipeline(.seconds(Int64.max)).run { (attempt: CallAttempt) in attempt.deadline }
         #expect(deadline == .distantFuture)
     }
 
-    @Test("a timeout is told to observers once, when it happens")
+    @Test("observers get a timeout once, when it happens")
     func events() async {
         let recorder = EventRecorder()
         let pipeline = Pipeline(timeBase: clock, observers: PolicyObservers(recorder)) {
@@ -163,7 +163,7 @@ import Testing
     }
 
     #if compiler(>=6.3)
-        @Test("the inside runs on the executor that its caller's task prefers, after a suspension too")
+        @Test("the operation runs on the preferred executor of its caller's task, even after a suspension")
         func executor() async throws {
             guard #available(macOS 26.4, macCatalyst 26.4, iOS 26.4, tvOS 26.4, watchOS 26.4, visionOS 26.4, *) else {
                 return
@@ -180,7 +180,7 @@ import Testing
         }
     #endif
 
-    @Test("each attempt has the limit that is given for its number")
+    @Test("each attempt has the limit for its number")
     func limitForAttempt() throws {
         let seen = Locked<[Duration]>([])
         let pipeline = Pipeline(timeBase: clock, isIdempotent: true) {
@@ -202,8 +202,7 @@ import Testing
         #expect("\(pipeline.elements[1])" == "growing: by attempt")
     }
 
-    @Test(
-        "a limit for an attempt of zero or less is over at once: nothing further in is asked, and no operation begins")
+    @Test("an attempt with a limit of zero or less ends at once: no inner policy is entered, and no operation begins")
     func noTime() async throws {
         for limit in [Duration.zero, .seconds(-1)] {
             let recorder = EventRecorder()
@@ -221,7 +220,7 @@ import Testing
         #expect(operation.callCount == 0 && journal.lines.isEmpty && clock.sleepers.isEmpty)
     }
 
-    @Test("an attempt without time is tried again like any that timed out, and the next may have time")
+    @Test("an attempt without time is retried like a timed-out one, and the next may have time")
     func noTimeAtFirst() throws {
         let pipeline = Pipeline(timeBase: clock) {
             Retry(maxRetries: 1, backoff: .none)
@@ -231,7 +230,7 @@ import Testing
         #expect(ran == 2)
     }
 
-    @Test("nothing begins under a timeout once the deadline around it is over")
+    @Test("nothing begins under a timeout once the outer deadline has passed")
     func deadlineOver() async {
         struct Late: AroundPolicy {
             func around(
@@ -246,7 +245,7 @@ import Testing
         #expect(operation.callCount == 0 && clock.sleepers.isEmpty)
     }
 
-    @Test("task-local values and priority reach the inside")
+    @Test("the operation gets its caller's task-local values and priority")
     func taskLocals() async throws {
         let pipeline = pipeline(.seconds(5))
         let seen = try await Self.$label.withValue("mine") { try await pipeline.run { Self.label } }
@@ -259,14 +258,13 @@ import Testing
 
     private func pipeline(_ limit: Duration) -> Pipeline { Pipeline(timeBase: clock) { Timeout(limit: limit) } }
 
-    /// Moves time to the limit once it is set.
+    /// Advances to the limit once its alarm is set.
     private func atLimit() async {
         await clock.waitForSleepers(1)
         clock.advance(by: .seconds(5))
     }
 
-    @Test(
-        "an inside that threw before the limit has thrown that, though its caller comes to know of it after the limit")
+    @Test("an operation's error from before the limit is thrown, even if its caller resumes after the limit")
     func threwInTime() async {
         let clock = ManualClock()
         let executor = InterruptedExecutor()

@@ -3,7 +3,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct TicketLineTests {
-    @Test("leaving the middle of a long queue costs no walk along it, and the rest keep their order (P21)")
+    @Test("leaving the middle of a long queue needs no scan, and the others keep their order (P21)")
     func leavingTheMiddle() {
         var line = TicketLine<Void>()
         let tickets = (0..<100_000).map { _ in line.join() }
@@ -14,7 +14,7 @@ import Testing
         #expect(line.count == 0)
     }
 
-    @Test("a line forgets those who were served or left: it is never longer than 32 or twice those who wait")
+    @Test("a line drops served and departed tickets: it never exceeds 32 or twice the waiting ones")
     func staysShort() {
         func isShort(_ line: TicketLine<Void>) -> Bool {
             line.order.count <= max(32, 2 * line.count)
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test("leaving the middle of a long queue costs no walk along it from behind either (P21)")
+    @Test("leaving the middle of a long queue needs no scan when it is served from the back (P21)")
     func leavingTheMiddleFromBehind() {
         var line = TicketLine<Void>()
         let tickets = (0..<100_000).map { _ in line.join() }
@@ -41,7 +41,7 @@ import Testing
         #expect(line.count == 0 && line.order.count <= 32)
     }
 
-    @Test("a line served from behind forgets those who left, too")
+    @Test("a line served from the back also drops departed tickets")
     func staysShortFromBehind() {
         var line = TicketLine<Void>()
         let tickets = (0..<100).map { _ in line.join() }
@@ -51,7 +51,7 @@ import Testing
         #expect(line.order == Array(51...99) && line.first == 0)
     }
 
-    @Test("all leave in the order in which they joined, those in the middle who had left are not among them")
+    @Test("leaveAll returns the waiting values in order, without those that had left")
     func leaveAll() {
         var line = TicketLine<String>()
         let tickets = ["a", "b", "c", "d"].map { line.join($0) }
@@ -60,7 +60,7 @@ import Testing
         #expect(line.join("e") == 5)
     }
 
-    @Test("who is in line can be changed, who has left can not")
+    @Test("a waiting ticket's value can be changed, a departed one's can not")
     func change() {
         var line = TicketLine<Int>(after: 7)
         let ticket = line.join(1)

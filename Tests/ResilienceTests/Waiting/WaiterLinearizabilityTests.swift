@@ -26,7 +26,7 @@ extension Linearizability {
 
         private struct Waits: Sendable {
             let waiters: OneAfterAnother<PolicyWaiter>
-            /// Every other one is waited for from the start; the rest only when all is over.
+            /// Every other waiter is awaited from the start, and the others only at the end.
             let tasks: [Int: Task<PolicyWaiter.Wake, Never>]
 
             init() {
@@ -48,7 +48,7 @@ extension Linearizability {
             }
         }
 
-        @Test("of many that end a wait at once exactly one does, and it is the one that was first")
+        @Test("of many concurrent ends of a wait exactly one counts, and it is the first")
         func linearizable() async {
             let threads = 3
             await expectLinearizable(Model(), threads: threads, lanes: threads + 1, histories: 200) {

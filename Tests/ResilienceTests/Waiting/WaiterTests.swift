@@ -7,7 +7,7 @@ import Testing
     let clock = ManualClock()
     let waiter = PolicyWaiter()
 
-    @Test("a wait ends when it is resumed, and takes its alarm back")
+    @Test("a wait ends when it is resumed, and cancels its alarm")
     func resumed() async {
         async let wake = waiter.wait(until: clock.now + .seconds(5), on: clock)
         await clock.waitForSleepers(1)
@@ -24,7 +24,7 @@ import Testing
         #expect(await wake == .expired)
     }
 
-    @Test("a wait ends when its task is cancelled, and takes its alarm back")
+    @Test("a wait ends when its task is cancelled, and cancels its alarm")
     func cancelled() async {
         let task = Task { await waiter.wait(until: clock.now + .seconds(5), on: clock) }
         await clock.waitForSleepers(1)
@@ -33,7 +33,7 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("a wait whose deadline has passed, or whose task is cancelled already, ends at once")
+    @Test("a wait whose deadline has passed, or whose task is already cancelled, ends at once")
     func atOnce() async {
         #expect(await waiter.wait(until: .distantPast, on: clock) == .expired)
         let cancelled = Task {
@@ -44,14 +44,14 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test("a resume that comes before the wait is not lost")
+    @Test("a resume before the wait is not lost")
     func resumedBefore() async {
         waiter.resume()
         #expect(await waiter.wait(until: .distantFuture, on: clock) == .resumed)
     }
 
     @Test(
-        "the first of several ends is the one that counts",
+        "the first of several ends counts",
         arguments: [PolicyWaiter.Wake.resumed, .expired, .cancelled])
     func firstWins(wake: PolicyWaiter.Wake) async {
         waiter.end(wake)
@@ -60,7 +60,7 @@ import Testing
         #expect(await waiter.wait(until: .distantFuture, on: clock) == wake)
     }
 
-    @Test("a wait ended by many at once ends once")
+    @Test("a wait that many tasks end concurrently ends once")
     func race() async {
         let waiters = (0..<500).map { _ in PolicyWaiter() }
         let ended = await withTaskGroup(of: PolicyWaiter.Wake.self) { group in

@@ -4,7 +4,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct FailuresInWindowTests {
-    /// f fails, s succeeds, . says nothing; a second each.
+    /// f fails, s succeeds, . is inconclusive; one per second.
     private func play(_ history: String, into rule: inout FailuresInWindow, from second: Int64 = 0) -> [Bool] {
         zip(history, second...).map { letter, second in
             rule.ended(letter == "f" ? .transient : letter == "s" ? .success : .throttled, at: .second(second))
@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(
-        "a ratio of the last calls is met from the first failure that makes it so, and not below the minimum of calls",
+        "a failure ratio is met on the failure that reaches it, and not below the minimum of calls",
         arguments: [
             ("fff", "nnn"), ("ffff", "nnny"), ("ffss", "nnny"), ("fsssf", "nnnnn"), ("sssff", "nnnnn"),
             ("ssfff", "nnnyy"), ("fffss", "nnnyy"), ("ff..ff", "nnnnny"), ("ssssffff", "nnnnnnyy"),
@@ -23,7 +23,7 @@ import Testing
         #expect(play(history, into: &rule) == met.map { $0 == "y" })
     }
 
-    @Test("a ratio written as a tenth is met by 3 of 30, and by no fewer", arguments: [0.1, 0.2, 0.3, 0.7])
+    @Test("a decimal ratio is exact: 3 of 30 calls meet 0.1, and no fewer do", arguments: [0.1, 0.2, 0.3, 0.7])
     func exactRatios(ratio: Double) {
         var rule = FailuresInWindow.failureRatio(ratio, over: .calls(30), minimumCalls: 30)
         let needed = Int((ratio * 30).rounded())
@@ -34,7 +34,7 @@ import Testing
             ])
     }
 
-    @Test("in a window of time a failure counts for its length, less a bucket at most (P9)")
+    @Test("in a time window a failure counts for the window's length, or up to one bucket less (P9)")
     func timePasses() {
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: 5))
         #expect(rule.ended(.transient, at: .second(1)) == false)
@@ -44,7 +44,7 @@ import Testing
         #expect(rule.counts(at: .second(17)) == TripCounts(failureCount: 2, failureLimit: 2, callCount: 2))
     }
 
-    @Test("a window of time before the clock's zero, and at both ends of time, neither traps nor loses a call")
+    @Test("a time window before the clock's zero, and at both ends of time, neither traps nor loses a call")
     func endsOfTime() {
         for start in [Int64.min, .min + 1, -25, -1, 0, .max - 1, .max] {
             var rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test("a window longer than all time, of one bucket, keeps everything")
+    @Test("a window longer than all time, with one bucket, keeps everything")
     func endless() {
         var rule = FailuresInWindow.failures(3, over: .time(.seconds(Int64.max), buckets: 1))
         for second in [0, 1_000_000, 2_000_000] { _ = rule.ended(.transient, at: .second(Int64(second))) }
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(
-        "a window of more calls than fit two words counts as a list of the last ones does",
+        "a window of more calls than fit into two words counts like a list of the last calls",
         arguments: [64, 65, 128, 130, 200])
     func longWindows(size: Int) {
         var rule = FailuresInWindow.failures(size, over: .calls(size))
@@ -79,14 +79,14 @@ import Testing
         #expect(rule.memory(at: .second(0)) == [2] + all.suffix(size).map { $0 ? 1 : 0 })
     }
 
-    @Test("a length that its buckets do not divide is rounded up to one that they do")
+    @Test("a window length that does not divide into its buckets is rounded up")
     func roundedUp() {
         let rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
         #expect(rule.tallyEnds(after: MonotonicInstant(nanoseconds: 0)) == MonotonicInstant(nanoseconds: 4))
         #expect(rule.tallyEnds(after: MonotonicInstant(nanoseconds: -1)) == MonotonicInstant(nanoseconds: 0))
     }
 
-    @Test("asked with an earlier time than it was told, a window of time says when its newest bucket ends")
+    @Test("asked with an earlier time than before, a time window returns the end of its newest bucket")
     func earlierTime() {
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: 10))
         _ = rule.ended(.success, at: .second(50))
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test(
-        "a memory of any time, the ends of it too, brings another rule to where it was",
+        "a memory of any time, even at the ends of time, restores another rule to the same counts",
         arguments: [Int64.min, -7, .max])
     func memoryAtTheEnds(start: Int64) {
         var rule = FailuresInWindow.failures(2, over: .time(.nanoseconds(10), buckets: 3))
@@ -105,12 +105,12 @@ import Testing
         #expect(next.counts(at: instant) == TripCounts(failureCount: 1, failureLimit: 2, callCount: 1))
     }
 
-    @Test("a memory reaches beyond the earliest of readings, and over as long as all time")
+    @Test("a memory can begin before the earliest reading, and span all time")
     func memoryOfAllTime() {
         for (window, failed, now) in [
-            // Its bucket began before there was any time.
+            // Its bucket began before the earliest reading.
             (CallWindow.time(.nanoseconds(9), buckets: 3), Int64.min, Int64.min),
-            // A nanosecond longer than all time, since three buckets do not divide it.
+            // One nanosecond longer than all time, since it does not divide into three buckets.
             (.time(.nanoseconds(Int64.max), buckets: 3), -2 * (.max / 3 + 1), .max / 3),
         ] {
             var rule = FailuresInWindow.failures(2, over: window)
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("the largest memory that is taken: 100 000 buckets, two of an age, and as many calls as fit 32 bits")
+    @Test("the largest accepted memory has 100 000 buckets, each with its own age, and calls up to 32 bits")
     func largestMemory() {
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10)))
         let buckets = (0..<100_000).flatMap { _ in [1, 0, 1] }
@@ -133,7 +133,7 @@ import Testing
         #expect(rule.restore([3, 0, 0, Int(Int32.max) + 1], at: .second(0)) == false)
     }
 
-    @Test("what is counted can be chosen: 429s alone, say")
+    @Test("the counted verdicts can be chosen, for example only 429s")
     func chosen() {
         var rule = FailuresInWindow.failureRatio(
             0.5, over: .calls(4), minimumCalls: 2, failing: .throttled, healthy: .success)
@@ -142,7 +142,7 @@ import Testing
     }
 
     @Test(
-        "what was counted goes on in a rule with another window: the latest calls that it has room for",
+        "a rule with another window takes over the latest calls that fit",
         arguments: [(CallWindow.calls(8), CallWindow.calls(4)), (.calls(4), .calls(100)), (.calls(3), .calls(3))])
     func memoryOfCalls(old: CallWindow, new: CallWindow) {
         var rule = FailuresInWindow.failures(3, over: old)
@@ -156,7 +156,7 @@ import Testing
         #expect(play("fsf", into: &next) == play("fsf", into: &expected))
     }
 
-    @Test("what was counted in a window of time goes on with its age, also in one with other buckets")
+    @Test("the counts of a time window keep their age, even with other buckets")
     func memoryOfTime() {
         var rule = FailuresInWindow.failures(2, over: .time(.seconds(10), buckets: 10))
         _ = play("fsfs", into: &rule)
@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test(
-        "a memory that makes no sense is rejected, and changes nothing",
+        "an invalid memory is rejected, and changes nothing",
         arguments: [
             [], [1, 0], [2, 2], [2, 0, 1, -1], [2, .min], [3, 0, 1], [3, -1, 0, 1], [3, 5, 2, 1], [3, 5, -1, 1],
             [3, 1, 0, 1, 2, 0, 1], [3, 0, 0, .max], [4, 2, 0],
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test("unless told otherwise it looks back on a hundred calls, and opens on ten or more")
+    @Test("by default it covers a hundred calls, and needs at least ten")
     func defaults() {
         #expect(
             "\(FailuresInWindow.failureRatio(1))"

@@ -4,7 +4,7 @@ import Testing
 @testable import Resilience
 
 @Suite struct SlowCallsTests {
-    /// Opens when half of the last 10 calls took longer than 8 s, of 2 at least.
+    /// Opens when half of the last 10 calls, and at least 2, took longer than 8 s.
     private var rule = SlowCalls.slowCalls(0.5, longerThan: .seconds(8), over: .calls(10), minimumCalls: 2)
 
     @Test("a call is slow if it took longer than the limit, whether it succeeded or failed", arguments: [7, 8, 9, 500])
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("what answers in time is healthy if it is an answer, too late is failing, and an error in time says nothing")
+    @Test("a success or 404 in time is healthy, a late end is failing, and an error in time is inconclusive")
     func evidence() {
         func evidence(_ verdict: Verdict, _ length: Int64) -> TripEvidence {
             rule.evidence(of: CallEnd(verdict, at: .second(length), began: .second(0)))
@@ -28,7 +28,7 @@ import Testing
         #expect(evidence(.success, 9) == .failing && evidence(.transient, 9) == .failing)
     }
 
-    @Test("calls still under way count as slow once the limit has passed, at the latest an eighth of it later")
+    @Test("calls in flight count as slow once the limit has passed, at most an eighth of it later")
     mutating func underWay() {
         for _ in 0..<2 { rule.began(at: .second(0)) }
         rule.began(at: .second(7))
@@ -37,7 +37,7 @@ import Testing
         #expect(rule.isMet(at: .second(9)) && rule.counts(at: .second(9)) == TripCounts(failureCount: 2, callCount: 2))
     }
 
-    @Test("a call cancelled in time counts for nothing, one cancelled when it was slow has been slow")
+    @Test("a call cancelled in time does not count; one cancelled after the limit counts as slow")
     mutating func cancelled() {
         rule.began(at: .second(0))
         _ = rule.ended(.cancelled, at: .second(3), began: .second(0))
@@ -47,12 +47,12 @@ import Testing
         #expect(rule.counts(at: .second(59)) == TripCounts(failureCount: 1, callCount: 1))
     }
 
-    @Test("a call of which nobody knows when it began is not slow")
+    @Test("a call whose beginning is unknown is not slow")
     func unknownBeginning() {
         #expect(rule.evidence(of: CallEnd(.success, at: .second(99))) == .healthy)
     }
 
-    @Test("a call is under way until it ends once; after ages nothing takes long to be found")
+    @Test("a call is in flight until its first end; after a very long time a slow call is found quickly")
     func underWayOnce() {
         var calls = CallsUnderWay(.nanoseconds(100))
         calls.began(at: MonotonicInstant(nanoseconds: 0))
@@ -63,7 +63,7 @@ import Testing
         #expect(calls.count == 0)
     }
 
-    @Test("at the beginning of time nothing is slow yet")
+    @Test("at the beginning of time no call is slow yet")
     func beginningOfTime() {
         var calls = CallsUnderWay(.nanoseconds(100))
         calls.began(at: MonotonicInstant(nanoseconds: .min + 5))
@@ -71,10 +71,10 @@ import Testing
         #expect(calls.count == 1)
     }
 
-    @Test("unless told otherwise it looks back on 100 calls")
+    @Test("by default it covers 100 calls")
     func defaults() { #expect("\(SlowCalls.slowCalls(0.5, longerThan: .seconds(1)))".contains("the last 100 calls")) }
 
-    @Test("the end of a call that began before anything was watched counts for nothing")
+    @Test("the end of a call that began unwatched does not count")
     mutating func unwatched() {
         _ = rule.ended(.success, at: .second(9), began: .second(0))
         rule.began(at: .second(20))
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "any limit, however short or long, and any time can be watched",
+        "calls can be watched with any limit, short or long, at any time",
         arguments: [1, 2, 7, 8, 9, 63, .max] as [Int64])
     func limits(nanoseconds: Int64) {
         for start in [Int64.min, -3, 0, .max - 5, .max] {
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(
-        "all of: it is met when all rules are",
+        "all of: it is met only when all rules are",
         arguments: [("ff", false), ("fsff", true), ("ffs", false), ("fff", true)])
     func all(history: String, met: Bool) {
         var rule = CombinedRule.allOf(.consecutiveFailures(2), .failures(3, over: .calls(9)))
@@ -115,7 +115,7 @@ import Testing
         #expect(rule.isMet(at: .second(0)) == met)
     }
 
-    @Test("evidence is failing if any rule says so, else healthy if any does; of a probe, all have to agree on failing")
+    @Test("evidence is failing if any rule's is, otherwise healthy if any rule's is")
     func evidence() {
         let (failures, throttles) = (
             ConsecutiveFailures.consecutiveFailures(2), ConsecutiveFailures.consecutiveThrottles(2)
@@ -126,7 +126,7 @@ import Testing
         #expect(any.evidence(of: .permanent) == .healthy && all.evidence(of: .permanent) == .healthy)
     }
 
-    @Test("all of: what each counts may be failures of different kinds, no call of which fails for all (P35)")
+    @Test("all of: rules may count failures of different kinds, even if no call fails for all (P35)")
     func differentFailures() {
         let breaker = CircuitBreaker(
             tripping: .allOf(
@@ -140,7 +140,7 @@ import Testing
         #expect(breaker.state == .open)
     }
 
-    @Test("all of: a failure for one rule that is a success for the other is counted by both, and may open (P35)")
+    @Test("all of: both rules count a failure that is a success for the other, and it may open (P35)")
     func mixedEvidence() {
         var rule = CombinedRule.allOf(
             .failures(2, over: .calls(9), failing: .transient, healthy: .throttled),
@@ -153,7 +153,7 @@ import Testing
         #expect(rule.isMet(at: .second(0)))
     }
 
-    @Test("a half-open circuit takes a probe for healthy by the same quorum that opened it (P35)")
+    @Test("a half-open circuit judges a probe by the quorum that opened it (P35)")
     func probes() {
         let slow = CallEnd(.success, at: .second(9), began: .second(0))
         let quick = CallEnd(.transient, at: .second(1), began: .second(0))
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test("a rule that watches calls is told of them, the others only of ends that say something")
+    @Test("a rule that watches calls gets all of them; other rules get only conclusive ends")
     func watching() {
         var rule = CombinedRule.anyOf(.consecutiveFailures(1), .slowCalls(1, longerThan: .seconds(8), minimumCalls: 2))
         #expect(rule.needs == [.calls, .successes])
@@ -184,7 +184,7 @@ import Testing
         #expect(rule.isMet(at: .second(30)))
     }
 
-    @Test("a rule that watches calls is told of one that is cancelled in time: it is under way no longer")
+    @Test("a rule that watches calls learns of a call cancelled in time, which is no longer in flight")
     func cancelled() {
         var rule = CombinedRule.anyOf(.slowCalls(1, longerThan: .seconds(8), minimumCalls: 1))
         rule.began(at: .second(0))
@@ -193,7 +193,7 @@ import Testing
         #expect(!rule.isMet(at: .second(50)))
     }
 
-    /// Notes what it is told.
+    /// Records its inputs.
     private struct Noting: TripRule {
         var began = 0
         var ends: [Verdict] = []
@@ -206,8 +206,7 @@ import Testing
         func counts(at now: MonotonicInstant) -> TripCounts { TripCounts(failureCount: 0) }
     }
 
-    @Test(
-        "a rule that watches no calls is told of no beginning, no cancellation and no rejection, whatever is beside it")
+    @Test("a rule that watches no calls gets no beginnings, cancellations or rejections, whatever the other rules")
     func notWatching() {
         var rule = CombinedRule.anyOf(Noting(), .slowCalls(1, longerThan: .seconds(8)))
         rule.began(at: .second(0))
@@ -218,13 +217,13 @@ import Testing
         #expect(noting?.began == 0 && noting?.ends == [.success, .throttled])
     }
 
-    @Test("without failures the first rule's counts are shown")
+    @Test("without failures it shows the first rule's counts")
     func shownCounts() {
         let rule = CombinedRule.anyOf(.consecutiveFailures(5), .failures(7, over: .calls(9)))
         #expect(rule.counts(at: .second(0)) == TripCounts(failureCount: 0, failureLimit: 5))
     }
 
-    @Test("successes may be told together as long as every rule that they change allows it")
+    @Test("successes may be batched as long as every rule that they change allows it")
     func tally() {
         var rule = CombinedRule.anyOf(.consecutiveFailures(5), .failureRatio(0.5, over: .time(.seconds(10))))
         #expect(rule.tallyEnds(after: .second(0)) == .second(1))
@@ -235,7 +234,7 @@ import Testing
         #expect(rule.counts(at: .second(0)) == TripCounts(failureCount: 1, callCount: 4))
     }
 
-    @Test("what each rule counted goes on; a memory of other rules is rejected, and changes nothing")
+    @Test("each rule's counts are restored; a memory of other rules is rejected, and changes nothing")
     func memory() {
         var rule = CombinedRule.allOf(.consecutiveFailures(5), .failures(3, over: .calls(9)))
         for verdict in [Verdict.success, .transient, .transient] { _ = rule.ended(verdict) }

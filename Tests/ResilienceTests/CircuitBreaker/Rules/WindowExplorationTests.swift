@@ -4,14 +4,14 @@ import Testing
 
 @testable import Resilience
 
-/// A rule on a window beside the list of all calls that ever ended, from which its counts are worked out anew each time.
+/// A rule on a window compared with a list of all ended calls, from which the counts are recomputed each time.
 private struct ListedCalls: ExplorableMachine {
     enum Input: Hashable {
         case end(Verdict)
         case successes(Int)
         case wait(Int64)
         case reset
-        /// Its memory, in a fresh rule.
+        /// Its memory, restored in a fresh rule.
         case handOver
     }
 
@@ -36,7 +36,7 @@ private struct ListedCalls: ExplorableMachine {
         return ends
     }
 
-    /// The calls that count, with their age in buckets, and where in its bucket the time is.
+    /// The counted calls, with their age in buckets, and the present offset in its bucket.
     var identity: [Int64]? { counted.flatMap { [$0.failed ? 1 : 0, age($0.time)] } + [now - floor(now)] }
 
     private func floor(_ time: Int64) -> Int64 {
@@ -89,7 +89,7 @@ private struct ListedCalls: ExplorableMachine {
     }
 }
 
-/// A rule on slow calls beside the list of all calls and when they began and ended.
+/// A rule on slow calls compared with a list of when all calls began and ended.
 private struct ListedSpans: ExplorableMachine {
     enum Input: Hashable {
         case begin
@@ -101,7 +101,7 @@ private struct ListedSpans: ExplorableMachine {
     private struct Span {
         let began: Int64
         var ended: (at: Int64, Verdict)?
-        /// Found slow while it was under way.
+        /// Found slow while in flight.
         var wasFound = false
     }
 
@@ -111,7 +111,7 @@ private struct ListedSpans: ExplorableMachine {
     private let size: Int
     private let maxUnderWay: Int
     private var spans: [Span] = []
-    /// True for each slow call, as they were found or ended.
+    /// True for each slow call, in the order in which they were found or ended.
     private var outcomes: [Bool] = []
     private var now: Int64 = 0
 
@@ -137,7 +137,7 @@ private struct ListedSpans: ExplorableMachine {
         return outcomes.suffix(size).map { $0 ? 1 : 0 } + [-7] + ages + [now % width, Int64(rule.underWay.count)]
     }
 
-    /// Those that have been under way too long are found when the rule is next told anything, but only bucket by bucket.
+    /// At its next input the rule finds calls in flight for too long, but only bucket by bucket.
     private mutating func find() {
         for index in underWay where !spans[index].wasFound && spans[index].began / width < (now - slowness) / width {
             guard now >= slowness else { continue }
@@ -170,13 +170,13 @@ private struct ListedSpans: ExplorableMachine {
         let slow = counted.count { $0 }
         try require(rule.counts(at: instant), is: TripCounts(failureCount: slow, callCount: counted.count), "counts")
         try require(rule.isMet(at: instant), is: !counted.isEmpty && 2 * slow >= counted.count, "whether to open")
-        // Nobody is lost, and nobody stays: what is watched is what is under way and has not been found slow.
+        // The rule watches exactly the calls that are in flight and were not found slow.
         try require(rule.underWay.count, is: underWay.count { !spans[$0].wasFound }, "calls watched")
     }
 }
 
 @Suite(.heavy) struct WindowExplorationTests {
-    @Test("in every state it can be in, a window of calls counts as a list of all calls does", arguments: [1, 2, 3, 7])
+    @Test("in every reachable state, a window of calls counts like a list of all calls", arguments: [1, 2, 3, 7])
     func calls(size: Int) throws {
         let rule = FailuresInWindow.failureRatio(0.5, over: .calls(size), minimumCalls: min(2, size))
         let explorer = Explorer(ListedCalls(rule), code: "ListedCalls(\(rule))")
@@ -185,14 +185,14 @@ private struct ListedSpans: ExplorableMachine {
         try explorer.exploreRandomly(length: 1_000, seed: 1)
     }
 
-    @Test("through thousands of inputs a window of more calls than fit a word counts as a list of all calls does")
+    @Test("over thousands of inputs a window of more calls than fit into a word counts like a list of all calls")
     func manyCalls() throws {
         let rule = FailuresInWindow.failureRatio(0.4, over: .calls(130), minimumCalls: 60)
         try Explorer(ListedCalls(rule), code: "ListedCalls(\(rule))").exploreRandomly(length: 1_500, seed: 2)
     }
 
     @Test(
-        "as far as the effort goes, and before the clock's zero, a window of time counts as a list of all calls does",
+        "up to the effort level, even before the clock's zero, a time window counts like a list of all calls",
         arguments: [0, -7])
     func time(start: Int64) throws {
         let rule = FailuresInWindow.failureRatio(0.5, over: .time(.nanoseconds(6), buckets: 3), minimumCalls: 2)
@@ -203,7 +203,7 @@ private struct ListedSpans: ExplorableMachine {
     }
 
     @Test(
-        "as far as the effort goes, slow calls count as a list of all calls' beginnings and ends says",
+        "up to the effort level, slow calls are counted like in a list of when calls began and ended",
         arguments: [3, 16])
     func slow(slowness: Int64) throws {
         let explorer = Explorer(
