@@ -2,8 +2,8 @@
     public import Resilience
 
     extension SettingsGroup {
-        /// Returns a JSON Schema (draft 2020-12) of a file of these settings: editors complete and check it with names, types,
-        /// ranges and defaults. Rules about several settings are not in it: reading the file checks them.
+        /// Returns a JSON Schema (draft 2020-12) of a file of these settings: editors complete and check it with names,
+        /// types, ranges and defaults. Rules about several settings are not in it: reading the file checks them.
         /// - Parameter description: Returns the purpose of a setting, by the names of the group and the setting; nil,
         ///   the default, for none.
         /// - Returns: The schema, to be encoded as JSON.

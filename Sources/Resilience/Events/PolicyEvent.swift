@@ -1,9 +1,10 @@
-/// Something that a policy did, as its observers are told. Each policy declares an enum of its own, such as
+/// Something that a policy did, as its observers receive it. Each policy declares an enum of its own, such as
 /// ``CircuitBreaker/Event``.
 ///
 /// The description is one readable log line without a time stamp.
 public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
-    /// A short, stable name for what happened, without details, such as "opened". ``/Resilience/EventCounter`` counts events by it.
+    /// A short, stable name for what happened, without details, such as "opened". ``/Resilience/EventCounter`` counts
+    /// events by it.
     ///
     /// A policy has only a few kinds, and none is made of data. By default the kind is the name of the type, the same
     /// for all its events.

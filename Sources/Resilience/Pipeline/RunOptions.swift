@@ -78,7 +78,7 @@
     case harmless
     /// It has effects: it is repeated only after an attempt that is known to have had none.
     case effectful
-    /// It must not be repeated in any case.
+    /// It must never be repeated.
     case never
 
     @inlinable init(_ isIdempotent: Bool?) {

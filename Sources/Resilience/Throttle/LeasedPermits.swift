@@ -11,7 +11,7 @@ package struct LeasedPermits: Sendable, Equatable {
 
     /// The most that one call may cost, or that may be at hand.
     private(set) var largest: Int
-    /// The longest time until the answer to a question has come, or is known not to come.
+    /// The longest time until an answer has come, or is known not to come.
     let patience: Int64
     private var lot = Lot()
     /// There are no permits before this instant. From then on it is unknown whether there are any.
@@ -147,7 +147,7 @@ package struct LeasedPermits: Sendable, Equatable {
 
     // MARK: The supply
 
-    /// The news since the last report, which this ends.
+    /// Returns the news since the last report, and begins a new report.
     mutating func takeReport(at now: Int64) -> PermitReport {
         lapse(at: now)
         var report = report

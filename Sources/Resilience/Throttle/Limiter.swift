@@ -53,7 +53,7 @@ struct Limiter: Sendable, Equatable {
     /// Whether the supply must learn something at once.
     var isUrgent: Bool { leased?.isUrgent ?? false }
 
-    /// How long a call waits for that at least, regardless of its patience.
+    /// How long a call waits to learn when it may go, regardless of its patience.
     var timeToKnow: Duration { leased.map { .nanoseconds($0.patience) } ?? .zero }
 
     /// Whether a call may probe after a hold.

@@ -13,7 +13,8 @@ extension HealthReport {
     /// They have the names, labels and outcomes of `ResilienceMetrics`, so the repository's dashboard in Docs/Grafana
     /// shows them. Only the components in the report are written: the monitor's limit bounds the page. The list of
     /// metrics is in <doc:LogsMetricsTracesGuide>.
-    /// - Parameter counts: The counts of an `EventCounter`, for `resilience_calls_total`, the durations and the
+    /// - Parameter counts: The counts of an `EventCounter`, for the metrics of calls, attempts, waits and events; nil,
+    ///   the default, for none.
     /// - Returns: The text, which ends with a line feed.
     public func prometheusText(counts: EventCounts? = nil) -> String {
         var text = PrometheusText()
