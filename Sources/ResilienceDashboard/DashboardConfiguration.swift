@@ -18,7 +18,7 @@
         /// How far back the timelines and the bars of calls reach; a minute to a day, 10 minutes by default.
         public var history: Duration
 
-        /// Creates settings. A number that is too small counts as the smallest one allowed.
+        /// Creates settings. A number that is too small counts as the smallest allowed.
         /// - Parameters:
         ///   - allowsActions: Whether a reader of the page may change circuits and throttles by hand.
         ///   - maxClients: How many pages may be open at the same time.

@@ -299,9 +299,9 @@ struct BulkheadStateMachine: Sendable {
     /// The wait of one more call at the end of the queue, in nanoseconds; nil without a measured service time.
     var estimatedWait: Int64? { wait(behind: queued + 1) }
 
-    /// After how long a rejected call should come again, in nanoseconds: when one more call at the end of the queue
-    /// would get a permit. Without a service time, from how often permits come back, which is the same in a steady
-    /// state (Little's law). nil if nothing was measured yet.
+    /// How long a rejected call should wait, in nanoseconds: until one more call at the end of the queue would get a
+    /// permit. Without a service time, estimated from how often permits come back, which is the same in a steady state
+    /// (Little's law). nil if nothing was measured yet.
     var retryEstimate: Int64? { estimatedWait ?? turnover.map { $0.saturatingMultiplied(by: Int64(queued + 1)) } }
 
     /// The wait of a new call of a priority for its turn, in nanoseconds; nil without a measured service time.

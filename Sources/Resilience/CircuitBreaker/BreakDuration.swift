@@ -106,7 +106,7 @@ public struct RetryAfterBreak: BreakDuration {
 public struct JitteredBreak: BreakDuration {
     /// The break that chance changes; required.
     var plain: BreakSettings
-    /// The largest change by chance, as a share of the break; 0…1, 0.2 by default.
+    /// The largest change by chance, as a share of the break; 0…1, by default 0.2.
     var share = 0.2
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {

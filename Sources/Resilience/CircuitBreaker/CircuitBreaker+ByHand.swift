@@ -1,5 +1,5 @@
 extension CircuitBreaker {
-    /// What decides about a breaker's calls.
+    /// How a breaker decides about calls.
     public enum Mode: String, SettingChoice {
         /// The circuit decides.
         case automatic

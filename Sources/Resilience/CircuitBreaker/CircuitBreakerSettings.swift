@@ -37,7 +37,7 @@ extension CircuitBreaker {
         public var closing: ProbeRule
         /// How long a probe keeps its place before another call gets it; above 0 s, 60 s by default.
         public var probeLease: Duration
-        /// How long calls beyond the probes wait; above 0 s. By default they are rejected (nil).
+        /// How long calls beyond the probes wait; above 0 s. By default they are rejected.
         var excessWait: Duration?
         /// How long after good probes only a growing share of the calls is admitted; 0 s or more, 0 s by default.
         public var ramp: Duration

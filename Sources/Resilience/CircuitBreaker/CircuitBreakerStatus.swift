@@ -16,7 +16,7 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// Whether the circuit is open and rejects all calls. Turns false by itself when the break is over, but not while
     /// the circuit is isolated. Always false in the modes `disabled` and `observing`, which reject no call.
     public var isTripped: Bool { state == .open && !isAllowed }
-    /// The mode: what decides about calls.
+    /// The mode of the breaker.
     public internal(set) var mode: CircuitBreaker.Mode
     /// When the circuit entered its state, on the breaker's time base; nil if it was made or restored in it.
     public internal(set) var since: MonotonicInstant?
@@ -32,7 +32,7 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     ///   - callCount: The calls that count, including failures; nil if calls are not counted.
     ///   - timeRemaining: The rest of the break; nil if the circuit is not open.
     ///   - isAllowed: Whether a call would be let through; by default, whether the circuit is not open.
-    ///   - mode: What decides about calls.
+    ///   - mode: The mode of the breaker.
     ///   - since: When the circuit entered its state; nil if unknown.
     ///   - lastClosed: When the circuit was last closed; nil if it is closed, or if unknown.
     public init(

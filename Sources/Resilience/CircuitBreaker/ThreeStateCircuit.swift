@@ -112,7 +112,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     ///   - openFor: How long the circuit stays open; by default 60 s.
     ///   - probes: How many probes are let through at the same time; 1 to the number of probes in a round.
     ///   - closing: Decides from a round of probes whether the circuit closes or opens again.
-    ///   - probeLease: After this time, the place of a probe that has not ended goes to another call; above 0.
+    ///   - probeLease: How long a probe keeps its place before another call gets it; above 0.
     ///   - excess: The treatment of calls beyond the probes.
     ///   - ramp: How long after good probes only a growing share of the calls is admitted; 0 or more, 0 admits all at
     ///     once.
@@ -329,7 +329,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public mutating func forgetCalls() {
         change { $0.rule.forgetCalls() }
-        // Nor will the ends of probes be reported: they must not keep their places until their leases end.
+        // The ends of probes will not be reported either: they must not keep their places until their leases end.
         guard case .halfOpen(var round) = phase else { return }
         round.probes = []
         go(to: .halfOpen(round))

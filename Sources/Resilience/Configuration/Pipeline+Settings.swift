@@ -20,17 +20,17 @@ extension Pipeline {
     ///
     /// See <doc:ConfigurationGuide> for the settings of each policy.
     public struct Settings: PipelineSettings {
-        /// The timeout of the whole call; none by default (nil).
+        /// The timeout of the whole call; none by default.
         public var timeout: Timeout.Settings?
-        /// The retry; none by default (nil).
+        /// The retry; none by default.
         public var retry: Retry.Settings?
-        /// The circuit breaker; none by default (nil).
+        /// The circuit breaker; none by default.
         public var circuitBreaker: CircuitBreaker.Settings?
-        /// The throttle; none by default (nil).
+        /// The throttle; none by default.
         public var throttle: Throttle.Settings?
-        /// The bulkhead; none by default (nil).
+        /// The bulkhead; none by default.
         public var bulkhead: Bulkhead.Settings?
-        /// The timeout of each attempt; none by default (nil).
+        /// The timeout of each attempt; none by default.
         public var attemptTimeout: Timeout.Settings?
         public var isIdempotent: Bool?
 

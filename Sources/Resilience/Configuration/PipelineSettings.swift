@@ -28,7 +28,7 @@ public protocol PipelineSettings: SettingsGroup {
     /// Creates the settings of a pipeline without policies.
     init()
 
-    /// Whether the pipeline's calls may be repeated; unknown by default (nil). See ``Pipeline/isIdempotent``.
+    /// Whether the pipeline's calls may be repeated; unknown by default. See ``Pipeline/isIdempotent``.
     var isIdempotent: Bool? { get set }
 
     /// All possible policies, outermost first.

@@ -12,7 +12,7 @@ public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
     /// The importance of the event: the level at which it is logged. By default
     /// ``/Resilience/PolicyEventSeverity/debug``.
     var severity: PolicyEventSeverity { get }
-    /// What metrics count of the event. By default one event of its kind.
+    /// The event's contribution to metrics. By default one event of its kind.
     var measure: EventMeasure { get }
     /// Its details by name, for logs and traces. None by default.
     var fields: EventFields { get }

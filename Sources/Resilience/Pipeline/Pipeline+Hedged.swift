@@ -15,8 +15,9 @@ extension Pipeline {
     ///   - operation: The operation. It is cancelled if another copy is faster, and waited for.
     /// - Returns: The operation's result in the copy that decides the call: a success, if there is one.
     /// - Throws: The error of the operation's last attempt, or an error of a policy or of the pipeline: see
-    ///   <doc:ErrorsGuide>. If no copy succeeded, it is the most informative error: what the other side asked for comes
-    ///   before any other failure, a failure before a rejection, and the later of two.
+    ///   <doc:ErrorsGuide>. If no copy succeeded, it is the most informative error, in this order: a failure that may
+    ///   have had its effect, unless the call is idempotent; a wish of the other side; any other failure; a rejection.
+    ///   Of two equals, the later.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable () async throws -> R

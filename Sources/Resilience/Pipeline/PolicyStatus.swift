@@ -73,7 +73,7 @@ extension PolicyStatusDetail {
     public func actions(at now: MonotonicInstant) -> [PolicyAction] { [] }
 }
 
-/// The status of one policy of a pipeline: what a call would find there now.
+/// The status of one policy of a pipeline, as a call would find it now.
 ///
 /// It is written as an object of `policy`, `kind`, `isAllowed` and `status`, so a health endpoint is one line:
 ///

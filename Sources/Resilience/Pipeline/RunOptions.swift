@@ -38,7 +38,7 @@
     /// | | is repeated |
     /// |---|---|
     /// | true | failures that may pass, even if the attempt may have had its effect; a `Hedge` makes copies |
-    /// | nil, the default, if the ``Pipeline`` says nothing either | only what is known to have had no effect: ``Verdict/transient``, ``Verdict/throttled(retryAfter:)`` |
+    /// | nil, the default, and nil for the ``Pipeline`` | only failures that had no effect: transient, throttled |
     /// | false | nothing once an attempt has run, even if a rule says so |
     public var isIdempotent: Bool? {
         get { repetition.isIdempotent }

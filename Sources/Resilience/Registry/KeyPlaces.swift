@@ -7,7 +7,7 @@
     /// its hash, or behind it, with no empty slot in between.
     @usableFromInline var slots: [UInt32] = []
 
-    /// The least count of slots that is not 0.
+    /// The least count of slots above 0.
     private static let fewest = 8
 
     @usableFromInline init() {}
@@ -74,7 +74,7 @@
             repeat {
                 next = (next + 1) & mask
                 guard slots[next] != 0 else { return }
-                // An entry that is at least as far behind its own slot as behind the empty one.
+                // Stops at an entry that is at least as far behind its own slot as behind the empty one.
             } while (next &- hash(Int(slots[next]) - 1)) & mask < (next &- empty) & mask
             slots[empty] = slots[next]
             empty = next

@@ -38,7 +38,7 @@ package struct LeasedPermits: Sendable, Equatable {
     /// The known number of further permits that other calls could use: they are not at hand.
     func free(at now: Int64) -> Int { freeUntil > now ? free : 0 }
 
-    /// Whether it is unknown if there are permits.
+    /// Whether the number of permits is unknown.
     func isUnknown(at now: Int64) -> Bool { next <= now }
 
     /// Takes the permits of a call if there are enough.
@@ -174,7 +174,7 @@ package struct LeasedPermits: Sendable, Equatable {
     /// Whether the gate has changed here since the last report, so that the supply's news of it is older.
     var hasGateNews: Bool { report.hold != nil || report.probeEnd != nil }
 
-    /// Whether it has no state that matters.
+    /// Whether no state matters.
     func isFull(at now: Int64) -> Bool {
         available(at: now) == 0 && report.unused == 0 && !hasGateNews && !report.isReset
     }

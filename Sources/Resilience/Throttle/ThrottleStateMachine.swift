@@ -234,7 +234,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// The first call in line, and what it waits for: when it is woken at the latest, even if only to ask again.
+    /// The first call in line, and what it waits for: the latest time at which it is woken, even if only to ask again.
     var head: (ticket: UInt64, answer: Answer)? {
         guard let (ticket, member) = line.head else { return nil }
         switch gate {

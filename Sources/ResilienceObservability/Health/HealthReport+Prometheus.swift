@@ -28,7 +28,7 @@ extension HealthReport {
         text.add(.componentsOmitted, [], Double(totals.omitted))
         var readings = GaugeReadings(label: { bounded($0) })
         var seen: [[String]: Int] = [:]
-        // By id, so that the numbers of equal names stay with the same components, whatever their status.
+        // By id, so that components of equal names keep their numbers, whatever their status.
         for component in components.sorted(by: { $0.id < $1.id }) {
             readings.add(component)
             let names = [component.group ?? "", component.name]

@@ -27,7 +27,7 @@
 
         /// Creates an observer that watches nothing yet.
         /// - Parameters:
-        ///   - factory: Makes the metrics. By default that of `MetricsSystem`: set it up first.
+        ///   - factory: Makes the metrics. `MetricsSystem`'s by default: set it up first.
         ///   - maxNames: How many combinations of pipeline and policy are counted separately, 1 or more; 1000 by
         ///     default. Events and gauges each have this limit.
         public init(factory: any MetricsFactory = MetricsSystem.factory, maxNames: Int = 1000) {

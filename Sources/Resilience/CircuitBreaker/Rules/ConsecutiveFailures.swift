@@ -4,8 +4,8 @@ public struct ConsecutiveFailures: PackagedRule, Hashable {
     public internal(set) var limit: Int
     /// The verdicts that count as failures; `transient` and `uncertain` by default.
     public internal(set) var failing: VerdictSet = [.transient, .uncertain]
-    /// The verdicts that reset the count; `success` and `permanent` by default, disjoint from `failing`. Others do not
-    /// count.
+    /// The verdicts that count as successes; `success` and `permanent` by default, disjoint from `failing`. Others do
+    /// not count.
     public internal(set) var healthy: VerdictSet = [.success, .permanent]
     /// The failures in a row so far.
     private(set) var failureCount = 0

@@ -12,8 +12,8 @@ public struct FailuresInWindow: PackagedRule, Hashable {
     public internal(set) var limit: Limit
     /// The latest calls that count; the last 100 by default. `failures` requires it.
     public internal(set) var window = CallWindow.standard
-    /// The number of calls in the window below which the circuit never opens; 1 or more, 10 by default (with `count`,
-    /// that count).
+    /// The number of calls in the window below which the circuit never opens; 1 or more, 10 by default (kind
+    /// `failures`: its `count`).
     public internal(set) var minimumCalls = 1
     /// The verdicts that count as failures; `transient` and `uncertain` by default.
     public internal(set) var failing: VerdictSet = [.transient, .uncertain]

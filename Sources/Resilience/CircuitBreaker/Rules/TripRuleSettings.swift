@@ -148,7 +148,7 @@ extension FailuresInWindow.Limit {
         set { if let newValue { self = .count(newValue) } }
     }
 
-    /// The share of failures, or slow calls, in the window that opens the circuit; above 0, at most 1.
+    /// The share of failures, or slow calls, in the window that opens the circuit; above 0 and at most 1.
     ///
     /// Ignored if there is a count.
     var ratio: Double? {
