@@ -43,8 +43,8 @@
     ///
     /// See <doc:ConfigurationSchema> for all names.
     public final class ConfiguredPipelinesOf<Settings: PipelineSettings>: Sendable {
-        /// Makes the pipeline of a name with the settings of a configuration, for parts outside of a configuration: a
-        /// classifier, a health check. An invalid setting in it is rejected like one of the configuration.
+        /// Makes the pipeline of a name from its settings, with parts that no configuration contains: a classifier, a
+        /// health check. An invalid setting in it is rejected like one of the configuration.
         public typealias Make = @Sendable (_ name: String, _ settings: Settings) -> Pipeline
 
         struct State {

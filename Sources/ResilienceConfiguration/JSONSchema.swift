@@ -38,7 +38,7 @@
 
     /// Writes schemas as a JSON Schema.
     private struct JSONSchemaWriter {
-        /// Whether swift-configuration reads it, which has no lists of objects.
+        /// Whether swift-configuration reads it; it has no lists of objects.
         let isOfFile: Bool
         let describe: (_ group: String, _ setting: String) -> String?
         var definitions: [String: SettingValue] = [:]

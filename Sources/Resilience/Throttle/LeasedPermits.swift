@@ -235,7 +235,7 @@ package struct PermitGrant: Sendable, Equatable {
     package var count = 0
     package var mark: Int64 = 0
     package var ends = MonotonicInstant.distantPast
-    /// When there may be more, if there are certainly none before.
+    /// When there may be more; before, there are certainly none.
     package var next = MonotonicInstant.distantPast
     /// The supply wants to know when fewer permits than this are left.
     package var low = 0

@@ -172,7 +172,7 @@ struct Limiter: Sendable, Equatable {
         return true
     }
 
-    /// Changes the rate. Only for a limiter with a rate, or with permits from a supply at one.
+    /// Changes the rate. Only for a limiter with a rate, its own or its supply's.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
         if changeLeased({ $0.setLargest(burst) }) != nil { return }
         bucket.setRate(rate, burst: burst, at: now)

@@ -55,7 +55,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         var credit = 2
     }
 
-    /// The early probes of a hold that the other side has named: it may be over sooner, or have been a mistake.
+    /// The early probes of a hold with a named wait: the hold may be over sooner, or have been a mistake.
     struct EarlyProbes: Sendable, Equatable {
         /// When the next may go.
         private(set) var next: MonotonicInstant
