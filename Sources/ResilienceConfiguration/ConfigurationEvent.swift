@@ -6,8 +6,8 @@
     public enum ConfigurationEvent: PolicyEventDetail, Hashable {
         /// A pipeline has its new settings. The `restarted` policies were replaced or left out, with their counts,
         /// because they can't take over the new settings while they run. `inTheWay` has those settings, unless your own
-        /// closure makes the difference. All other policies go on, except those that your own closure makes anew and
-        /// that are not a `RegistryEntry`: a budget of retries, a policy of your own.
+        /// closure makes the difference. All other policies continue, except those that your own closure makes anew and
+        /// that are not a `RegistryEntry`: a retry budget, a policy of your own.
         case applied(restarted: [String], inTheWay: [SettingChange] = [])
         /// A registry has its new settings. The pipelines of the `outdated` keys can't take them over while they run:
         /// they keep all of their old ones until they are evicted. `inTheWay` has the settings that they can't take
@@ -54,23 +54,23 @@
                 "new settings in use"
                     + (outdated.isEmpty
                         ? ""
-                        : "; the old ones go on for \(outdated.joined(separator: ", "))\(Self.because(inTheWay)),"
+                        : "; the old ones stay for \(outdated.joined(separator: ", "))\(Self.because(inTheWay)),"
                             + " until the keys are evicted or the process is restarted")
             case .unknown(let names):
                 names.map(\.description).joined(separator: "; ")
             case .unreadable(let reason):
-                "the settings file can't be read, the settings go on: \(reason)"
+                "the settings file can't be read, the settings stay: \(reason)"
             case .rejected(let problems):
-                "settings rejected, the old ones go on: \(problems.map(\.description).joined(separator: "; "))"
+                "settings rejected, the old ones stay: \(problems.map(\.description).joined(separator: "; "))"
             case .unwatched(let reason):
-                "the configuration can't be watched, the settings go on: \(reason)"
+                "the configuration can't be watched, the settings stay: \(reason)"
             }
         }
 
         private static func because(_ changes: [SettingChange]) -> String {
             changes.isEmpty
                 ? ""
-                : ", because a change of \(changes.map(\.description).joined(separator: ", ")) can't be taken over by what runs"
+                : ", because a change of \(changes.map(\.description).joined(separator: ", ")) can't be applied while running"
         }
     }
 #endif

@@ -43,8 +43,8 @@
     ///
     /// See <doc:ConfigurationSchema> for all names.
     public final class ConfiguredPipelinesOf<Settings: PipelineSettings>: Sendable {
-        /// Makes the pipeline of a name with the settings of a configuration, for parts outside of a configuration: a
-        /// classifier, a health check. An invalid setting in it is rejected like one of the configuration.
+        /// Makes the pipeline of a name from its settings, with parts that no configuration contains: a classifier, a
+        /// health check. An invalid setting in it is rejected like one of the configuration.
         public typealias Make = @Sendable (_ name: String, _ settings: Settings) -> Pipeline
 
         struct State {
@@ -100,14 +100,14 @@
         /// - Parameters:
         ///   - names: The names of the pipelines that must exist from the start. Others are made when first
         ///     requested.
-        ///   - path: The path of the file, which may have 1 MiB.
+        ///   - path: The path of the file, at most 1 MiB large.
         ///   - interval: How often ``run()`` looks at the file, above 0; 5 seconds by default.
         ///   - key: The place of the settings: for "catalog", "resilience.pipelines.catalog" by default.
         ///   - timeBase: The clock of the pipelines and of their policies.
         ///   - observers: The observers of changes, and of the policies' events unless you give `make`.
         ///   - make: Makes a pipeline; nil for one with only the policies of the configuration.
-        /// - Throws: `InvalidSettings`, if the file can't be read, or with everything that is invalid in the pipelines of
-        ///   `names`.
+        /// - Throws: `InvalidSettings`, if the file can't be read, or with everything that is invalid in the pipelines
+        ///   of `names`.
         public convenience init(
             _ names: [String] = [], file path: String, lookingEvery interval: Duration = .seconds(5),
             at key: ConfigKey = "resilience", timeBase: any TimeBase = .system,
@@ -363,7 +363,7 @@
         /// Where the settings are.
         var keyPath: [String] { path }
 
-        /// The paths below it that are read, and the settings of each; without settings, the path itself is one.
+        /// The paths below it that are read, and the settings at each; nil if the path itself is a setting.
         var known: [(path: [String], group: (any SettingsGroup.Type)?)] {
             let (pipelines, registries) = state.withLock { ($0.pipelines.keys, $0.registries.mapValues(\.seen)) }
             return pipelines.map { (["pipelines", $0], Settings.self) }

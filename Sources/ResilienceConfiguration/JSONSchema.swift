@@ -2,8 +2,8 @@
     public import Resilience
 
     extension SettingsGroup {
-        /// Returns a JSON Schema (draft 2020-12) of a file of these settings: editors complete and check it with names, types,
-        /// ranges and defaults. Rules about several settings are not in it: reading the file checks them.
+        /// Returns a JSON Schema (draft 2020-12) of a file of these settings: editors complete and check it with names,
+        /// types, ranges and defaults. Rules about several settings are not in it: reading the file checks them.
         /// - Parameter description: Returns the purpose of a setting, by the names of the group and the setting; nil,
         ///   the default, for none.
         /// - Returns: The schema, to be encoded as JSON.
@@ -38,7 +38,7 @@
 
     /// Writes schemas as a JSON Schema.
     private struct JSONSchemaWriter {
-        /// Whether swift-configuration reads it, which has no lists of objects.
+        /// Whether swift-configuration reads it; it has no lists of objects.
         let isOfFile: Bool
         let describe: (_ group: String, _ setting: String) -> String?
         var definitions: [String: SettingValue] = [:]

@@ -1,7 +1,7 @@
 #if Configuration
     internal import Resilience
 
-    /// What a configuration says of a registry, as it was read.
+    /// The settings of a registry, as read from a configuration.
     struct RegistryTree: Sendable, Hashable {
         struct Override: Sendable, Hashable {
             let name: String
@@ -32,7 +32,7 @@
     }
 
     extension RegistryTree {
-        /// The settings of a key, and where what is its own stands; nil for its own if it has none.
+        /// The settings of a key, and the name of its override; nil if it has none.
         private func settings(of key: String) -> (settings: SettingTree?, own: String?) {
             let override = overrides.first { ($0.key.map { $0 == .text(key) } ?? ($0.name == key)) }
             guard let override, let own = override.settings else { return (standard, nil) }
@@ -104,7 +104,7 @@
                     continue
                 }
                 if let other = names[key] {
-                    note(own + ["key"], key.debugDescription, "must not be the key of \(other.debugDescription), too")
+                    note(own + ["key"], key.debugDescription, "must not also be the key of \(other.debugDescription)")
                     continue
                 }
                 names[key] = override.name
@@ -112,7 +112,7 @@
                     note(own, "missing", "must be given, since overrideNames lists it")
                     continue
                 }
-                // If the default is invalid, that is said once.
+                // An invalid default is reported once.
                 guard let standardTree = tree.standard, standard != nil else { continue }
                 overrides[key] = configuration(standardTree.overridden(by: settings, levels: 2), own)
             }

@@ -34,7 +34,7 @@
         ///   - kind: The type of the settings.
         ///   - path: Where they are.
         ///   - timeBase: The clock of the pipelines.
-        ///   - goesOn: Whether the first of two pipelines can go on with the settings of the second.
+        ///   - goesOn: Whether the first of two pipelines can continue with the settings of the second.
         static func inTheWay(
             from old: SettingTree?, to new: SettingTree?, of kind: any PipelineSettings.Type, at path: [String],
             on timeBase: any TimeBase, where goesOn: (Pipeline, Pipeline) -> Bool
@@ -95,8 +95,8 @@
             (try? Self(.group(members), at: []))?.policies ?? []
         }
 
-        /// A pipeline of one policy, or of none; nil if these settings are invalid: a mixture of old and new ones may
-        /// be.
+        /// A pipeline of one policy, or of none; nil if these settings are invalid, as a mixture of old and new ones
+        /// may be.
         fileprivate static func pipeline(
             _ policy: String, _ settings: SettingTree?, _ timeBase: any TimeBase
         ) -> Pipeline? {

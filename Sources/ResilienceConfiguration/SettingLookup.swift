@@ -43,14 +43,14 @@
             return .group(members)
         }
 
-        /// Whether a nested group has any value, if only its parent's values make it be searched for.
+        /// Whether a nested group of an endless kind has any value.
         private func isBegun(_ field: SettingFacts, at path: [String]) -> Bool {
             guard let group = field.type.group else { return false }
             let first = if case .list = field.type { path + ["0"] } else { path }
             return text(at: path) != nil || isBegun(group, at: first)
         }
 
-        /// Whether a group has any value outside of its groups.
+        /// Whether a group has any value outside of its nested groups.
         private func isBegun(_ group: any SettingsGroup.Type, at path: [String]) -> Bool {
             if group.field(named: "kind") != nil { return text(at: path + ["kind"]) != nil }
             return group.facts.contains { text(at: path + [$0.name]) != nil }

@@ -91,7 +91,7 @@
                 return Content(data: data, snapshot: snapshot, keys: keys)
             } catch {
                 let reason = (error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String ?? "\(error)"
-                throw Unreadable("it is no JSON that can be used: \(reason)")
+                throw Unreadable("it is not usable JSON: \(reason)")
             }
         }
 

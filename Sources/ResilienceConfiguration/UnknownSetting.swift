@@ -8,7 +8,7 @@
         /// The most similar name; nil if there is none.
         public let suggestion: String?
 
-        /// Creates one.
+        /// Creates an unknown setting.
         /// - Parameters:
         ///   - path: Its path.
         ///   - suggestion: The most similar name.

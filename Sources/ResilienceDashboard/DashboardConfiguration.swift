@@ -5,20 +5,20 @@
         /// false by default: then the page has no such buttons, and the service answers such a request with 403.
         ///
         /// Set it only where the page is behind your own authentication. A request must come from the page itself,
-        /// which protects a reader from other sites; you decide who may read the page. Reachability from your network
-        /// alone is not enough: for a browser in there, a site whose name is made to lead to the service's address is
-        /// the page itself (DNS rebinding). A login that the browser has only for the service's own name protects
-        /// against that, and so does a proxy that takes no other name.
+        /// which protects a reader from other sites; you decide who may read the page. A page that only your network
+        /// reaches is not safe: another site can point its name to the service's address, and act as the page in a
+        /// browser inside (DNS rebinding). A login bound to the service's own name protects against that, and so does a
+        /// proxy that accepts no other name.
         public var allowsActions: Bool
-        /// The most pages open at the same time, at least 1. 16 by default. A further one is answered by 503, shows
-        /// that it has no connection, and tries again.
+        /// The most pages open at the same time; at least 1, 16 by default. A further page gets a 503, shows that it
+        /// has no connection, and tries again.
         public var maxClients: Int
-        /// The most components on the page, at least 1: the worst, if there are more. 200 by default.
+        /// The most components on the page, the worst first; at least 1, 200 by default.
         public var limit: Int
-        /// How far back the timelines and the bars of calls reach, at least a minute. 10 minutes by default.
+        /// How far back the timelines and the bars of calls reach; a minute to a day, 10 minutes by default.
         public var history: Duration
 
-        /// Creates settings. A number that is too small counts as the smallest one allowed.
+        /// Creates settings. A number that is too small counts as the smallest allowed.
         /// - Parameters:
         ///   - allowsActions: Whether a reader of the page may change circuits and throttles by hand.
         ///   - maxClients: How many pages may be open at the same time.

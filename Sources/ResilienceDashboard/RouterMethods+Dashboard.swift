@@ -23,7 +23,8 @@
         /// reach. The dashboard has no other routes.
         ///
         /// While no page is open, the dashboard only notes the changes of circuits, for their timelines, and reads the
-        /// counter every 5 seconds. While one is, it reads the states twice a second, and after each change of a circuit.
+        /// counter every 5 seconds. While one is, it reads the states twice a second, and after each change of a
+        /// circuit.
         /// - Parameters:
         ///   - monitor: The monitor to show.
         ///   - counter: Counts the events of the service's pipelines: the page shows how many calls per second each
@@ -113,9 +114,10 @@
                 })
         }
 
-        /// The end is a write, too: a page that does not read must not delay the service's shutdown.
+        /// The end is also a write: a page that does not read must not delay the service's shutdown.
         func end(_ writer: any ResponseBodyWriter) async throws {
-            // Safe: the pipeline runs the closure once and waits for its end, and meanwhile nothing else uses the writer.
+            // Safe: the pipeline runs the closure once and waits for its end, and meanwhile nothing else uses the
+            // writer.
             nonisolated(unsafe) let writer = writer
             try await writing.run { try await writer.finish(nil) }
         }
@@ -162,7 +164,7 @@
             }
             guard let action = try? JSONDecoder().decode(DashboardAction.self, from: Data(body.readableBytesView))
             else {
-                return Self.text("this is no action", .badRequest)
+                return Self.text("this is not an action", .badRequest)
             }
             guard action.perform(on: hub.monitor) else {
                 return Self.text("there is no such policy, or its state does not allow it", .conflict)

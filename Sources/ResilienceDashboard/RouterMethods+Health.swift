@@ -18,8 +18,8 @@
         /// - Parameters:
         ///   - monitor: The monitor to report.
         ///   - path: The route's path. "/health" by default.
-        ///   - components: How many components the report lists at most, 0 or more; nil, the default, for the monitor's own
-        ///     limit.
+        ///   - components: How many components the report lists at most, 0 or more; nil, the default, for the monitor's
+        ///     own limit.
         /// - Returns: The router, for more routes.
         @discardableResult
         public func addHealth(
@@ -34,7 +34,7 @@
             }
         }
 
-        /// Adds a route with the same in Prometheus' text format.
+        /// Adds a route with the service's health in Prometheus' text format.
         /// - Parameters:
         ///   - monitor: The monitor to report.
         ///   - counter: Counts the events of the service's pipelines; nil, the default, for none.

@@ -1,5 +1,5 @@
-// Without its trait, the compiler names the trait that a name needs. Each entry point is here, because the compiler
-// reports it only where everything else is right.
+// Without its trait, an entry point has an error that names the trait. All are here, because the compiler reports this
+// error only where everything else is right.
 
 #if !Dashboard
     @available(*, unavailable, message: "Add the trait \"Dashboard\" to swift-resilience in your Package.swift.")

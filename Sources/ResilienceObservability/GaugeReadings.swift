@@ -8,7 +8,7 @@ struct GaugeKey: Hashable, Sendable, Comparable {
     /// nil if the metric has no such label.
     let state: String?
 
-    /// The gauge with the sum of readings that have none of their own.
+    /// The gauge for the sum of readings without a gauge of their own.
     var overflow: GaugeKey {
         GaugeKey(metric: metric, names: names.map { _ in LabelValue.other }, state: state)
     }

@@ -41,7 +41,7 @@ struct Metric: Sendable, Hashable, Comparable {
     static let componentStatus = Metric(
         "component_status", .gauge, ["registry", "component"], "The status of a component: 0 up, 1 degraded, 2 down.")
     static let statusKnown = Metric(
-        "status_known", .gauge, policy, "Whether the status of a queue, or of what else is read from outside, is known."
+        "status_known", .gauge, policy, "Whether the status of a queue, or of another stored source, is known."
     )
 
     static let calls = Metric("calls_total", .counter, outcome, "Calls of a pipeline, by how they ended.")

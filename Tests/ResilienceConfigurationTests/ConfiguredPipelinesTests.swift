@@ -127,7 +127,7 @@
             #expect(events == [.rejected([problem])])
             #expect(
                 recorder.events.first.map { "\($0)" }
-                    == "[p/configuration] settings rejected, the old ones go on: Bulkhead: resilience.pipelines.p.bulkhead.limit is 0, and must be at least 1"
+                    == "[p/configuration] settings rejected, the old ones stay: Bulkhead: resilience.pipelines.p.bulkhead.limit is 0, and must be at least 1"
             )
             pipelines.reload()
             #expect(events.count == 1, "what was rejected is told once")
@@ -212,7 +212,7 @@
             #expect(events == [.applied(restarted: ["bulkhead"], inTheWay: [change])])
             #expect(
                 "\(events[0])"
-                    == "new settings in use; restarted: bulkhead, because a change of resilience.pipelines.p.bulkhead.maxWaitSeconds (not given → 5) can't be taken over by what runs"
+                    == "new settings in use; restarted: bulkhead, because a change of resilience.pipelines.p.bulkhead.maxWaitSeconds (not given → 5) can't be applied while running"
             )
             try await pipelines["p"].run {}
             permit.complete(.success)

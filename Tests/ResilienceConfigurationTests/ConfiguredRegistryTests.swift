@@ -89,7 +89,7 @@
                 error?.problems.map(\.description) == [
                     "Bulkhead: resilience.registries.e.default.bulkhead.limit is 0, and must be at least 1",
                     "Registry: resilience.registries.e.overrides.a.key is 7, and must be a text",
-                    #"Registry: resilience.registries.e.overrides.c.key is "x", and must not be the key of "b", too"#,
+                    #"Registry: resilience.registries.e.overrides.c.key is "x", and must not also be the key of "b""#,
                     "Registry: resilience.registries.e.overrides.d is missing, and must be given, since overrideNames lists it",
                 ])
             set(4, "default.bulkhead.limit")
@@ -159,7 +159,7 @@
             #expect(events[0].severity == .warning)
             #expect(
                 "\(events[0])"
-                    == "new settings in use; the old ones go on for a, because a change of \(change) can't be taken over by what runs, until the keys are evicted or the process is restarted"
+                    == "new settings in use; the old ones stay for a, because a change of \(change) can't be applied while running, until the keys are evicted or the process is restarted"
             )
             // It still stands in the way when something else changes.
             set(5, "default.bulkhead.limit")

@@ -97,9 +97,9 @@
             #expect(events.dropLast().allSatisfy { $0.severity == .warning })
             #expect(
                 "\(events[0])".hasPrefix(
-                    "the settings file can't be read, the settings go on: settings.json: it is no JSON that can be used: "
+                    "the settings file can't be read, the settings stay: settings.json: it is not usable JSON: "
                 ))
-            #expect("\(events[1])" == "the settings file can't be read, the settings go on: settings.json: it is gone")
+            #expect("\(events[1])" == "the settings file can't be read, the settings stay: settings.json: it is gone")
             #expect(try pipelines["p"].description.contains("7 retries"))
         }
 

@@ -306,19 +306,22 @@ extension Backoff {
     }
 
     private struct Parts: Sendable {
-        /// The first delay, before jitter; of `constant`, every delay.
+        /// The first delay before jitter (with `constant`, every delay); 0 s or more, 50 ms by default with
+        /// `exponential`, else required.
         var base = Duration.zero
-        /// The longest delay.
+        /// The longest delay; 0 s or more, 20 s by default.
         var cap = Duration.seconds(20)
-        /// What each delay is multiplied with for the next one.
+        /// The factor from each delay to the next; 1 or more, 2 by default.
         var factor = 2.0
-        /// The delays, one after the other; at least one.
+        /// The delays, in order; at least one, each 0 s or more, required.
         var sequence = [Duration.zero]
-        /// What follows the last of the delays: `repeatLast` for that one again, `stop` for no further attempt.
+        /// What follows the last delay: the same delay again (`repeatLast`, the default), or no further attempt
+        /// (`stop`).
         var end = SequenceEnd.repeatLast
-        /// How chance changes a delay, so that clients do not come back together.
+        /// How chance changes a delay, so that clients do not return together; `full` by default with `exponential`,
+        /// else `none`.
         var jitterKind = JitterKind.none
-        /// Up to which share of itself a delay is made longer or shorter.
+        /// The largest change of a delay, as a share of it; 0…1, with `proportional` jitter only, and required there.
         var share: Double?
         var growth = Growth.constant
 

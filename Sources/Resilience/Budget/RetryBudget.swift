@@ -56,7 +56,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     ///   - share: Retries per call, 0…1000, exact to a millionth.
     ///   - reserve: Retries per second that are always allowed; 0…1 000 000.
     ///   - window: How far back calls and retries count, in steps of a tenth of it; 1 ms to 1 hour.
-    ///   - timeBase: The time base; it must be that of the pipelines.
+    ///   - timeBase: The time base; it must be the pipelines'.
     public static func ratio(
         _ share: Double = 0.2, reserve: Int = 10, window: Duration = .seconds(10), timeBase: any TimeBase = .system
     ) -> RetryBudget {
@@ -94,11 +94,11 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     /// How many more retries after failures other than a 429 the budget would allow now, if no call succeeded
     /// meanwhile: for display.
     ///
-    /// For ``throttling(maxTokens:ratio:)``, whose retries cost nothing, it is how many more failures it takes until
-    /// no retry is allowed.
+    /// For ``throttling(maxTokens:ratio:)``, whose retries cost nothing, it is the number of further failures after
+    /// which no retry is allowed.
     public var retriesLeft: Int { ask { $0.retriesLeft(at: $1) } }
 
-    /// Whether a new budget would allow no more retries.
+    /// Whether a new budget would allow no more retries than this one.
     package var isAtRest: Bool {
         ask { $0.isAtRest(at: $1) }
     }
@@ -124,7 +124,8 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
     ///   - mayPass: Whether the policy repeats failures of this kind.
     package func failed(after own: Withdrawal, mayPass: Bool, _ call: inout PolicyCall) {
         let isNew = mayPass && !call.account.mayPass
-        // An inner policy has reported it, but does not repeat such failures: it has not counted as a repeated one.
+        // If an inner policy that does not repeat such failures has reported it, it was not counted as one that may
+        // pass.
         guard let last = payment(own, mayPass: mayPass, &call) ?? (isNew ? .usual : nil) else { return }
         let now = now(call: &call)
         change { $0.failed(after: last, mayPass: mayPass, at: now) }
@@ -136,7 +137,7 @@ public final class RetryBudget: Sendable, CustomStringConvertible {
         call.account = AttemptAccount(budget: ObjectIdentifier(self), payment: payment.rawValue)
     }
 
-    /// A policy has reported the end of the attempt, in the calls of its copies.
+    /// A policy has reported the end of the attempt in the calls of its copies.
     package func wasTold(mayPass: Bool, _ call: inout PolicyCall) { _ = payment(.none, mayPass: mayPass, &call) }
 
     /// Returns the payment for the attempt, by any policy; nil if an inner policy has reported its end.

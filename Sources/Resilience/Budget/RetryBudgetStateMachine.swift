@@ -35,7 +35,7 @@ package protocol RetryBudgetStateMachine: Sendable, CustomStringConvertible {
     /// Whether the success of a first attempt changes nothing.
     var isFull: Bool { get }
 
-    /// Whether a new budget would allow no more retries.
+    /// Whether a new budget would allow no more retries than this one.
     func isAtRest(at now: MonotonicInstant) -> Bool
 }
 
@@ -96,13 +96,13 @@ struct TokenBudget: RetryBudgetStateMachine, TokenPrices, Hashable {
 
     private mutating func deposit(_ amount: Int) { tokens += min(amount, capacity - tokens) }
 
-    var description: String { "\(capacity) tokens, \(cost) a retry, \(throttledCost) after a 429" }
+    var description: String { "\(capacity) tokens, \(cost) per retry, \(throttledCost) after a 429" }
 }
 
 /// Retries as a share of the calls in a window, plus a reserve. Source: Finagle's `RetryBudget`.
 ///
-/// The window advances by a tenth of itself. Shares are kept in millionths, so that a share of 0.29 pays for exactly 29 retries in 100
-/// calls.
+/// The window advances by a tenth of itself. Shares are kept in millionths, so that a share of 0.29 pays for exactly 29
+/// retries in 100 calls.
 struct RatioBudget: RetryBudgetStateMachine, Hashable {
     static let whole: Int64 = 1_000_000
 
@@ -141,7 +141,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
         return isGranted
     }
 
-    /// Nothing is given back: the retry leaves the count with its window, soon enough.
+    /// Gives nothing back: the retry soon leaves the window.
     mutating func giveBack(_ withdrawal: Withdrawal) {}
 
     func isExhausted(at now: MonotonicInstant) -> Bool {
@@ -167,7 +167,7 @@ struct RatioBudget: RetryBudgetStateMachine, Hashable {
     func isAtRest(at now: MonotonicInstant) -> Bool { latest.counts(at: now).failures == 0 }
 
     var description: String {
-        "\(Double(share) / Double(Self.whole)) of the calls and \(reserve) besides, in \(Duration.nanoseconds(window).text)"
+        "\(Double(share) / Double(Self.whole)) of the calls plus \(reserve), in \(Duration.nanoseconds(window).text)"
     }
 }
 
@@ -210,6 +210,6 @@ struct ThrottlingBudget: RetryBudgetStateMachine, Hashable {
 
     var description: String {
         let whole = Double(Self.whole)
-        return "above half of \(maxTokens / Self.whole) tokens, \(Double(ratio) / whole) back a success"
+        return "above half of \(maxTokens / Self.whole) tokens, \(Double(ratio) / whole) back per success"
     }
 }

@@ -117,7 +117,7 @@ public final class Bulkhead: Policy, StatusReporting {
     }
 
     /// Creates a bulkhead.
-    /// - Parameter supply: Brings the permits, of which there are none at first; nil if the bulkhead has its own.
+    /// - Parameter supply: Brings the permits; at first there are none. nil if the bulkhead has its own.
     package init(
         _ name: String, settings: Settings, supply: (any PermitSupply)?, timeBase: any TimeBase,
         observers: PolicyObservers?
@@ -156,8 +156,8 @@ public final class Bulkhead: Policy, StatusReporting {
         return .pass
     }
 
-    /// Asks the machine while it knows all permits: the free ones are collected before, and laid out again afterwards
-    /// if any are left. No call waits then, since a waiting call would have been given the permit.
+    /// Asks the machine with all free permits collected. Those that are left are laid out again: then no call waits,
+    /// since a waiting call would have got the permit.
     /// - Parameter asRejected: Whether the call may get the answer of the call before it.
     func ask<R: Sendable>(asRejected: Bool = false, _ body: (inout State) -> R) -> R {
         state.withLock { state in
@@ -185,7 +185,7 @@ public final class Bulkhead: Policy, StatusReporting {
         let waitEnds = waitEnds(for: &call)
         let patience = patience(until: waitEnds, &call)
         let now = shedding == nil ? 0 : call.now.nanoseconds
-        // If such a call changed something, another one like it changes nothing more.
+        // If a full queue rejected the last such call, it also rejects this one.
         let isLikeOthers = mayDisplace && shedding == nil && order != .byPriority
         var isFirst = false
         var waiter: PolicyWaiter?
@@ -311,8 +311,8 @@ public final class Bulkhead: Policy, StatusReporting {
 
     /// Changes how many calls may run at the same time.
     ///
-    /// New permits go to waiting calls at once. If the limit is lowered, calls inside finish, and no call gets in until
-    /// fewer calls are inside than the new limit.
+    /// New permits go to waiting calls at once. If the limit is lowered, calls inside finish, and no call is admitted
+    /// until fewer calls are inside than the new limit.
     /// - Parameter limit: How many calls may run at the same time; 1 or more.
     public func setLimit(_ limit: Int) {
         guard Settings(limit: limit).allowed() != nil else { return }

@@ -1,5 +1,5 @@
 extension Bulkhead {
-    /// The settings of a ``Bulkhead`` as a value, which can be read from a file or a server.
+    /// The settings of a ``Bulkhead``, readable from a file or a server.
     ///
     /// ```swift
     /// let json = Data(#"{"limit": 16, "queue": 64, "maxWaitSeconds": 2}"#.utf8)
@@ -10,17 +10,17 @@ extension Bulkhead {
     ///
     /// See <doc:BulkheadGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
     public struct Settings: SettingsGroup {
-        /// How many calls may run at the same time; 1 or more.
+        /// How many calls may run at the same time; 1 or more, required.
         public var limit: Int
-        /// How many calls may wait; 0 or more.
+        /// How many calls may wait; 0 or more, 0 by default.
         public var queue: Int
-        /// Which waiting call is next, and which is rejected when the queue is full.
+        /// Which waiting call is next, and which is rejected when the queue is full; `firstInFirstOut` by default.
         public var order: Order
-        /// The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
+        /// The longest wait in the queue; 0 s or more, no limit by default. With 0 s no call waits.
         public var maxWait: Duration?
-        /// Whether to reject a call at once if it would probably wait for too long.
+        /// Whether to reject a call at once if it would probably wait too long; true by default.
         public var predictsWait: Bool
-        /// How waiting calls are rejected under overload; nil if they are not.
+        /// How waiting calls are rejected under overload; by default they are not.
         public var shedding: LoadShedding?
 
         /// Creates settings.

@@ -3,21 +3,21 @@
 /// Every input is amortised O(1), plus a look at the line of each priority that has ever waited: at most 256 lines, and
 /// only one unless the order is by priority.
 ///
-/// By priority, the lines take turns by stride scheduling (C. Waldspurger, W. Weihl, 1995): a line has a turn each
+/// By priority, the lines take turns by stride scheduling (C. Waldspurger, W. Weihl, 1995): a line has one turn per
 /// `stride`, and the nearest turn is next. So each line gets its share however many calls the others have. When the
 /// queue is full, the call whose turn would come last is rejected. Its line keeps that turn, which comes nearer with
-/// every other one: so a line that never gets a place because of others gets one in the end.
+/// every other turn. So a line that others keep out gets a place in the end.
 struct BulkheadStateMachine: Sendable {
     private(set) var limit: Int
     private(set) var queueLimit: Int
     let order: Bulkhead.Order
-    /// An array of one, or of none: it is large, and few bulkheads have it.
+    /// At most one. An array, since it is large and few bulkheads have it.
     private let sheddings: [LoadShedding]
     var shedding: LoadShedding? { sheddings.first }
     /// Permits in use. May exceed the limit after a decrease. The shell sets it when it has handed out free permits
     /// itself.
     var inUse = 0
-    /// An array of one, or of none until a call found no free permit. Unlike an object, it is copied like a value.
+    /// At most one; none until a call found no free permit. An array, because it is copied like a value.
     private var changed: [Rare] = []
 
     private var rare: Rare {
@@ -65,7 +65,8 @@ struct BulkheadStateMachine: Sendable {
         _read { yield rare.turnover }
         _modify { yield &rare.turnover }
     }
-    /// Since when calls have been rejected while no permit came back, in nanoseconds; nil if none was, or the time is unknown.
+    /// Since when calls have been rejected while no permit came back, in nanoseconds; nil if none was, or the time is
+    /// unknown.
     private(set) var rejectsSince: Int64? {
         _read { yield rare.rejectsSince }
         _modify { yield &rare.rejectsSince }
@@ -167,7 +168,7 @@ struct BulkheadStateMachine: Sendable {
         case enter
         /// The call waits with this ticket. It has taken the place of the displaced ticket, if there is one.
         case queue(ticket: UInt64, displacing: UInt64? = nil)
-        /// The queue is full, and the new call's turn would not come before that of the last in it.
+        /// The queue is full, and the new call's turn would not come before the last turn in it.
         case reject
         /// The call would wait too long.
         case tooLate
@@ -212,7 +213,7 @@ struct BulkheadStateMachine: Sendable {
         return .queue(ticket: lines[line].join(at: now), displacing: displaced)
     }
 
-    /// Whether every call that finds no permit is rejected: none may wait, and none does from before.
+    /// Whether every call that finds no permit is rejected: none may wait, and none still waits.
     private var hasNoRoomToWait: Bool { queueLimit <= 0 && waitingSince == nil && shedding == nil }
 
     /// A permit comes back.
@@ -238,8 +239,8 @@ struct BulkheadStateMachine: Sendable {
     }
 
     /// The newest sample has weight 1/8, as TCP smooths its round-trip times: RFC 6298, 2.3. But a call that hung for
-    /// an hour says little about the next one: a sample counts as at most 16 times the average, or, without one, as a
-    /// probe's expected time.
+    /// an hour says little about the next one: a sample counts as at most 16 times the average, or, without an average,
+    /// as a probe's expected time.
     private static func average(_ old: Int64?, _ sample: Int64) -> Int64 {
         let most = max(old ?? ProbeWait.longest.saturatedNanoseconds, 1_000_000).saturatingMultiplied(by: 16)
         let sample = min(max(0, sample), most)
@@ -257,7 +258,7 @@ struct BulkheadStateMachine: Sendable {
     }
 
     /// A waiting call leaves the queue.
-    /// - Returns: false if it does not wait any more, because it got a permit or lost its place.
+    /// - Returns: false if it no longer waits, because it got a permit or lost its place.
     mutating func leaveQueue(_ ticket: UInt64) -> Bool {
         guard let index = lines.firstIndex(where: { $0.priority == PriorityLine.priority(of: ticket) }) else {
             return false
@@ -266,7 +267,7 @@ struct BulkheadStateMachine: Sendable {
         return lines[index].leave(ticket)
     }
 
-    /// A call that does not wait any more asks why.
+    /// A call that no longer waits asks why.
     /// - Returns: Why it lost its place, once; nil if it got a permit.
     mutating func learnsOfRemoval(_ ticket: UInt64) -> BulkheadFull.Reason? { removed.removeValue(forKey: ticket) }
 
@@ -277,7 +278,7 @@ struct BulkheadStateMachine: Sendable {
         return rare.shed
     }
 
-    /// Sets how many permits there are.
+    /// Sets the number of permits.
     /// - Returns: The tickets of the waiting calls that get the new permits.
     mutating func setLimit(_ limit: Int) -> [UInt64] {
         self.limit = limit
@@ -298,9 +299,9 @@ struct BulkheadStateMachine: Sendable {
     /// The wait of one more call at the end of the queue, in nanoseconds; nil without a measured service time.
     var estimatedWait: Int64? { wait(behind: queued + 1) }
 
-    /// After how long a rejected call should come again, in nanoseconds: when one more call at the end of the queue
-    /// would get a permit. Without a service time, from how often permits come back, which is the same in a steady
-    /// state (Little's law). nil if nothing was measured yet.
+    /// How long a rejected call should wait, in nanoseconds: until one more call at the end of the queue would get a
+    /// permit. Without a service time, estimated from how often permits come back, which is the same in a steady state
+    /// (Little's law). nil if nothing was measured yet.
     var retryEstimate: Int64? { estimatedWait ?? turnover.map { $0.saturatingMultiplied(by: Int64(queued + 1)) } }
 
     /// The wait of a new call of a priority for its turn, in nanoseconds; nil without a measured service time.
@@ -350,8 +351,8 @@ struct BulkheadStateMachine: Sendable {
         return isNewestFirst && !hasStayed(next) ? lines[next].tickets.popLast() : lines[next].tickets.popFirst()
     }
 
-    /// Whether the oldest call of a line may stay under overload, and has done so for long enough: otherwise callers
-    /// that always come back could keep it there for ever.
+    /// Whether the oldest call of a line has waited long enough under overload to be next: otherwise newer calls could
+    /// keep it waiting for ever.
     private mutating func hasStayed(_ line: Int) -> Bool {
         guard isShedding, order != .lastInFirstOut, let shedding, let oldest = lines[line].tickets.oldest() else {
             return false
@@ -366,7 +367,7 @@ struct BulkheadStateMachine: Sendable {
         var (last, turn) = (line, lines[line].turn(ofLast: lines[line].tickets.count + 1))
         for index in lines.indices where index != line && !lines[index].tickets.isEmpty {
             let other = lines[index].turn(ofLast: lines[index].tickets.count)
-            // Of two turns at the same time, that of the less important line is the later.
+            // If two turns coincide, the less important line's turn is later.
             if other > turn || other == turn && index > last { (last, turn) = (index, other) }
         }
         return last
@@ -382,7 +383,7 @@ struct BulkheadStateMachine: Sendable {
     private mutating func lookForOverload(at now: Int64) {
         guard let shedding else { return }
         rare.latest = max(rare.latest, now)
-        // A call may ask with an earlier time than another one before it. Only an empty queue ends an overload.
+        // Times may arrive out of order. Only an empty queue ends an overload.
         guard !isShedding, let waitingSince else { return }
         isShedding = now.saturatingSubtracting(waitingSince) >= shedding.interval.saturatedNanoseconds
     }

@@ -1,10 +1,10 @@
 /// The state of a ``Bulkhead`` at one moment.
 public struct BulkheadStatus: PolicyStatusDetail {
-    /// How many calls may run at the same time. `Int.max`, which is written as null, for any number.
+    /// How many calls may run at the same time. `Int.max`, written as null, means no limit.
     public let limit: Int
     /// The number of calls inside. It may exceed ``limit`` for a while after a decrease.
     public let inUse: Int
-    /// The most calls that may wait. `Int.max`, which is written as null, for any number.
+    /// The most calls that may wait. `Int.max`, written as null, means no limit.
     public let queueLimit: Int
     /// The number of calls in the queue. It may exceed ``queueLimit`` for a while after a decrease.
     public let queued: Int
@@ -34,7 +34,7 @@ public struct BulkheadStatus: PolicyStatusDetail {
         self.isShedding = isShedding
     }
 
-    /// Whether a call would get in now without a wait.
+    /// Whether a call would be admitted now without a wait.
     public var isAllowed: Bool { inUse < limit }
 
     public static var kind: String { "bulkhead" }
@@ -50,7 +50,7 @@ public struct BulkheadStatus: PolicyStatusDetail {
     public func readings(at now: MonotonicInstant) -> [StatusReading] {
         [
             StatusReading("permits_in_use", "Calls inside a bulkhead.", title: "in use", inUse, of: limit),
-            StatusReading("permits_limit", "Calls that a bulkhead lets in at the same time.", limit),
+            StatusReading("permits_limit", "Calls that a bulkhead admits at the same time.", limit),
             .queueLength(queued, of: queueLimit, hasQueue: queueLimit > 0),
             StatusReading("shedding", "Whether a bulkhead is overloaded and rejects waiting calls.", isShedding),
         ]

@@ -16,9 +16,10 @@
 /// Source: controlled delay and adaptive LIFO of B. Maurer, "Fail at Scale" (ACM Queue 13(8), 2015), after CoDel (RFC
 /// 8289), whose numbers are the defaults.
 public struct LoadShedding: SettingsGroup {
-    /// How long a call may wait under overload.
+    /// How long a call may wait under overload; 0 s or more, 5 ms by default.
     public var target: Duration
-    /// How long calls must have been waiting without a break for the bulkhead to be overloaded.
+    /// How long calls must have been waiting without a break for the bulkhead to be overloaded; above 0 s, 100 ms by
+    /// default.
     public var interval: Duration
 
     /// Creates settings.

@@ -1,4 +1,4 @@
-/// A gate that shuts for a growing time, and then lets all calls in at once, without probes.
+/// A gate that shuts for a growing time, and then admits all calls at once, without probes.
 ///
 /// It is meant for a sync engine under a rate limit. Trips in a row without a success in between shut it for longer
 /// each time (30, 60, 120, 240, 300 s by default). Failures counted before a trip still count after it: the first
@@ -9,22 +9,22 @@
 /// succeed. So three in a row are three failures in sequence. But if at least as many of these concurrent calls succeed
 /// as fail, the next counted failure starts a new row. With any other rule, every end counts.
 ///
-/// Put policies that make calls wait, such as a throttle or a bulkhead with a queue, outside of a gate: all calls that
-/// the gate let in before a failure count as one volley, even if they are sent later.
+/// Put policies that make calls wait, such as a throttle or a bulkhead with a queue, outside of a gate: all calls
+/// admitted before a failure count as one volley, even if they are sent later.
 public struct BackoffGate: CircuitStateMachine {
     private var rule: any TripRule
     private let openFor: any BreakDuration
     private(set) var shutUntil: MonotonicInstant?
     private(set) var trips = 0
-    /// The number of all failures counted so far. A call's ticket is this number at its admission, or 0 if there was a
-    /// success since the last of them.
+    /// The number of all failures counted so far. A call's ticket is this number at its admission, or 0 if a success
+    /// came after the last failure.
     private var failures: UInt64 = 0
     /// Whether a failure was counted since the last success.
     private var hasFailed = false
-    /// Successes minus failures among calls that were let in before the last counted failure and have ended since.
+    /// Successes minus failures among calls that were admitted before the last counted failure and have ended since.
     private var lateSuccesses = 0
 
-    /// Creates a gate that lets calls in.
+    /// Creates an open gate.
     /// - Parameters:
     ///   - rule: Decides when to shut; not a rule that watches calls, as ``SlowCalls`` does.
     ///   - openFor: How long the gate stays shut.
@@ -51,8 +51,8 @@ public struct BackoffGate: CircuitStateMachine {
         return shutUntil.map { .reject(retryAfter: now.wait(until: $0)) } ?? .allow(ticket: firstTicket)
     }
 
-    /// The lowest ticket that counts: that of the calls let in after the last counted failure; 0 if there was a success
-    /// since.
+    /// The lowest ticket that counts: the ticket of calls admitted after the last counted failure; 0 if a success came
+    /// after it.
     private var firstTicket: UInt64 { hasFailed ? failures : 0 }
 
     private var countsInARow: Bool { rule is ConsecutiveFailures }
@@ -97,8 +97,7 @@ public struct BackoffGate: CircuitStateMachine {
         }
         switch evidence {
         case .failing where countsInARow:
-            // The earlier failure also belongs to that volley: with one success against it, there are as many as
-            // failures.
+            // The counted failure belongs to the same volley: one surplus success balances it.
             if lateSuccesses > 0 { rule.reset() }
             (hasFailed, lateSuccesses) = (true, 0)
             failures &+= 1

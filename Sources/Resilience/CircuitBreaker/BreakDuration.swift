@@ -43,7 +43,7 @@ public struct CircuitTrip: Sendable, Hashable {
 
 /// A break of the same length after every trip.
 public struct ConstantBreak: BreakDuration, Hashable {
-    /// How long the circuit stays open.
+    /// How long the circuit stays open; 0 s or more, required.
     var length: Duration
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration { length }
@@ -56,13 +56,13 @@ public struct ConstantBreak: BreakDuration, Hashable {
 /// base × min(`maxMultiplier`, 2^trips), or base × (trips + 1), never above `cap`: 30, 60, 120, 240, 300 s with the
 /// defaults of `exponential`. The linear form is that of Envoy's outlier detection.
 public struct GrowingBreak: BreakDuration, Hashable {
-    /// How long the circuit stays open the first time.
+    /// How long the circuit stays open the first time; 0 s or more, 30 s by default.
     var base = Duration.seconds(30)
-    /// How many times as long the circuit stays open at most.
+    /// The longest break, as a multiple of the first; 1 or more, 10 by default.
     ///
-    /// It doubles with each trip; nil if it grows by the base instead.
+    /// The break doubles with each trip; nil if it grows by the base instead.
     var maxMultiplier: Int?
-    /// How long the circuit stays open at most.
+    /// The longest break; 0 s or more, 300 s by default.
     var cap = Duration.seconds(300)
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
@@ -85,9 +85,9 @@ public struct GrowingBreak: BreakDuration, Hashable {
 
 /// A break as long as the wait that the failure asks for, if that is above zero.
 public struct RetryAfterBreak: BreakDuration {
-    /// The break if the other side names no wait.
+    /// The break if the other side names no wait; by default exponential from 30 s to 300 s.
     var otherwise: BreakSettings
-    /// How long a break the other side can ask for at most.
+    /// The longest break that the other side can ask for; 0 s or more, 3600 s by default.
     var cap = Duration.seconds(3600)
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
@@ -104,9 +104,9 @@ public struct RetryAfterBreak: BreakDuration {
 
 /// Another break ± a share of its length, so that clients do not all return at once.
 public struct JitteredBreak: BreakDuration {
-    /// The break that chance changes.
+    /// The break that chance changes; required.
     var plain: BreakSettings
-    /// Up to which share of itself the break is made longer or shorter, by chance.
+    /// The largest change by chance, as a share of the break; 0…1, by default 0.2.
     var share = 0.2
 
     public func duration(of trip: CircuitTrip, using generator: SplitMix64) -> Duration {
@@ -131,14 +131,14 @@ extension BreakDuration {
     /// - Parameter share: The largest change, 0…1. The cap of a growing break applies before the jitter.
     public func jittered(by share: Double = 0.2) -> JitteredBreak {
         var jittered = JitteredBreak(plain: BreakSettings(ConstantBreak.standard), share: share).checked()
-        // Perhaps a break of another module, which no file can have.
+        // It may be a break of another module, which no file contains.
         jittered.plain = BreakSettings(self)
         return jittered
     }
 }
 
 extension BreakDuration {
-    /// Whether another break always has the same length. Known only for this package's breaks.
+    /// Whether another break always has the same length; false for breaks of other modules.
     func isSame(as other: any BreakDuration) -> Bool {
         switch (self, other) {
         case (let own as ConstantBreak, let other as ConstantBreak): own == other

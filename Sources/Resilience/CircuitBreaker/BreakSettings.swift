@@ -1,4 +1,4 @@
-/// A break as what a file has of it.
+/// The settings of a break, as a file contains them.
 struct BreakSettings: KindSettings {
     let duration: any BreakDuration
 
@@ -55,8 +55,8 @@ struct BreakSettings: KindSettings {
     }
 }
 
-/// Settings of one of several types. They are equal if they are written alike; what is code, and is not written, if its description
-/// is the same.
+/// Settings of one of several types. They are equal if their written forms are. Code has no written form: its
+/// description counts.
 protocol KindSettings: SettingsGroup, CustomStringConvertible {}
 
 extension KindSettings {
@@ -69,7 +69,7 @@ extension KindSettings {
 extension BreakDuration {
     /// This break, if it is valid; see ``SettingsGroup/valid()``.
     func checked() -> Self {
-        // Of the same kind.
+        // Safe: validation keeps the type.
         BreakSettings(self).valid().duration as! Self
     }
 }

@@ -1,5 +1,5 @@
-/// A circuit state machine of any kind, with generations, so that the result of a call from an earlier state never
-/// decides the present one; time that never goes back; and modes set by hand.
+/// A circuit state machine of any kind, with generations, so that a call from an earlier state never decides the
+/// present one; time that never goes back; and modes.
 struct Circuit: Sendable {
     private(set) var machine: any CircuitStateMachine
     /// Counts the tallies that were taken; see ``FreePass``.
@@ -79,10 +79,10 @@ struct Circuit: Sendable {
     /// The state that callers find: for them, an isolated circuit is open.
     var state: CircuitState { mode == .isolated ? .open : machine.state }
 
-    /// When the state changes by itself; nil if never. A break also ends while no call is rejected.
+    /// When the state changes by itself; nil if never. A break also ends in modes that reject no call.
     var changesAt: MonotonicInstant? { mode == .isolated ? nil : machine.changesAt }
 
-    /// Makes the change that time brings by itself, without a call.
+    /// Makes the change that is due by time, without a call.
     mutating func timePassed(at now: MonotonicInstant) -> Transition? {
         guard let changesAt, changesAt <= max(latest, now) else { return nil }
         return change(at: now) { machine, now in machine.timePassed(at: now) }.transition
@@ -102,7 +102,7 @@ struct Circuit: Sendable {
             return .allow(generation: generation, ticket: 0, began: latest, wouldOpen: wouldOpen, nil)
         case .automatic: break
         }
-        // As without the lock: a circuit that need not be asked does not get the time either.
+        // As on the path without the lock: a circuit that need not be asked does not get the time.
         let needs = machine.needs
         if !needs.contains(.admissions) { return .allow(generation: generation, ticket: 0, nil) }
         // Also as without the lock.
@@ -205,7 +205,7 @@ struct Circuit: Sendable {
         }
     }
 
-    /// Opens the circuit by hand; a length of nil is as long as if it had opened by itself.
+    /// Opens the circuit by hand; with nil, for as long as if it had opened by itself.
     /// - Returns: false if it can't be opened by hand, or the mode is not automatic.
     mutating func trip(
         for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64 = .shared
@@ -234,7 +234,7 @@ struct Circuit: Sendable {
     mutating func endBreak(at now: MonotonicInstant) -> (isDone: Bool, Transition?) {
         guard mode == .automatic else { return (false, nil) }
         _ = timePassed(at: now)
-        // Asked before: a circuit that is closed keeps its calls in flight.
+        // Asked on a copy first: a closed circuit keeps its calls in flight.
         var asked = machine
         guard asked.endBreak(at: max(latest, now)) else { return (false, nil) }
         let (isDone, transition) = change(at: now, beginsAnew: true) { machine, now in machine.endBreak(at: now) }
@@ -330,8 +330,8 @@ struct Circuit: Sendable {
     /// Calls that begin and succeed within this stretch of time may be batched, as of the latest time. nil if none may.
     var tallyStretch: Range<MonotonicInstant>? { mode == .automatic ? machine.tallyStretch(at: latest) : nil }
 
-    /// Changes the machine. If its state changes, or if `beginsAnew`, a new generation begins: calls that were admitted
-    /// before do not count any more.
+    /// Changes the machine. If its state changes, or if `beginsAnew`, a new generation begins: calls admitted before no
+    /// longer count.
     private mutating func change<R>(
         at now: MonotonicInstant, beginsAnew: Bool = false,
         _ body: (inout any CircuitStateMachine, MonotonicInstant) -> R

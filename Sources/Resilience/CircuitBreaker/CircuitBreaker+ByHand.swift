@@ -1,5 +1,5 @@
 extension CircuitBreaker {
-    /// The control of a breaker: by its circuit, or by hand.
+    /// How a breaker decides about calls.
     public enum Mode: String, SettingChoice {
         /// The circuit decides.
         case automatic
@@ -27,7 +27,7 @@ extension CircuitBreaker {
         }
     }
 
-    /// Sets the mode of the settings, unless it is that of the earlier settings.
+    /// Sets the mode of the settings, unless the earlier settings have the same.
     /// - Parameter tells: False for a breaker that is being made.
     func settle(_ mode: Mode, tells: Bool) { setMode(mode, tells: tells) { $0.settle(mode, at: $1) } }
 
@@ -85,15 +85,15 @@ extension CircuitBreaker {
     /// recovered, and for a "retry now" button.
     ///
     /// This does not close the circuit: if the probe fails, it opens for as long as it would have after this break.
-    /// With a ``CircuitHealthCheck``, the check runs now. A half-open circuit begins a new round of probes, whatever
-    /// becomes of those in flight. A ``BackoffGate``, which has no probes, lets all calls in.
-    /// - Returns: false if nothing has changed: the circuit kept no calls out, the mode is not ``Mode/automatic``, or the
-    ///   circuit is of a kind whose breaks can't be ended by hand.
+    /// With a ``CircuitHealthCheck``, the check runs now. A half-open circuit begins a new round of probes, without
+    /// waiting for those in flight. A ``BackoffGate``, which has no probes, admits all calls.
+    /// - Returns: false if nothing has changed: the circuit kept no calls out, the mode is not ``Mode/automatic``, or
+    ///   the circuit is of a kind whose breaks can't be ended by hand.
     @discardableResult
     public func endBreak() -> Bool {
         let (isDone, state) = changeByHand { ($0.circuit.endBreak(at: $1).isDone, $0.circuit.state) }
         guard isDone else { return false }
-        // Also for a circuit that was already half-open, whose state is the same.
+        // Also if the circuit was already half-open and its state stays.
         resumeParked()
         plan()
         tell(.breakEndedByHand(state))
@@ -105,9 +105,9 @@ extension CircuitBreaker {
     /// A half-open circuit begins a new round of probes. Calls in flight still count if the state stays and the new
     /// circuit can take them over.
     /// - Parameter machine: A circuit with the new settings.
-    /// - Returns: false, with nothing changed, if the new circuit can't go on from the state of the old one, for
-    ///   example because it is of another kind; or within
-    ///   [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a setting was invalid.
+    /// - Returns: false, with nothing changed, if the new circuit can't continue from the old one's state, for example
+    ///   because it is of another kind; or within [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) if a
+    ///   setting was invalid.
     @discardableResult
     public func reconfigure(circuit machine: some CircuitStateMachine) -> Bool {
         reconfigure(machine: machine)

@@ -1,5 +1,6 @@
 extension CircuitBreaker: RegistryEntry {
-    /// Whether the mode was not set by hand, the circuit is not open, and its last change of state is at least this long ago.
+    /// Whether the mode was not set by hand, the circuit is not open, and its last change of state is at least this
+    /// long ago.
     /// - Parameter time: How long the breaker has not been used.
     public func canBeEvicted(unusedFor time: Duration) -> Bool {
         let now = ownCore.timeBase.now
@@ -20,10 +21,10 @@ extension CircuitBreaker: RegistryEntry {
         return inner.withLock { $0.circuit.canBeReplaced(with: machine, at: now) }
     }
 
-    /// Takes over the settings of another breaker, as ``reconfigure(circuit:)`` does. A mode that was set by hand stays,
-    /// unless the mode of the settings changes.
+    /// Takes over the settings of another breaker, as ``reconfigure(circuit:)`` does. A mode that was set by hand
+    /// stays, unless the mode of the settings changes.
     /// - Parameter other: The breaker with the new settings.
-    /// - Returns: This breaker; nil, with nothing changed, if it can't go on with these settings.
+    /// - Returns: This breaker; nil, with nothing changed, if it can't continue with these settings.
     public func reconfigured(like other: CircuitBreaker) -> Self? {
         guard other !== self else { return self }
         guard reconfigure(machine: other.machine) else { return nil }

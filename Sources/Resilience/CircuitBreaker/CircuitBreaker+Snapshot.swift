@@ -50,7 +50,7 @@ extension CircuitBreaker {
     ///
     /// An open circuit stays open for the rest of its break, a half-open circuit is due for a probe, and the counts and
     /// the mode are the snapshot's. The time since the snapshot is measured by the wall clock; if that was set back, it
-    /// counts as zero. A break is cut to the longest one that this circuit takes by itself, if known.
+    /// counts as zero. A break is cut to the circuit's longest automatic break, if known.
     /// - Parameters:
     ///   - snapshot: A snapshot of this breaker, or of one with a rule of the same kind.
     ///   - wallClock: The wall clock's time: milliseconds since 1970. Now by default.

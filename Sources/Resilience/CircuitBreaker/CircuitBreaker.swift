@@ -158,7 +158,7 @@ public final class CircuitBreaker: Policy, StatusReporting {
     }
 
     @inline(never) private func tellAllowed(_ call: inout PolicyCall) {
-        // Not always closed: a breaker that is switched off lets all calls in.
+        // Not always closed: a breaker that is switched off admits all calls.
         call.emit(Event.allowed(inner.withLock { $0.circuit.state }), from: name, to: knownObservers)
     }
 

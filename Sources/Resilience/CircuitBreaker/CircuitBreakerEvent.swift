@@ -24,8 +24,8 @@ extension CircuitBreaker {
         case reset
         /// The circuit was opened by hand, for this long.
         case tripped(for: Duration?)
-        /// The break was ended by hand: the circuit is half-open and the next call is a probe, or, if it has no probes, it
-        /// is closed.
+        /// The break was ended by hand: the circuit is half-open and the next call is a probe, or, if it has no probes,
+        /// it is closed.
         case breakEndedByHand(CircuitState)
         /// A call that was admitted in an earlier state ended. It was not counted.
         case late(Verdict)

@@ -1,5 +1,5 @@
 extension CircuitBreaker {
-    /// The settings of a ``CircuitBreaker`` with three states as a value, which can be read from a file or a server.
+    /// The settings of a ``CircuitBreaker`` with three states, readable from a file or a server.
     ///
     /// ```swift
     /// let json = """
@@ -15,37 +15,37 @@ extension CircuitBreaker {
     ///
     /// Rules and breaks have a `kind`:
     ///
-    /// - a rule: `consecutiveFailures` with `limit`; `failures` with `count`, `failureRatio` with `ratio`, or `slowCalls`
-    ///   with `slownessSeconds` and one of the two; these three with `window` (`{"calls": 100}`, or
+    /// - a rule: `consecutiveFailures` with `limit`; `failures` with `count`, `failureRatio` with `ratio`, or
+    ///   `slowCalls` with `slownessSeconds` and one of the two; these three with `window` (`{"calls": 100}`, or
     ///   `{"lengthSeconds": 10, "buckets": 10}`) and `minimumCalls`; `anyOf` or `allOf` with `rules`. `failing` and
     ///   `healthy` are lists of verdicts;
     /// - a break: `constant` with `lengthSeconds`; `exponential` with `baseSeconds`, `maxMultiplier` and `capSeconds`;
-    ///   `linear` with `baseSeconds` and `capSeconds`; `retryAfter` with `otherwise`, which is a break, and `capSeconds`;
-    ///   `jittered` with `break` and `jitterShare`.
+    ///   `linear` with `baseSeconds` and `capSeconds`; `retryAfter` with `otherwise`, which is a break, and
+    ///   `capSeconds`; `jittered` with `break` and `jitterShare`.
     ///
     /// `mode` is the lever for an emergency: `disabled`, `isolated`, `observing`, or `automatic`, the default.
     ///
     /// See <doc:CircuitBreakerGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
     public struct Settings: SettingsGroup {
-        /// Decides when to open.
+        /// The rule that opens the circuit; by default at the 5th failure in a row.
         private var trip: TripRuleSettings
-        /// How long the circuit stays open.
+        /// How long the circuit stays open; 60 s by default.
         private var length: BreakSettings
-        /// How many probes are let through at the same time; 1 to the number of probes in a round.
+        /// How many probes may run at the same time; 1 to the number of probes in a round, 1 by default.
         public var probes: Int
-        /// Decides by a round of probes whether the circuit closes or opens again.
+        /// How many successes in a round of probes close the circuit; 1 of 1 by default.
         public var closing: ProbeRule
-        /// After this time, the place of a probe that has not ended goes to another call; above 0.
+        /// How long a probe keeps its place before another call gets it; above 0 s, 60 s by default.
         public var probeLease: Duration
-        /// How long calls beyond the probes wait; above 0, nil if they are rejected.
+        /// How long calls beyond the probes wait; above 0 s. By default they are rejected.
         var excessWait: Duration?
-        /// How long, after good probes, only a growing share of the calls is let in; 0 or more.
+        /// How long after good probes only a growing share of the calls is admitted; 0 s or more, 0 s by default.
         public var ramp: Duration
-        /// Who decides what the breaker does. In an emergency, ``CircuitBreaker/Mode/disabled`` lets all calls through, and
-        /// ``CircuitBreaker/Mode/isolated`` rejects all.
+        /// Whether the circuit decides (`automatic`, the default), all calls get through (`disabled`, `observing`), or
+        /// all are rejected (`isolated`).
         public var mode: Mode
 
-        /// Decides when to open; a rule of this package, without what it has counted.
+        /// Decides when to open; a rule of this package, with nothing counted.
         public var rule: any TripRule {
             get { trip.rule }
             set { trip = TripRuleSettings(newValue) }
@@ -55,7 +55,7 @@ extension CircuitBreaker {
             get { length.duration }
             set { length = BreakSettings(newValue) }
         }
-        /// What happens to calls beyond the probes.
+        /// The treatment of calls beyond the probes.
         public var excess: ThreeStateCircuit.Excess {
             get { excessWait.map { .waits(upTo: $0) } ?? .rejected }
             set { if case .waits(let limit) = newValue { excessWait = limit } else { excessWait = nil } }
@@ -91,7 +91,8 @@ extension CircuitBreaker {
             given.note("probes", "\(settings.probes)", "must lie in 1...\(settings.closing.probes)")
         }
 
-        /// A closed circuit with these settings but the mode, for ``CircuitBreaker/reconfigure(circuit:)`` for example.
+        /// A closed circuit with these settings, except the mode; for example, for
+        /// ``CircuitBreaker/reconfigure(circuit:)``.
         public var circuit: ThreeStateCircuit {
             ThreeStateCircuit(
                 tripping: rule, openFor: openFor, probes: probes, closing: closing, probeLease: probeLease,
@@ -103,9 +104,9 @@ extension CircuitBreaker {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
-    ///   - healthCheck: Finds out whether the endpoint is well again, instead of a caller's call; nil for none.
-    ///   - timeBase: The time base that it measures with; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this breaker does; nil for none at first.
+    ///   - healthCheck: Finds out whether the endpoint has recovered, in place of a caller's call; nil for none.
+    ///   - timeBase: The time base of its measurements; it must be the pipeline's.
+    ///   - observers: The observers of this breaker's events; nil for none at first.
     public convenience init(
         _ name: String = "breaker", settings: Settings, healthCheck: CircuitHealthCheck? = nil,
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil

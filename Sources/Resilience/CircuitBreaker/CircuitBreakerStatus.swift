@@ -16,7 +16,7 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     /// Whether the circuit is open and rejects all calls. Turns false by itself when the break is over, but not while
     /// the circuit is isolated. Always false in the modes `disabled` and `observing`, which reject no call.
     public var isTripped: Bool { state == .open && !isAllowed }
-    /// The control: by the circuit itself, or by hand.
+    /// The mode of the breaker.
     public internal(set) var mode: CircuitBreaker.Mode
     /// When the circuit entered its state, on the breaker's time base; nil if it was made or restored in it.
     public internal(set) var since: MonotonicInstant?
@@ -32,7 +32,7 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     ///   - callCount: The calls that count, including failures; nil if calls are not counted.
     ///   - timeRemaining: The rest of the break; nil if the circuit is not open.
     ///   - isAllowed: Whether a call would be let through; by default, whether the circuit is not open.
-    ///   - mode: Who decides.
+    ///   - mode: The mode of the breaker.
     ///   - since: When the circuit entered its state; nil if unknown.
     ///   - lastClosed: When the circuit was last closed; nil if it is closed, or if unknown.
     public init(
@@ -61,8 +61,8 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     public static var kind: String { "circuitBreaker" }
 
     /// Returns the circuit's condition: down while it rejects all calls. It has no traffic if it has been open or
-    /// half-open for a minute and would let its first probe in, or if it was restored half-open and has had no call
-    /// since. Then no call is held up, and only a call can tell more.
+    /// half-open for a minute and would admit its first probe, or if it was restored half-open and has had no call
+    /// since. Then no call is rejected, and only a call can tell more.
     /// - Parameter now: The present time on the breaker's time base.
     public func condition(at now: MonotonicInstant) -> PolicyCondition {
         switch mode {
@@ -80,7 +80,7 @@ public struct CircuitBreakerStatus: PolicyStatusDetail {
     }
 
     /// Whether the circuit waits for its first probe without traffic: the first call would be one. While a probe is in
-    /// flight, no other is let in. A half-open circuit that has counted a probe, or is in its ramp, is recovering.
+    /// flight, no other is admitted. A half-open circuit that has counted a probe, or is in its ramp, is recovering.
     private func isIdle(at now: MonotonicInstant) -> Bool {
         guard isAllowed else { return false }
         let isHalfOpen = state == .halfOpen
@@ -140,8 +140,8 @@ extension PolicyAction {
 }
 
 extension CircuitBreaker {
-    /// Opens the circuit for as long as if it had opened by itself, closes it with nothing counted, isolates it, or lets
-    /// it decide again.
+    /// Opens the circuit for as long as if it had opened by itself, closes it with nothing counted, isolates it, or
+    /// lets it decide again.
     /// - Parameter action: "open", "close", "isolate" or "automatic".
     /// - Returns: Whether it was done.
     public func perform(_ action: String) -> Bool {

@@ -9,11 +9,11 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// A change of state begins a new generation: calls that were admitted before no longer count.
     var state: CircuitState { get }
 
-    /// Decides about a call that asks to go in.
+    /// Decides about a call that asks to enter.
     /// - Parameters:
     ///   - now: The current time; it never goes back.
     ///   - generator: The source of chance.
-    /// - Returns: Whether the call goes in, is rejected, or waits.
+    /// - Returns: Whether the call is admitted, is rejected, or waits.
     mutating func admit(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission
 
     /// Takes the end of an admitted call.
@@ -21,7 +21,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     ///   - end: How the call ended, and when.
     ///   - ticket: The ticket that the call got when it was admitted.
     ///   - generator: The source of chance.
-    /// - Returns: Whether it counted a failure that may open the circuit; observers are told so.
+    /// - Returns: Whether it counted a failure that may open the circuit, to be reported to observers.
     mutating func record(_ end: CallEnd, ticket: UInt64, using generator: SplitMix64) -> Bool
 
     /// When ``state`` changes by itself if nothing happens before; nil, the default, if never.
@@ -40,7 +40,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     mutating func trip(for length: Duration?, at now: MonotonicInstant, using generator: SplitMix64) -> Bool
 
     /// Ends a break by hand: the next call is a probe. The length of the next break stays. While half-open, a new round
-    /// of probes begins. A machine without probes lets all calls in.
+    /// of probes begins. A machine without probes admits all calls.
     /// - Parameter now: The current time.
     /// - Returns: Whether calls were kept out; false, the default, if it can't be done by hand.
     mutating func endBreak(at now: MonotonicInstant) -> Bool
@@ -64,9 +64,9 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Returns: The end of the batch; `now`, the default, if each success must be delivered as it comes.
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
-    /// The stretch of time around `now` in which calls may be batched, for a machine that needs ``CircuitNeeds/calls``: each
-    /// is admitted with ticket 0, and those that succeed within it are counted together. They are delivered before any other
-    /// input.
+    /// The stretch of time around `now` in which calls may be batched, for a machine that needs ``CircuitNeeds/calls``:
+    /// each is admitted with ticket 0, and those that succeed within it are counted together. They are delivered before
+    /// any other input.
     ///
     /// A batched call costs no lock. State changes must not depend on when in the stretch these calls begin and
     /// succeed, nor on their number.
@@ -74,8 +74,8 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Returns: A stretch with `now` in it; nil, the default, if each call must be delivered as it comes.
     func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>?
 
-    /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned. Each that
-    /// succeeded had begun in the same stretch. By default admits and records each of them.
+    /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned. Each
+    /// that succeeded had begun in the same stretch. By default admits and records each of them.
     /// - Parameters:
     ///   - began: The number of calls that began.
     ///   - succeeded: The number of calls that succeeded.
@@ -102,8 +102,8 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     /// - Parameter now: The current time.
     func isAtRest(at now: MonotonicInstant) -> Bool
 
-    /// Whether the next call that is let in would be a probe; false by default. With a health check, only the check is
-    /// a probe.
+    /// Whether the next admitted call would be a probe; false by default. With a health check, only the check is a
+    /// probe.
     /// - Parameter now: The current time.
     func wantsProbe(at now: MonotonicInstant) -> Bool
 
@@ -120,7 +120,7 @@ public protocol CircuitStateMachine: Sendable, CustomStringConvertible {
     mutating func observe(beginAt now: MonotonicInstant) -> Bool
 
     /// Drops the calls in flight: their ends will not be reported. At a change of ``state`` the machine does so by
-    /// itself. By default nothing.
+    /// itself. Does nothing by default.
     mutating func forgetCalls()
 
     /// Takes over the calls in flight from the machine that this one replaces. Their ends will be reported to this one.
@@ -189,7 +189,7 @@ public struct CircuitNeeds: OptionSet, Sendable, Hashable {
 
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Calls that ask to go in. Without this, every call is admitted with ticket 0 without asking, which changes
+    /// Calls that ask to enter. Without this, every call is admitted with ticket 0 without asking, which changes
     /// nothing.
     public static let admissions = CircuitNeeds(rawValue: 1 << 0)
     /// Successes. Without this, one more success changes nothing.
@@ -201,9 +201,9 @@ public struct CircuitNeeds: OptionSet, Sendable, Hashable {
     public static let all: CircuitNeeds = [.admissions, .successes, .calls]
 }
 
-/// A circuit's answer to a call that asks to go in.
+/// A circuit's answer to a call that asks to enter.
 public enum CircuitAdmission: Sendable, Hashable {
-    /// The call goes in. The ticket is the machine's own mark, for example the number of a probe.
+    /// The call is admitted. The ticket is the machine's own mark, for example the number of a probe.
     case allow(ticket: UInt64)
     /// The call is rejected. It should not come back before this time has passed; nil if unknown.
     case reject(retryAfter: Duration?)
@@ -216,7 +216,7 @@ public enum CircuitAdmission: Sendable, Hashable {
 public struct CircuitMemory: Sendable, Hashable, Codable {
     /// The circuit's state.
     public var state: CircuitState
-    /// The time that the circuit was still to stay open; zero unless it was open.
+    /// The rest of the break; zero unless the circuit was open.
     public var remaining: Duration {
         get { .nanoseconds(remainingNanoseconds) }
         set { remainingNanoseconds = newValue.saturatedNanoseconds }
@@ -230,7 +230,7 @@ public struct CircuitMemory: Sendable, Hashable, Codable {
     /// Creates a memory.
     /// - Parameters:
     ///   - state: The circuit's state.
-    ///   - remaining: How much longer the circuit was to stay open; 0 or more.
+    ///   - remaining: The rest of the break; 0 or more.
     ///   - trips: The number of trips in a row; 0 or more.
     ///   - counted: Its rule's counts.
     public init(state: CircuitState, remaining: Duration = .zero, trips: Int = 0, counted: [Int] = []) {

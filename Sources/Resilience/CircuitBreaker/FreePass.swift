@@ -20,7 +20,7 @@ struct FreePass: ~Copyable, Sendable {
         static let unmoved: UInt64 = 1
         /// Successes may be counted at any time.
         static let timeless: UInt64 = 2
-        /// Only calls within a stretch of time go in without asking, and each is counted.
+        /// Only calls within a stretch of time enter without asking, and each is counted.
         static let watched: UInt64 = 1 << 63
     }
 
@@ -76,9 +76,9 @@ struct FreePass: ~Copyable, Sendable {
     /// - Parameter check: Returns the generation by the admission; 0 if the call must not be counted.
     @inline(__always) private func countWatched(_ one: UInt64, _ check: (UInt64) -> UInt64) -> UInt64 {
         while true {
-            // First the tally. If the fields checked after it were written later, then so was the tally, which never
-            // returns to an earlier value: the exchange fails. So all checked fields belong to the tally that counts
-            // the call.
+            // The tally is loaded first. If the fields checked after it were written later, so was the tally, which
+            // never returns to an earlier value: the exchange fails. So all checked fields belong to the tally that
+            // counts the call.
             let word = tally.load(ordering: .acquiring)
             let generation = check(admission.load(ordering: .acquiring))
             guard generation != 0, CircuitTally.hasRoom(for: one, word) else { return 0 }

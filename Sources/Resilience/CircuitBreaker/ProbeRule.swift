@@ -13,9 +13,9 @@
 /// was cancelled, was rejected by an inner policy, or took longer than its lease does not count: another one takes its
 /// place.
 public struct ProbeRule: SettingsGroup, CustomStringConvertible {
-    /// How many probes count in one round.
+    /// How many probes count in one round; `successes` or more, `successes` by default.
     public private(set) var probes: Int
-    /// How many successes close the circuit.
+    /// How many successes close the circuit; 1 or more, at most `probes`, required.
     public private(set) var successes: Int
 
     /// How many failures open the circuit again: after these, `successes` are out of reach.

@@ -11,7 +11,7 @@
 /// its place goes to another call. A probe that was cancelled, or whose end says nothing about the endpoint, frees its
 /// place and decides nothing.
 ///
-/// With a `ramp`, enough good probes do not close the circuit at once. First it lets in a growing share of the calls,
+/// With a `ramp`, enough good probes do not close the circuit at once. First it admits a growing share of the calls,
 /// evenly spread, `max(1/10, t/ramp)` of them at time t, and closes when the ramp is over. During the ramp the rule
 /// counts as in a closed circuit, starting from nothing. Calls in flight when the ramp ends no longer count, as at
 /// every change of state.
@@ -48,7 +48,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         /// → closed when the ramp is over; → open when the rule is met.
         ///
         /// Each call that asks adds to `credit`, in nanoseconds of the ramp. When the credit reaches the length of the
-        /// ramp, the call is let in and pays that length.
+        /// ramp, the call is admitted and pays that length.
         case ramp(since: MonotonicInstant, credit: Int64)
     }
 
@@ -112,9 +112,9 @@ public struct ThreeStateCircuit: CircuitStateMachine {
     ///   - openFor: How long the circuit stays open; by default 60 s.
     ///   - probes: How many probes are let through at the same time; 1 to the number of probes in a round.
     ///   - closing: Decides from a round of probes whether the circuit closes or opens again.
-    ///   - probeLease: After this time, the place of a probe that has not ended goes to another call; above 0.
+    ///   - probeLease: How long a probe keeps its place before another call gets it; above 0.
     ///   - excess: The treatment of calls beyond the probes.
-    ///   - ramp: How long after good probes only a growing share of the calls is let in; 0 or more, 0 lets in all at
+    ///   - ramp: How long after good probes only a growing share of the calls is admitted; 0 or more, 0 admits all at
     ///     once.
     public init(
         tripping rule: some TripRule = .standard,
@@ -188,7 +188,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
             let elapsed = start.duration(to: now).saturatedNanoseconds
             let more = credit.saturatingAdding(max(ramp / 10, elapsed))
             go(to: .ramp(since: start, credit: more < ramp ? more : more - ramp))
-            // The share grows, and the next call may enter: no call is told to wait for the end of a long ramp.
+            // The share grows, and the next call may enter, so no call is told to wait for the end of a long ramp.
             let rest = min(.nanoseconds(ramp - elapsed), ProbeWait.longest)
             return more < ramp ? .reject(retryAfter: rest) : admitWatched(at: now, using: generator)
         }
@@ -216,7 +216,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
         round.probes.count < min(maxProbes, closing.probes - round.decided)
     }
 
-    /// Lets the call in, unless slow calls in flight make the rule open the circuit now.
+    /// Admits the call, unless slow calls in flight make the rule open the circuit now.
     private mutating func admitWatched(at now: MonotonicInstant, using generator: SplitMix64) -> CircuitAdmission {
         guard observe(beginAt: now) else { return .allow(ticket: 0) }
         open(for: nil, after: nil, at: now, using: generator)
@@ -329,7 +329,7 @@ public struct ThreeStateCircuit: CircuitStateMachine {
 
     public mutating func forgetCalls() {
         change { $0.rule.forgetCalls() }
-        // Nor will the ends of probes be reported: they must not keep their places until their leases end.
+        // The ends of probes will not be reported either: they must not keep their places until their leases end.
         guard case .halfOpen(var round) = phase else { return }
         round.probes = []
         go(to: .halfOpen(round))

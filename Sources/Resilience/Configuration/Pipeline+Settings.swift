@@ -1,5 +1,5 @@
 extension Pipeline {
-    /// The settings of a ``Pipeline`` with the policies of this module, which can be read from a file or a server.
+    /// The settings of a ``Pipeline`` with the policies of this module, readable from a file or a server.
     ///
     /// ```swift
     /// let json = """
@@ -14,23 +14,23 @@ extension Pipeline {
     /// let pipeline = Pipeline("search", settings: settings)
     /// ```
     ///
-    /// The order is fixed, outermost first: the timeout of the whole call, retry, circuit breaker, throttle, bulkhead, the
-    /// timeout of each attempt. The pipeline has each policy that has settings. See ``PipelineSettings`` for the rest, and
-    /// for settings of policies of your own.
+    /// The order is fixed, outermost first: the timeout of the whole call, retry, circuit breaker, throttle, bulkhead,
+    /// the timeout of each attempt. The pipeline has each policy that has settings. See ``PipelineSettings`` for the
+    /// rest, and for settings of policies of your own.
     ///
     /// See <doc:ConfigurationGuide> for the settings of each policy.
     public struct Settings: PipelineSettings {
-        /// The limit of the whole call; nil for none.
+        /// The timeout of the whole call; none by default.
         public var timeout: Timeout.Settings?
-        /// The retry; nil for none.
+        /// The retry; none by default.
         public var retry: Retry.Settings?
-        /// The circuit breaker; nil for none.
+        /// The circuit breaker; none by default.
         public var circuitBreaker: CircuitBreaker.Settings?
-        /// The throttle; nil for none.
+        /// The throttle; none by default.
         public var throttle: Throttle.Settings?
-        /// The bulkhead; nil for none.
+        /// The bulkhead; none by default.
         public var bulkhead: Bulkhead.Settings?
-        /// The limit of each attempt; nil for none.
+        /// The timeout of each attempt; none by default.
         public var attemptTimeout: Timeout.Settings?
         public var isIdempotent: Bool?
 
@@ -59,14 +59,14 @@ extension Pipeline {
         public static let schema = SettingsSchema("Pipeline", places: places)
     }
 
-    /// Creates a pipeline with the policies of settings. Each policy is named as there: "retry", "circuitBreaker".
+    /// Creates a pipeline with the policies of settings. Each policy has its name in the settings: "retry",
+    /// "circuitBreaker".
     /// - Parameters:
     ///   - name: The pipeline's name in events.
     ///   - settings: The settings.
     ///   - timeBase: The clock of the pipeline and of its policies.
     ///   - classifier: Decides what an error means, for all policies of the pipeline.
-    ///   - observers: The observers that are told what the policies do to calls of this pipeline, and how the calls
-    ///     end.
+    ///   - observers: The observers of the events of its policies and calls.
     public init<Own: PipelineSettings>(
         _ name: String = "pipeline", settings: Own, timeBase: any TimeBase = .system,
         classifier: Classifier = .standard, observers: PolicyObservers? = nil
@@ -81,7 +81,7 @@ extension Pipeline {
 }
 
 extension PolicyPlace {
-    /// Settings at a path of the settings of a pipeline.
+    /// The path of a policy's settings in a pipeline's settings.
     public typealias Path<Own> = any WritableKeyPath<Settings, Own?> & Sendable
 
     /// The place of a timeout of the whole call.

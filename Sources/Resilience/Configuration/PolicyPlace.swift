@@ -1,11 +1,12 @@
-/// The place of a policy in the ``PipelineSettings`` of a pipeline: its name in a file, its settings, and how it is made.
+/// The place of a policy in the ``PipelineSettings`` of a pipeline: its name in a file, its settings, and how it is
+/// made.
 public struct PolicyPlace<Settings: Sendable>: Sendable {
     let path: any PartialKeyPath<Settings> & Sendable
     let field: SettingField<Settings>
-    /// Whether there is such a policy.
+    /// Whether the settings have this policy.
     let isTaken: @Sendable (Settings) -> Bool
     let leave: @Sendable (inout Settings) -> Void
-    /// Takes it with the defaults; false if there are none.
+    /// Adds it with its defaults; false if it has none.
     let take: @Sendable (inout Settings) -> Bool
     let make: @Sendable (Settings, any TimeBase) -> [Pipeline.Element]
 

@@ -23,7 +23,7 @@ public struct Classifier: Sendable {
     ///
     /// A ``Rejection`` has its own verdict, which is ``Verdict/rejected`` unless its type says otherwise; so has an
     /// error that is ``VerdictConvertible``. Any other error is ``Verdict/uncertain``: the call may have had its
-    /// effect, so it is repeated only if the call may be repeated (`isIdempotent: true`, on the pipeline or the call).
+    /// effect, so it is retried only if the call may be repeated (`isIdempotent: true`, on the pipeline or the call).
     public static let standard = Classifier { _ in nil }
 
     /// Returns what an error means.

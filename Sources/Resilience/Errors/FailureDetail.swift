@@ -46,7 +46,7 @@ public struct FailureDetail: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Creates the description of a result that means failure; nil if neither it nor, for a tuple, one of its parts is
+    /// Creates the description of a result that means failure; nil unless it, or a part of a tuple, is
     /// ``FailureDescribing``.
     package init?(ofResult result: Any) {
         let result = (result as? any HeldResult)?.held ?? result

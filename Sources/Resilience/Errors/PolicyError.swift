@@ -1,6 +1,6 @@
 /// An error that a policy throws instead of the operation's error, and that says how the call ended.
 ///
-/// A policy that did not let the call in throws a ``Rejection``. Conform the errors of your own policy to one of the
+/// A policy that did not admit the call throws a ``Rejection``. Conform the errors of your own policy to one of the
 /// two, so that ``CallFailure`` can sort them.
 public protocol PolicyError: Error, CustomStringConvertible {
     /// The error of the last attempt, which led to this one; nil if there was none.

@@ -7,8 +7,8 @@ public protocol CallMeter: Sendable {
 
 /// An observer with a meter for the calls of each pipeline that is made with it.
 ///
-/// Its meters count the ends of attempts and calls, and it does not receive these events, nor what happens in every
-/// call (`trace`). It receives all other events; if it is added to a pipeline later, it receives all.
+/// Its meters count the ends of attempts and calls, and it receives neither these events nor those of every call
+/// (`trace`). It receives all other events; if it is added to a pipeline later, it receives all.
 public protocol MeteringObserver: PolicyObserver {
     /// Returns the meter for a pipeline's calls. Called when the pipeline is made.
     /// - Parameter pipeline: The pipeline's name.

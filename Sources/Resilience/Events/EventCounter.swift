@@ -116,7 +116,8 @@ public struct EventCounts: Sendable, Hashable {
     private static let kindLimit = 100
 
     let limit: Int
-    /// The number of kinds counted for each combination: a pipeline that has succeeded has room for its failures.
+    /// The number of kinds counted for each combination, so that a pipeline that has succeeded has room for its
+    /// failures.
     private var kinds: [Names: Int] = [:]
     /// The number of events of each key; for a sync queue, of the mutations that they are about.
     public private(set) var byKey: [Key: Int] = [:]

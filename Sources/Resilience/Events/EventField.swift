@@ -17,7 +17,7 @@ public struct EventFields: Sendable, Hashable, Sequence, ExpressibleByDictionary
     private var fields: [Field]
 
     /// Creates fields from names and values, in order.
-    /// - Parameter elements: The names and values. One that is nil is left out.
+    /// - Parameter elements: The names and values. A nil value is left out.
     public init(dictionaryLiteral elements: (String, (any EventFieldConvertible)?)...) {
         fields = elements.compactMap { name, value in value.map { Field(name: name, value: $0.eventFieldValue) } }
     }

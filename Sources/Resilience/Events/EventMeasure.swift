@@ -8,7 +8,7 @@ public enum EventMeasure: Sendable, Hashable {
     case call(CallOutcome, took: Duration, attempts: Int, waits: [PolicyWait])
 }
 
-/// How a call or an attempt ended. The raw value is that of the metrics' label `outcome`.
+/// How a call or an attempt ended. The raw value is the value of the metrics' label `outcome`.
 public enum CallOutcome: String, Sendable, Hashable, CaseIterable {
     /// It succeeded.
     case success

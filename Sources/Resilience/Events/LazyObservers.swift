@@ -1,6 +1,6 @@
 public import Synchronization
 
-/// The observers of a policy that few observe: made on first use.
+/// The observers of a policy, made on first use, since few policies have any.
 ///
 /// Not an `AtomicLazyReference`, whose `load` is not inlined and costs 300 instructions.
 @usableFromInline package struct LazyObservers: ~Copyable, Sendable {

@@ -1,9 +1,10 @@
-/// Something that a policy did, as its observers are told. Each policy declares an enum of its own, such as
+/// Something that a policy did, as its observers receive it. Each policy declares an enum of its own, such as
 /// ``CircuitBreaker/Event``.
 ///
 /// The description is one readable log line without a time stamp.
 public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
-    /// A short, stable name for what happened, without details, such as "opened". ``/Resilience/EventCounter`` counts events by it.
+    /// A short, stable name for what happened, without details, such as "opened". ``/Resilience/EventCounter`` counts
+    /// events by it.
     ///
     /// A policy has only a few kinds, and none is made of data. By default the kind is the name of the type, the same
     /// for all its events.
@@ -11,7 +12,7 @@ public protocol PolicyEventDetail: Sendable, CustomStringConvertible {
     /// The importance of the event: the level at which it is logged. By default
     /// ``/Resilience/PolicyEventSeverity/debug``.
     var severity: PolicyEventSeverity { get }
-    /// What metrics count of the event. By default one event of its kind.
+    /// The event's contribution to metrics. By default one event of its kind.
     var measure: EventMeasure { get }
     /// Its details by name, for logs and traces. None by default.
     var fields: EventFields { get }

@@ -1,4 +1,4 @@
-/// The last good result of something that is fetched again and again, kept for when fetching fails.
+/// The last good result of a repeated fetch, kept for when fetching fails.
 ///
 /// ```swift
 /// let lastPage = LastGood<Page>(maxAge: .seconds(600))

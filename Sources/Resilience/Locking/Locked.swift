@@ -24,8 +24,9 @@ public import Synchronization
             }
         }
     #else
-        // Never inlined: on Linux the lock notes its thread's number, which it keeps in a variable of the thread. In an async
-        // function LLVM may take that variable's address before the function goes on on another thread (Swift 6.3).
+        // Never inlined: on Linux the lock notes its thread's number, which is cached in a thread-local variable. In an
+        // async function LLVM may take that variable's address before the function continues on another thread (Swift
+        // 6.3).
         @inlinable @inline(never) package borrowing func withLock<R: ~Copyable, E: Error>(
             _ body: (inout sending Value) throws(E) -> sending R
         ) throws(E) -> sending R {

@@ -1,5 +1,5 @@
-/// The knowledge of a budget that several policies share about a call's present attempt: so they pay for it, and report
-/// its end, once.
+/// The state of a call's present attempt in a budget that several policies share: they pay for it, and report its end,
+/// once.
 @usableFromInline package struct AttemptAccount: Sendable {
     /// nil if no policy has paid for the attempt, or reported its end.
     var budget: ObjectIdentifier?

@@ -8,15 +8,15 @@
 /// }
 /// ```
 ///
-/// It tells how the policies would answer **as things are now**, and those behind a wait, at its end. Other calls may
-/// come first. To decide whether a call may go, run it.
+/// It tells how the policies would answer **as things are now**, or, behind a wait, at its end. Other calls may come
+/// first. To decide whether a call may go, run it.
 public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
     /// The forecast for the call's first attempt.
     public enum Outcome: Sendable, Hashable {
         /// The operation would begin at once.
         case begins
-        /// The operation would begin after about this wait; nil if it is not known. If the call's deadline comes before,
-        /// it does not begin.
+        /// The operation would begin after about this wait; nil if it is not known. If the call's deadline comes
+        /// before, it does not begin.
         case waits(Duration?)
         /// A policy would reject the call. Another one may get through after this time; nil if it is not known.
         case isRejected(retryAfter: Duration?)
@@ -58,9 +58,9 @@ public struct CallForecast: Sendable, Hashable, CustomStringConvertible {
 
 /// A policy's answer to a call made now.
 public enum PolicyForecast: Sendable, Hashable {
-    /// It would let the call in.
+    /// It would admit the call.
     case proceeds
-    /// It would let the call in with this chance, above 0 and below 1, and reject it otherwise.
+    /// It would admit the call with this chance, above 0 and below 1, and reject it otherwise.
     case mayProceed(chance: Double)
     /// It would make the call wait for about this time, above zero; nil if it is not known.
     case waits(Duration?)
@@ -86,7 +86,7 @@ extension Policy {
 }
 
 extension StatusReporting where Self: Policy {
-    /// Lets the call in if the status allows a call.
+    /// Admits the call if the status allows a call.
     /// - Parameter call: A hypothetical call.
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast {
         status.isAllowed ? .proceeds : .rejects(retryAfter: nil)
@@ -120,15 +120,15 @@ extension Pipeline {
 
 /// Combines the answers of the policies, outermost first.
 ///
-/// Policies inside of one that rejects the call are also asked: the call gets through only when the last of them lets
-/// it. Each is asked as of the call's arrival there. If its answer is then the same as now, it only knows the present:
-/// behind a wait, its rejection counts only if it lasts longer.
+/// Policies inside of a rejecting one are also asked: the call gets through only when all admit it. Each is asked as of
+/// the call's arrival there. If that answer equals the answer for now, the policy knows only the present: behind a
+/// wait, its rejection counts only if it lasts longer than the wait.
 struct Forecaster {
     private var isOver = false
     private var rejection: (policy: String, retryAfter: Duration?)?
     private var wait: (policy: String, time: Duration?)?
     private var chance = 1.0
-    /// The expected time until the call, or the first one that no policy so far rejects, reaches the next policy.
+    /// The expected time until the next policy gets this call, or the first later call that no policy so far rejects.
     private var delay = Duration.zero
     private var longestWait = Duration.zero
     /// Whether a wait is of unknown length.
@@ -157,7 +157,7 @@ struct Forecaster {
         return ask(&call)
     }
 
-    /// Asks as of the call's arrival there. A later call, because this one is rejected, has as much time.
+    /// Asks as of the call's arrival there. If this call is rejected, a later one has as much time.
     private func asOfThen<Answer>(_ call: inout PolicyCall, _ ask: (inout PolicyCall) -> Answer) -> Answer {
         let now = call.now
         call.reading = now + delay

@@ -40,7 +40,7 @@ public struct CallOrigin: Sendable {
     /// Creates an origin.
     /// - Parameters:
     ///   - priority: How important the request is; nil, the default, if it does not say.
-    ///   - attempt: The request's number among its caller's attempts. 1 by default; below counts as 1.
+    ///   - attempt: The request's number among its caller's attempts. 1 by default; less counts as 1.
     public init(priority: CallPriority? = nil, attempt: Int = 1) {
         self.priority = priority
         self.attempt = max(1, attempt)
@@ -104,6 +104,6 @@ extension RunOptions {
 }
 
 extension CallOrigin {
-    /// The attempt number to send to the other side: that of the request that this task answers, if it is higher.
+    /// The attempt number to send to the other side: the number of the request that this task answers, if it is higher.
     package static func told(_ attempt: Int) -> Int { max(attempt, current?.attempt ?? 1) }
 }

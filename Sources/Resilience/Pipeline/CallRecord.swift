@@ -128,7 +128,7 @@
         if verdict.kind != .success {
             call.failed(verdict) { failure ?? outcome.error.map { FailureDetail(of: $0) } }
         }
-        // The reporting task need not be that of the call.
+        // The reporting task need not be the call's.
         attemptEnded(&call, verdict, isCancelled: false)
         ended(&call, verdict, error: outcome.error, isCancelled: false)
     }
@@ -184,7 +184,7 @@ extension Pipeline {
         /// failure. The verdict is ``Verdict/cancelled`` if the task was cancelled.
         case attemptFailed(Int, Verdict, took: Duration)
         /// The call succeeded. `took` is its duration with all attempts and waits; `attempts` is how often the
-        /// operation ran; `waits` is how long the call waited, for each policy that it waited for.
+        /// operation ran; `waits` is how long it waited for each policy.
         case succeeded(took: Duration, attempts: Int, waits: [PolicyWait] = [])
         /// The call failed with this verdict: it threw, or returned a result that means failure. The rest is as for
         /// ``succeeded(took:attempts:waits:)``.

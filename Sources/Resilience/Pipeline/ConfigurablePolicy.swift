@@ -1,6 +1,6 @@
 /// A policy with settings that can be changed while it runs.
 ///
-/// Conform to it with a policy of your own: then registries and ``Pipeline/reconfigured(like:)`` change its settings.
+/// Conform a policy of your own to it: then registries and ``Pipeline/reconfigured(like:)`` change its settings.
 public protocol ConfigurablePolicy: AnyObject, Policy, RegistryEntry {
     /// The settings.
     associatedtype Settings: SettingsGroup
@@ -8,8 +8,7 @@ public protocol ConfigurablePolicy: AnyObject, Policy, RegistryEntry {
     /// The original settings, or the latest ones applied.
     var settings: Settings { get }
 
-    /// The names of the settings that prevent it from applying others while it runs. By default, those that are not
-    /// live.
+    /// The names of the settings that differ and can't change while it runs. By default, those that are not live.
     /// - Parameter settings: The other settings.
     func inTheWay(of settings: Settings) -> [String]
 

@@ -1,6 +1,6 @@
 /// The driver: walks a call through a segment's policies, and does all their waiting.
 extension Segment {
-    /// Enters the policies from `frame.next` on, until one does not let the call go on, or all have let it in.
+    /// Enters the policies from `frame.next` on, until one stops the call, or all have admitted it.
     @inlinable func walkIn(_ call: inout PolicyCall, _ frame: inout Frame) -> Step {
         var index = frame.next
         while index < count {
@@ -99,7 +99,7 @@ extension Segment {
 
     /// Waits as the frame says, then enters the policies again; if the task was cancelled meanwhile, exits instead.
     @usableFromInline nonisolated(nonsending) func wait(_ call: inout PolicyCall, _ frame: inout Frame) async -> Step {
-        guard case .wait(let wait) = frame.trouble else { preconditionFailure("a wait of nothing") }
+        guard case .wait(let wait) = frame.trouble else { preconditionFailure("the frame has no wait") }
         // Between two rounds: another attempt begins.
         if call.account.isTold { call.account = AttemptAccount() }
         let began = call.isWatched ? call.now : nil
@@ -145,7 +145,7 @@ extension Segment {
         _ body: nonisolated(nonsending) (inout PolicyCall) async throws -> R
     ) async throws -> R {
         var frame = Frame()
-        // The operation's latest result, for a call that goes on after it.
+        // The operation's latest result, for a call that continues after it.
         var last: R?
         var step = walkIn(&call, &frame)
         while true {

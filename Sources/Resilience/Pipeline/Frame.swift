@@ -1,6 +1,6 @@
 /// The driver's next step. Details are in the ``Frame``: a trivial type keeps the usual path free of copies.
 @usableFromInline enum Step: UInt8 {
-    /// Run the operation, or the inner segment: all policies of the segment let the call in.
+    /// Run the operation, or the inner segment: all policies of the segment admitted the call.
     case operation
     /// Suspend until the frame's waiter is resumed or its instant comes, then enter the policies again.
     case wait

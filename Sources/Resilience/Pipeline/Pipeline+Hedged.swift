@@ -10,13 +10,14 @@ extension Pipeline {
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt of a copy
-    ///     that returns. By default each result is a success.
+    ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt
+    ///     of a copy that returns. By default each result is a success.
     ///   - operation: The operation. It is cancelled if another copy is faster, and waited for.
     /// - Returns: The operation's result in the copy that decides the call: a success, if there is one.
     /// - Throws: The error of the operation's last attempt, or an error of a policy or of the pipeline: see
-    ///   <doc:ErrorsGuide>. If no copy succeeded, it is the most informative error: what the other side asked for comes
-    ///   before any other failure, a failure before a rejection, and the later of two.
+    ///   <doc:ErrorsGuide>. If no copy succeeded, it is the most informative error, in this order: a failure that may
+    ///   have had its effect, unless the call is idempotent; a wish of the other side; any other failure; a rejection.
+    ///   Of two equals, the later.
     public nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions = RunOptions(), judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
         _ operation: @escaping @Sendable () async throws -> R
@@ -31,7 +32,8 @@ extension Pipeline {
         return result.value()
     }
 
-    /// Runs the operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and tells it which attempt and which copy it is.
+    /// Runs the operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and tells it which attempt and which copy
+    /// it is.
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
@@ -52,7 +54,7 @@ extension Pipeline {
 /// It does not know the type of their results: code that is generic over a type known only at run time looks up each of
 /// its own types in each call.
 package protocol CopyingPolicy: Policy {
-    /// Runs a call, and copies beside it, until the call's end is certain and all have ended.
+    /// Runs a call and concurrent copies, until the call's end is certain and all have ended.
     /// - Parameters:
     ///   - call: The call, which is inside of all outer policies.
     ///   - inner: The inner policies.
@@ -164,8 +166,8 @@ extension Pipeline {
     package var makesCopies: Bool { core.halves != nil }
 
     /// Runs an operation as ``runHedged(options:judging:_:)-(_,_,()->R)``, and lets it say when no further copy may
-    /// begin: for example, when a copy has passed on a part of its result. The running copies go on until they end by
-    /// themselves.
+    /// begin: for example, when a copy has passed on a part of its result. The running copies continue until they end
+    /// by themselves.
     package nonisolated(nonsending) func runHedged<R: Sendable>(
         options: RunOptions, judging judge: @escaping @Sendable (R) -> Verdict,
         _ operation:
@@ -175,8 +177,8 @@ extension Pipeline {
     }
 
     /// Runs an operation as `open` does, and lets the pipeline's `Hedge` run copies of it concurrently. The permit is
-    /// that of the winning copy. The others are cancelled and waited for. One that succeeds all the same leaves its
-    /// policies as if it had been cancelled; its result is dropped.
+    /// the winning copy's. The others are cancelled and waited for. A loser that succeeds leaves its policies as if it
+    /// had been cancelled; its result is dropped.
     /// - Parameters:
     ///   - mayCopy: Whether the operation can run concurrently. If not, the hedge is told so.
     ///   - options: Options of this call, such as a deadline.

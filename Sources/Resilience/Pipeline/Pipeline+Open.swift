@@ -1,6 +1,6 @@
 extension Pipeline {
     /// Runs an operation through the policies until its result is a success, and stays inside the policies until the
-    /// work that the result stands for has ended: a response whose body is still to come, a stream, a connection.
+    /// work behind the result has ended: a response body, a stream, a connection.
     ///
     /// ```swift
     /// let download = try await pipeline.open(

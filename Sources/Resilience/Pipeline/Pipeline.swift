@@ -117,8 +117,8 @@ public struct Pipeline: Sendable {
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt that
-    ///     returns. By default each result is a success.
+    ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt
+    ///     that returns. By default each result is a success.
     ///   - operation: The operation. It runs in the caller's isolation.
     /// - Returns: The result of the operation's last attempt.
     /// - Throws: The error of the operation's last attempt; a ``Rejection`` if a policy rejected the first attempt,
@@ -132,7 +132,8 @@ public struct Pipeline: Sendable {
         try await core.run(options, judging: judge, { _ in try await operation() })
     }
 
-    /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of each attempt.
+    /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of each
+    /// attempt.
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
@@ -170,8 +171,8 @@ extension Policy {
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt that
-    ///     returns. By default each result is a success.
+    ///   - judge: Returns what a result means, such as a response with status 503. It is called once for each attempt
+    ///     that returns. By default each result is a success.
     ///   - operation: The operation. It runs in the caller's isolation.
     /// - Returns: The result of the operation's last attempt.
     /// - Throws: The error of the operation's last attempt, or an error of the policy or of the call's deadline: see
@@ -183,7 +184,8 @@ extension Policy {
         try await run(on: PipelineCore.bare(on: timeBase), options, judging: judge, operation)
     }
 
-    /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of each attempt.
+    /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of each
+    /// attempt.
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
@@ -237,7 +239,8 @@ extension AroundPolicy {
         try await Pipeline(name) { self }.run(options: options, judging: judge, operation)
     }
 
-    /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of its attempt.
+    /// Runs the operation as ``run(options:judging:_:)-(_,_,()->R)``, and tells it the number and the deadline of its
+    /// attempt.
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.

@@ -1,8 +1,8 @@
 /// The policies of a pipeline up to the next around policy, that around policy, and the segment inside of it. A segment
 /// has at most ``Frame/capacity`` policies.
 @usableFromInline final class PipelineSegment: Segment, Sendable {
-    /// Without reference counting: loading a reference from a strong array costs more than a policy's own work. Safe: each is
-    /// retained once here, and released only at the end of this segment.
+    /// Without reference counting: loading a reference from a strong array costs more than a policy's own work. Safe:
+    /// each is retained once here, and released only at the end of this segment.
     @usableFromInline let nodes: [Unmanaged<Node>]
     /// nil if this is the innermost segment.
     private let rest: Rest?
@@ -136,7 +136,7 @@
                         (settled, told) = (call.settled, call.account)
                         call.endNotes()
                     }
-                    // A hedge directly inside, where the pipeline is cut in two, pays and reports all the same.
+                    // A hedge directly inside, where the pipeline is cut in two, still pays and reports.
                     if inner.isBare { return try await innermost(&call) }
                     return try await inner.descend(&call, innermost)
                 }
@@ -154,7 +154,7 @@
         _ call: inout PolicyCall, _ limit: SharedLimit, of timeout: any SharingTimeLimit,
         _ innermost: nonisolated(nonsending) (inout PolicyCall) async throws -> Verdict
     ) async throws -> Verdict {
-        // This one is always late.
+        // The outer limit always comes first.
         if let outer = call.sharedLimit, outer.expiry < limit.expiry { return try await descend(&call, innermost) }
         var inside = PolicyCall(
             call.core, call.options, attempt: call.attempt, deadline: min(call.deadline, limit.expiry))

@@ -72,7 +72,7 @@ public protocol Policy: Sendable, CustomStringConvertible {
     func abandon(_ call: inout PolicyCall, _ slot: inout PolicySlot)
 
     /// Returns what `enter(_:_:)` would answer now, and changes nothing: for `forecast(options:)`. By default the
-    /// policy lets the call in; a `StatusReporting` policy answers by its `isAllowed`.
+    /// policy admits the call; a `StatusReporting` policy answers by its `isAllowed`.
     /// - Parameter call: A hypothetical call. A policy that gives calls a deadline gives it one as well.
     func forecast(_ call: inout PolicyCall) -> PolicyForecast
 }
@@ -109,12 +109,12 @@ extension Policy {
 
 /// A policy's answer to a call going in.
 public enum PolicyEntry {
-    /// Let the call in.
+    /// Admit the call.
     case proceed
     /// Reject the call with this error. No exit of this policy follows.
     case reject(any Error)
-    /// End the attempt with this error, as if the operation had thrown it: the policies around this one classify, count and
-    /// repeat it. No exit of this policy follows. For policies that stand for an operation, such as `Chaos`.
+    /// End the attempt with this error, as if the operation had thrown it: the policies around this one classify, count
+    /// and repeat it. No exit of this policy follows. For policies that stand for an operation, such as `Chaos`.
     case fail(any Error)
     /// End the call with `CancellationError`, as if its task had been cancelled. No exit of this policy follows.
     case cancel
@@ -127,11 +127,11 @@ public enum PolicyEntry {
 
 /// A policy's answer to a call coming out.
 public enum PolicyExit {
-    /// Go on outward with the outcome as it is.
+    /// Continue outward with the outcome as it is.
     case pass
     /// Wait until this instant, then enter this policy again with the same slot.
     case again(at: MonotonicInstant)
-    /// Go on outward with this error and this verdict. The verdict does not cross an enclosing ``AroundPolicy``: the
+    /// Continue outward with this error and this verdict. The verdict does not cross an enclosing ``AroundPolicy``: the
     /// error is classified again there.
     case replace(any Error, as: Verdict)
 }

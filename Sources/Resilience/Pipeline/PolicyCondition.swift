@@ -20,7 +20,7 @@ public struct PolicyCondition: Sendable, Hashable {
     public let state: String
     /// Its importance.
     public let level: Level
-    /// The time that it still lasts; nil if unknown.
+    /// How much longer it lasts; nil if unknown.
     public let timeLeft: Duration?
 
     /// Creates a condition.

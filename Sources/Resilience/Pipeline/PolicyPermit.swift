@@ -46,8 +46,8 @@ extension Policy {
     ///
     /// - Parameter options: The options of the work.
     /// - Returns: A permit, to be reported once.
-    /// - Throws: The error that the policy rejects with; `WouldWait` if it would make the call wait; `DeadlinePassed` if
-    ///   the call's deadline has come.
+    /// - Throws: The error that the policy rejects with; `WouldWait` if it would make the call wait; `DeadlinePassed`
+    ///   if the call's deadline has come.
     public func tryAcquire(options: RunOptions = RunOptions()) throws -> PolicyPermit {
         let core = PipelineCore.bare(on: timeBase)
         defer { withExtendedLifetime(core) {} }

@@ -40,11 +40,11 @@ public protocol StoredStatusReporting: Sendable {
     func readStatus() async throws -> any PolicyStatusDetail
 }
 
-/// The state of a policy at one moment, as the policy tells it. Each policy declares a type of its own, such as
+/// The state of a policy at one moment, as the policy reports it. Each policy declares a type of its own, such as
 /// ``CircuitBreakerStatus``.
 ///
-/// The types of this package are written with durations in seconds, which are exact to the nanosecond up to 48 days,
-/// and instants in nanoseconds on their time base, which only the same process can read.
+/// This package's types write durations in seconds, exact to the nanosecond up to 48 days, and instants in nanoseconds
+/// on their time base, which only the same process can read.
 public protocol PolicyStatusDetail: Sendable, Hashable, Codable {
     /// A short, stable name for the kind of policy, such as "circuitBreaker".
     static var kind: String { get }
@@ -73,7 +73,7 @@ extension PolicyStatusDetail {
     public func actions(at now: MonotonicInstant) -> [PolicyAction] { [] }
 }
 
-/// The status of one policy of a pipeline: what a call would find there now.
+/// The status of one policy of a pipeline, as a call would find it now.
 ///
 /// It is written as an object of `policy`, `kind`, `isAllowed` and `status`, so a health endpoint is one line:
 ///

@@ -9,11 +9,11 @@ public struct PolicyTraits: Sendable, Hashable {
     public var maxCopies = 1
     /// Whether the policy runs the inside again after an inner policy rejected it. False by default.
     public var retriesRejections = false
-    /// Whether a call may have to wait for its turn before the policy lets it in. False by default.
+    /// Whether a call may have to wait for its turn before the policy admits it. False by default.
     public var waits = false
     /// Whether a call inside keeps others out until it ends. False by default.
     public var holdsPermits = false
-    /// Whether the policy limits how many calls it lets in per unit of time. False by default.
+    /// Whether the policy limits how many calls it admits per unit of time. False by default.
     public var limitsRate = false
     /// Whether the time that the inside takes counts for or against the endpoint. False by default.
     public var measuresDuration = false
@@ -31,9 +31,9 @@ public struct PolicyTraits: Sendable, Hashable {
     /// - Parameters:
     ///   - maxAttempts: How often one call may run the inside of the policy, 1 or more.
     ///   - retriesRejections: Whether the policy runs the inside again after an inner policy rejected it.
-    ///   - waits: Whether a call may have to wait for its turn before the policy lets it in.
+    ///   - waits: Whether a call may have to wait for its turn before the policy admits it.
     ///   - holdsPermits: Whether a call inside keeps others out until it ends.
-    ///   - limitsRate: Whether the policy limits how many calls it lets in per unit of time.
+    ///   - limitsRate: Whether the policy limits how many calls it admits per unit of time.
     ///   - measuresDuration: Whether the time that the inside takes counts for or against the endpoint.
     ///   - rejectsWhileFailing: Whether the policy rejects every call while it considers the endpoint to be failing.
     ///   - canNestInItself: Whether the same object may be in a pipeline twice.

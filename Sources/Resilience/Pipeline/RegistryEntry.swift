@@ -32,7 +32,7 @@ public protocol RegistryEntry: Sendable {
     /// Returns this entry with the settings of another one; its state stays. If the other one is this entry itself,
     /// nothing changes.
     /// - Parameter other: The entry with the new settings.
-    /// - Returns: nil if the entry can't go on with these settings; nothing has changed then.
+    /// - Returns: nil if the entry can't continue with these settings; nothing has changed then.
     func reconfigured(like other: Self) -> Self?
 }
 

@@ -38,7 +38,7 @@
     /// | | is repeated |
     /// |---|---|
     /// | true | failures that may pass, even if the attempt may have had its effect; a `Hedge` makes copies |
-    /// | nil, the default, if the ``Pipeline`` says nothing either | only what is known to have had no effect: ``Verdict/transient``, ``Verdict/throttled(retryAfter:)`` |
+    /// | nil, the default, and nil for the ``Pipeline`` | only failures that had no effect: transient, throttled |
     /// | false | nothing once an attempt has run, even if a rule says so |
     public var isIdempotent: Bool? {
         get { repetition.isIdempotent }
@@ -78,7 +78,7 @@
     case harmless
     /// It has effects: it is repeated only after an attempt that is known to have had none.
     case effectful
-    /// It must not be repeated in any case.
+    /// It must never be repeated.
     case never
 
     @inlinable init(_ isIdempotent: Bool?) {

@@ -1,8 +1,8 @@
 /// A timeout that needs no task of its own if the next inner around policy is another one, and all policies in between
-/// are ``DeadlineBound``: it makes the deadline of its inside earlier, and that ends all of it.
+/// are ``DeadlineBound``: the earlier deadline ends its whole inside.
 protocol SharingTimeLimit: AroundPolicy {
-    /// Admits a call that should do without a task.
-    /// - Returns: The limit; nil if the call needs the task all the same.
+    /// Admits a call without a task, if possible.
+    /// - Returns: The limit; nil if the call needs a task.
     /// - Throws: The error of ``AroundPolicy/around(_:isolation:_:)`` if there is no time to begin.
     func share(_ call: inout PolicyCall) throws -> SharedLimit?
 

@@ -19,7 +19,7 @@ public struct StatusReading: Sendable, Hashable {
     }
 
     /// The name, in lower case with underscores, such as "circuit_failures"; in seconds, it ends in `_seconds`. Metrics
-    /// put `resilience_` before it, and omit a name that they use otherwise, such as "calls_total".
+    /// put `resilience_` before it, and omit a name that they already use, such as "calls_total".
     public let name: String
     /// The help text: one line.
     public let help: String

@@ -1,19 +1,19 @@
-/// The places of keys' entries in an array: a hash table of four bytes for each key and a half.
+/// The places of keys' entries in an array: a hash table with slots of four bytes.
 ///
-/// A `Dictionary` would hold keys and entries itself, with a quarter to two thirds of its room empty. Here only the
-/// numbers have empty room, and a lookup touches two places of memory: the number and the entry.
+/// A `Dictionary` would hold keys and entries itself, with a quarter to two thirds of its room empty. Here only slots
+/// are empty, and a lookup touches two places of memory: the slot and the entry.
 @usableFromInline struct KeyPlaces: Sendable {
-    /// The place of an entry, plus one; 0 for none. The count is a power of two, or 0. A key's number is at the slot of its hash,
-    /// or behind it, with no empty slot in between.
+    /// The place of an entry, plus one; 0 for none. The count is a power of two, or 0. A key's number is at the slot of
+    /// its hash, or behind it, with no empty slot in between.
     @usableFromInline var slots: [UInt32] = []
 
-    /// The least count of slots that is not 0.
+    /// The least count of slots above 0.
     private static let fewest = 8
 
     @usableFromInline init() {}
 
     /// Returns the place of a key; nil if it has none.
-    /// - Parameter isOwner: Whether the entry at a place is that of the key.
+    /// - Parameter isOwner: Whether the entry at a place is the key's.
     @inlinable @inline(__always) func place(hash: Int, isOwner: (Int) -> Bool) -> Int? {
         guard !slots.isEmpty else { return nil }
         let mask = slots.count - 1
@@ -44,7 +44,7 @@
         slots[slot] = UInt32(place + 1)
     }
 
-    /// Removes the entry at a place, whose room the last entry of the array then takes.
+    /// Removes the entry at a place; the last entry of the array then takes that place.
     /// - Parameters:
     ///   - count: The number of entries, with that one.
     ///   - hash: Returns the hash of the key at a place, as the array still is.
@@ -74,7 +74,7 @@
             repeat {
                 next = (next + 1) & mask
                 guard slots[next] != 0 else { return }
-                // An entry that is at least as far behind its own slot as behind the empty one.
+                // Stops at an entry that is at least as far behind its own slot as behind the empty one.
             } while (next &- hash(Int(slots[next]) - 1)) & mask < (next &- empty) & mask
             slots[empty] = slots[next]
             empty = next

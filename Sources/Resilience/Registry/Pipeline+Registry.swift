@@ -25,8 +25,8 @@ extension Pipeline: RegistryEntry {
     }
 
     /// Returns whether both pipelines have the same time base and policies of the same types in the same order, and
-    /// each policy can go on with its new settings. A policy that is not a ``RegistryEntry`` is replaced; it must have
-    /// no circuit breakers, or the same ones as before.
+    /// each policy can continue with its new settings. A policy that is not a ``RegistryEntry`` is replaced; it must
+    /// have no circuit breakers, or the same ones as before.
     /// - Parameter other: The pipeline with the new settings.
     public func canBeReconfigured(like other: Pipeline) -> Bool {
         timeBase === other.timeBase && elements.count == other.elements.count
@@ -36,8 +36,8 @@ extension Pipeline: RegistryEntry {
     /// Returns the other pipeline, but with this pipeline's stateful policies. Each continues with its new settings.
     /// - Parameter other: The pipeline with the new settings.
     /// - Returns: nil if ``canBeReconfigured(like:)`` is false. Then nothing has changed, except that fault injectors
-    ///   have the settings of the other pipeline, and are off if it has none. Also nil if a policy can't go on although
-    ///   it could when it was asked; then the policies before it have changed.
+    ///   have the settings of the other pipeline, and are off if it has none. Also nil if a policy that could continue
+    ///   when it was asked no longer can; then the policies before it have changed.
     public func reconfigured(like other: Pipeline) -> Pipeline? {
         guard canBeReconfigured(like: other) else {
             endGameDays(elements, unlessIn: other.elements)

@@ -1,29 +1,28 @@
 extension PolicyRegistry {
-    /// Gives a key settings of its own, or those of all other keys again. This also holds if the key is evicted and
-    /// made again.
+    /// Overrides the settings of a key, or removes its override. This also holds if the key is evicted and made again.
     ///
     /// Inside of [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>) nothing changes if the new settings are
     /// invalid.
     /// - Parameters:
     ///   - key: The key.
     ///   - make: Makes the value for this key; nil to make it as for all other keys.
-    /// - Returns: false if the key has a value that can't go on with the new settings and keeps all of its old ones, or
-    ///   if a check has found an invalid setting.
+    /// - Returns: false if the key's value can't continue with the new settings and keeps all of its old ones, or if a
+    ///   check has found an invalid setting.
     @discardableResult
     public func setOverride(_ key: Key, make: (@Sendable () -> Value)?) -> Bool {
         if Problems.areNoted { _ = make?() ?? table.withLock({ $0.make })(key) }
         guard SettingChecks.mayChange else { return false }
-        // The override until now is released after the lock.
+        // The old override is released after the lock.
         _ = table.withLock { $0.setOverride(key, make) }
         return bringUpToDate(key)
     }
 
-    /// Changes how values are made, and gives the new settings to the values that there are: states, counts and permits
-    /// in use go on. A key with an override keeps it.
+    /// Changes how values are made, and gives the new settings to all present values: states, counts and permits in use
+    /// stay. A key with an override keeps it.
     ///
     /// Settings from outside must not end the process. Inside of
-    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), `make` is first tried for every key that there
-    /// is and that has no override. If one gets an invalid setting, no key changes:
+    /// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), `make` is first tried for every present key
+    /// without an override. If one gets an invalid setting, no key changes:
     ///
     /// ```swift
     /// let kept = try PolicySettings.checked {
@@ -36,7 +35,7 @@ extension PolicyRegistry {
     /// A key that is first used later is made outside of that check. If settings depend on the key, check them in
     /// `make`.
     /// - Parameter make: Makes the value for a key from now on.
-    /// - Returns: The keys whose values can't go on with the new settings and keep all of their old ones.
+    /// - Returns: The keys whose values can't continue with the new settings and keep all of their old ones.
     @discardableResult
     public func reconfigure(make: @escaping Make) -> [Key] {
         guard let (old, keys) = setMake(make) else { return [] }
@@ -64,7 +63,7 @@ extension PolicyRegistry {
     }
 
     /// Gives a key's value its present settings, and again if they change meanwhile.
-    /// - Returns: false if the value can't go on with them, or if a check has found an invalid setting.
+    /// - Returns: false if the value can't continue with them, or if a check has found an invalid setting.
     private func bringUpToDate(_ key: Key) -> Bool {
         var rejected: UInt64?
         while let outdated = table.withLock({ $0.outdated(key) }) {

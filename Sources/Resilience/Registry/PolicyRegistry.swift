@@ -13,7 +13,7 @@
 /// A key has one value, however many tasks look it up concurrently. When there are `capacity` keys, a new key evicts
 /// idle ones. A key is idle if nobody else holds its value, and the value either is at rest, or was not used for
 /// `evictingAfter` and has no state that still matters. The other keys stay, so there may be more than `capacity`. An
-/// open circuit is never evicted. Use few keys all the same: a route, not a URL with its identifiers.
+/// open circuit is never evicted. Still use few keys: a route, not a URL with its identifiers.
 ///
 /// User code runs outside of the registry's lock and may use the registry: `make`, policies, observers, time bases, and
 /// what they hold when it is released. The exceptions are a key's `==` and `hash(into:)`, and

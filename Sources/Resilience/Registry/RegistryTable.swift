@@ -192,7 +192,7 @@
     // MARK: Settings
 
     /// Changes how values are made.
-    /// - Returns: The closure until now, and the keys whose values must get their settings from the new one.
+    /// - Returns: The old closure, and the keys whose values must get their settings from the new one.
     mutating func setMake(_ make: @escaping Make) -> (old: Make, keys: [Key]) {
         let old = self.make
         self.make = make
@@ -204,7 +204,7 @@
     var keysWithoutOverride: [Key] { entries.lazy.map(\.key).filter { overrides[$0] == nil } }
 
     /// Changes how the value for one key is made.
-    /// - Returns: The override until now, and the table's own copy of the key.
+    /// - Returns: The old override, and the table's own copy of the key.
     mutating func setOverride(_ key: Key, _ make: (@Sendable () -> Value)?) -> (Key, (@Sendable () -> Value))? {
         let old = overrides.index(forKey: key).map { overrides.remove(at: $0) }
         if let make {
@@ -232,7 +232,7 @@
 
     /// Notes that a value has taken over settings, whether or not they are still the present ones. If it was changed
     /// meanwhile, its settings are unknown, and it counts as outdated.
-    /// - Returns: The value until now; nil if the entry has been evicted meanwhile.
+    /// - Returns: The old value; nil if the entry has been evicted meanwhile.
     mutating func update(_ key: Key, _ outdated: Outdated, to value: Value) -> Value? {
         guard let place = place(of: key), entries[place].id == outdated.id else { return nil }
         let old = entries[place].value
@@ -240,7 +240,7 @@
         if entries[place].changes == outdated.changes {
             entries[place].settings = outdated.settings
         } else {
-            // The number of no settings.
+            // No settings have this number.
             lastSettings += 1
             entries[place].settings = lastSettings
         }

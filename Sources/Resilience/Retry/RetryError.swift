@@ -16,8 +16,8 @@ public struct RetriesExhausted: PolicyError, VerdictConvertible, FailureDescribi
         /// The call is not to be repeated (``RunOptions/isIdempotent`` is false), or its request has effects, such as a
         /// POST, and the failed attempt may have had them.
         case notIdempotent
-        /// The failed attempt may have had its effect, and nothing says that the call may be repeated. `isIdempotent: true`
-        /// says so, on the ``Pipeline`` or in the call's ``RunOptions``.
+        /// The failed attempt may have had its effect, and nothing says that the call may be repeated. `isIdempotent:
+        /// true` says so, on the ``Pipeline`` or in the call's ``RunOptions``.
         case effectUnknown
         /// A policy rejected a further attempt, for example an open circuit.
         case rejected

@@ -1,21 +1,21 @@
 extension Retry {
-    /// The settings of a ``Retry`` as a value, which can be read from a file or a server: `{"maxRetries": 5}`.
+    /// The settings of a ``Retry``, readable from a file or a server: `{"maxRetries": 5}`.
     ///
     /// See <doc:RetryGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
     public struct Settings: SettingsGroup {
-        /// How many attempts may follow the first; 0 or more.
+        /// How many attempts may follow the first; 0 or more, 3 by default.
         public var maxRetries: Int
-        /// How long after the start of the first attempt another one may begin; 0 or more, nil for no limit.
+        /// How long after the start of the first attempt another one may begin; 0 s or more, no limit by default.
         public var maxElapsed: Duration?
-        /// The wait after any failure but a 429.
+        /// The wait after any failure but a 429; by default exponential from 50 ms to 20 s, with full jitter.
         public var backoff: Backoff
-        /// The wait after the other side asked for fewer calls (a 429).
+        /// The wait after a 429; by default exponential from 1 s to 20 s, with full jitter.
         public var throttledBackoff: Backoff
-        /// Which failures are retried; neither success nor cancelled.
+        /// Which failures are retried; `transient` and `throttled` by default, never success or cancelled.
         public var verdicts: VerdictSet
-        /// The longest wait that the other side or a rejecting policy may name; 0 or more.
+        /// The longest wait that the other side or a rejecting policy may name; 0 s or more, 120 s by default.
         public var retryAfterCeiling: Duration
-        /// Whether a call that is given up throws ``RetriesExhausted``.
+        /// Whether a call that is given up throws ``RetriesExhausted``; false by default.
         public var wrapsLastError: Bool
 
         /// Creates settings.
@@ -49,7 +49,7 @@ extension Retry {
     }
 }
 
-/// What a ``Retry`` goes by. A class, so that a ``Retry`` is three words and cheap to move.
+/// The constant part of a ``Retry``. A class, so that a ``Retry`` is three words and cheap to move.
 final class RetryTerms: Sendable, CustomStringConvertible {
     let settings: Retry.Settings
     /// Whether `maxElapsed` is set: one byte, since every call reads it.
@@ -75,7 +75,7 @@ final class RetryTerms: Sendable, CustomStringConvertible {
 
     private static let recent = Recent<RetryTerms>()
 
-    /// These terms, or others that are alike: nearly all keys of a registry have the same.
+    /// These terms, or equal ones: nearly all keys of a registry have the same.
     var shared: RetryTerms { Self.recent.shared(self) { $0.isLike($1) } }
 
     private func isLike(_ other: RetryTerms) -> Bool {

@@ -13,10 +13,10 @@ struct RetryStateMachine: Equatable {
     enum Decision: Equatable {
         case retry(at: MonotonicInstant)
         case giveUp(RetriesExhausted.Reason)
-        /// Not a failure that this retry retries.
+        /// This retry does not retry such failures.
         case notMine
 
-        /// Whether the failure is of a kind that is retried.
+        /// Whether this kind of failure is retried.
         var mayPass: Bool {
             switch self {
             case .giveUp(.effectUnknown), .giveUp(.notIdempotent), .notMine: false

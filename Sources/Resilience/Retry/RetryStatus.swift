@@ -1,6 +1,6 @@
 /// The state of the budget of a ``Retry`` at one moment.
 public struct RetryStatus: PolicyStatusDetail {
-    /// The retries that the budget would allow now. `Int.max`, which is written as null, for any number.
+    /// The retries that the budget would allow now. `Int.max`, written as null, means no limit.
     public let retriesLeft: Int
 
     /// Creates a status, for tests and previews.

@@ -1,7 +1,7 @@
 /// Checks settings that come from outside: a file, an environment, a reloaded configuration.
 ///
-/// Making a policy with an invalid setting traps: in source code that is a mistake to be seen at once. Settings from
-/// outside must not end the process. Make policies with such settings in ``checked(_:)``, which throws instead:
+/// Making a policy with an invalid setting traps: in source code, a mistake should show at once. Settings from outside
+/// must not end the process. Make policies with such settings in ``checked(_:)``, which throws instead:
 ///
 /// ```swift
 /// let bulkhead = try PolicySettings.checked {
@@ -9,7 +9,7 @@
 /// }
 /// ```
 ///
-/// Whole pipelines and registries can be made in it, too.
+/// You can also make whole pipelines and registries in it.
 ///
 /// See <doc:ConfigurationGuide>.
 public enum PolicySettings {
@@ -22,7 +22,7 @@ public enum PolicySettings {
     /// The check ends when it returns. A task that `make` began traps on an invalid setting from then on, as it would
     /// outside.
     ///
-    /// A check inside another one throws only its own problems. If the outer `make` lets that error out, the outer
+    /// A check inside another one throws only its own problems. If the outer `make` rethrows that error, the outer
     /// check throws those problems with its own; if it handles the error, the outer check does not throw them. A change
     /// in the inner check is left out if a setting was invalid in either.
     /// - Parameter make: Makes policies, pipelines or registries, or changes them.
@@ -42,7 +42,7 @@ public enum PolicySettings {
 
 /// An invalid setting, and what is wrong with it.
 public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
-    /// What was to be made with it, such as "Bulkhead".
+    /// What the setting configures, such as "Bulkhead".
     public let subject: String
     /// The parameter's name, such as "limit"; the path of a setting that was decoded, such as "search.bulkhead.limit".
     public let parameter: String
@@ -53,7 +53,7 @@ public struct InvalidSetting: Sendable, Hashable, CustomStringConvertible {
 
     /// Creates an invalid setting.
     /// - Parameters:
-    ///   - subject: What was to be made with it, such as "Bulkhead".
+    ///   - subject: What the setting configures, such as "Bulkhead".
     ///   - parameter: The parameter's name, such as "limit", or the path of a setting that was decoded.
     ///   - value: The invalid value, such as "0".
     ///   - requirement: What the value must be, such as "must be at least 1".
@@ -116,8 +116,7 @@ final class Problems: Sendable {
 }
 
 /// The checks of one type's settings. Each returns a valid value: the given one, or, inside of
-/// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), a substitute to go on with until the problem is
-/// thrown.
+/// [PolicySettings.checked(_:)](<doc:PolicySettings/checked(_:)>), a substitute to use until the problem is thrown.
 package struct SettingChecks: Sendable {
     let subject: String
 
@@ -132,8 +131,8 @@ package struct SettingChecks: Sendable {
         allows(isValid, value, parameter, requirement()) ? value : valid()
     }
 
-    /// Returns whether a value is valid, for a change of something that exists. If it is not, the change must be left
-    /// out: the problem is noted, or traps outside of a check.
+    /// Returns whether a value is valid, for a change of an existing object. If it is not, do not make the change: the
+    /// problem is noted, or traps outside of a check.
     package func allows<Value>(
         _ isValid: Bool, _ value: Value, _ parameter: String, _ requirement: @autoclosure () -> String
     ) -> Bool {

@@ -83,7 +83,7 @@ extension SettingConvertible {
     ) throws(InvalidSettings) -> Self {
         var check = SettingCheck(subject, at: path)
         let own = read(value, &check)
-        if own == nil, check.problems.isEmpty { check.note("given", "must be what can be read") }
+        if own == nil, check.problems.isEmpty { check.note("given", "must be readable") }
         guard let own, check.problems.isEmpty else { throw InvalidSettings(problems: check.problems) }
         return own
     }

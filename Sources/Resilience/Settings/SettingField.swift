@@ -9,9 +9,9 @@ public struct SettingField<Settings>: Sendable {
     /// Describes a setting.
     /// - Parameters:
     ///   - name: Its name in a file. The name of a duration ends with "Seconds".
-    ///   - path: Where it is in the settings. If it may be nil, nil is its default: nil is not written.
+    ///   - path: Where it is in the settings. The default of an optional is nil, which is not written.
     ///   - range: The allowed values.
-    ///   - need: Whether it must be given. By default it has the value of the schema's settings.
+    ///   - need: Whether it must be given. If not, its default is the value in the schema's settings.
     ///   - isLive: Whether a running policy can take over another value.
     @_semantics("optimize.sil.specialize.generic.never")
     public init<Value: SettingConvertible>(
@@ -56,7 +56,7 @@ public enum SettingNeed: Sendable, Hashable {
     case defaulted
     /// It has no default.
     case required
-    /// The schema's `finish` decides whether it must be given, or its default: the text says how.
+    /// The schema's `finish` decides whether it must be given, or what its default is: the text says how.
     case conditional(String)
 }
 

@@ -1,6 +1,6 @@
 /// A group of settings that can be read from a file or a server, and written.
 ///
-/// A struct that has a schema is `Codable` by it, and is checked by it.
+/// The schema makes a struct `Codable`, and checks it.
 public protocol SettingsGroup: SettingConvertible, Hashable, Codable {
     /// All of its settings.
     static var schema: SettingsSchema<Self> { get }
@@ -103,7 +103,7 @@ public struct SettingVariant<Settings: Sendable>: Sendable {
         defaults = { (try? table.written(standard)) ?? [:] }
     }
 
-    /// A kind that no file has, because it is code.
+    /// A kind that no file contains, because it is code.
     /// - Parameters:
     ///   - standard: Its valid values.
     ///   - fields: The settings that are checked.
@@ -138,7 +138,7 @@ public struct GivenSettings: Sendable {
         return elements.compactMap { if case .text(let text) = $0 { text } else { nil } }
     }
 
-    /// Whether nothing is wrong with settings. If something is, skip what depends on them.
+    /// Returns whether settings are valid. If not, skip the checks that depend on them.
     /// - Parameter names: Their names.
     public func areSound(_ names: String...) -> Bool { failed.isDisjoint(with: names) }
 
@@ -297,7 +297,7 @@ extension SettingsSchema {
     }
 
     /// The names of the settings in which two differ.
-    /// - Parameter isLive: Whether to leave out settings that can change while running.
+    /// - Parameter exceptLive: Whether to leave out settings that can change while running.
     @_semantics("optimize.sil.specialize.generic.never")
     func differences(_ one: Settings, _ other: Settings, exceptLive: Bool) -> [String] {
         fields.filter { !($0.facts.isLive && exceptLive) && !$0.isSame(one, other) }.map(\.facts.name)
@@ -306,7 +306,7 @@ extension SettingsSchema {
 
 /// A schema's description of one kind of settings.
 package struct SettingsForm: Sendable {
-    /// nil if there are no others.
+    /// nil if it is the only one.
     package let kind: String?
     /// Without the kind.
     package let facts: [SettingFacts]
@@ -317,7 +317,7 @@ package struct SettingsForm: Sendable {
         (self.kind, self.facts, self.defaults) = (kind, facts, defaults)
     }
 
-    /// Its default; nil for none, or if that depends on others.
+    /// A setting's default; nil if it has none, or if it depends on other settings.
     package func standard(of setting: SettingFacts) -> SettingValue? {
         setting.need == .defaulted ? defaults[setting.name] : nil
     }
@@ -354,13 +354,13 @@ extension SettingsGroup {
 
     /// Returns these settings if they are valid.
     ///
-    /// Call it in a policy's initializer, not in that of settings, since the schema begins with valid ones. Invalid
+    /// Call it in a policy's initializer, not in the settings' own, since the schema begins with valid ones. Invalid
     /// settings trap with all problems; inside of `PolicySettings.checked(_:)`, the problems are noted, and valid
     /// settings are returned.
     public func valid() -> Self { checked().settings }
 
-    /// Returns these settings, as a policy has them, for a change of something that exists. nil if they are invalid:
-    /// then leave out the change. The problems are noted, or trap outside of a check.
+    /// Returns these settings, as a policy has them, for a change of an existing object. nil if they are invalid: then
+    /// do not make the change. The problems are noted, or trap outside of a check.
     public func allowed() -> Self? {
         let (settings, areValid) = checked()
         return areValid && SettingChecks.mayChange ? settings : nil

@@ -11,7 +11,7 @@ package struct LeasedPermits: Sendable, Equatable {
 
     /// The most that one call may cost, or that may be at hand.
     private(set) var largest: Int
-    /// The longest time until the answer to a question has come, or is known not to come.
+    /// The longest time until an answer has come, or is known not to come.
     let patience: Int64
     private var lot = Lot()
     /// There are no permits before this instant. From then on it is unknown whether there are any.
@@ -38,7 +38,7 @@ package struct LeasedPermits: Sendable, Equatable {
     /// The known number of further permits that other calls could use: they are not at hand.
     func free(at now: Int64) -> Int { freeUntil > now ? free : 0 }
 
-    /// Whether it is unknown if there are permits.
+    /// Whether the number of permits is unknown.
     func isUnknown(at now: Int64) -> Bool { next <= now }
 
     /// Takes the permits of a call if there are enough.
@@ -147,7 +147,7 @@ package struct LeasedPermits: Sendable, Equatable {
 
     // MARK: The supply
 
-    /// The news since the last report, which this ends.
+    /// Returns the news since the last report, and begins a new report.
     mutating func takeReport(at now: Int64) -> PermitReport {
         lapse(at: now)
         var report = report
@@ -174,7 +174,7 @@ package struct LeasedPermits: Sendable, Equatable {
     /// Whether the gate has changed here since the last report, so that the supply's news of it is older.
     var hasGateNews: Bool { report.hold != nil || report.probeEnd != nil }
 
-    /// Whether it has no state that matters.
+    /// Whether no state matters.
     func isFull(at now: Int64) -> Bool {
         available(at: now) == 0 && report.unused == 0 && !hasGateNews && !report.isReset
     }
@@ -235,7 +235,7 @@ package struct PermitGrant: Sendable, Equatable {
     package var count = 0
     package var mark: Int64 = 0
     package var ends = MonotonicInstant.distantPast
-    /// When there may be more, if there are certainly none before.
+    /// When there may be more; before, there are certainly none.
     package var next = MonotonicInstant.distantPast
     /// The supply wants to know when fewer permits than this are left.
     package var low = 0

@@ -53,7 +53,7 @@ struct Limiter: Sendable, Equatable {
     /// Whether the supply must learn something at once.
     var isUrgent: Bool { leased?.isUrgent ?? false }
 
-    /// How long a call waits for that at least, regardless of its patience.
+    /// How long a call waits to learn when it may go, regardless of its patience.
     var timeToKnow: Duration { leased.map { .nanoseconds($0.patience) } ?? .zero }
 
     /// Whether a call may probe after a hold.
@@ -172,7 +172,7 @@ struct Limiter: Sendable, Equatable {
         return true
     }
 
-    /// Changes the rate. Only for a limiter with a rate, or with permits from a supply at one.
+    /// Changes the rate. Only for a limiter with a rate, its own or its supply's.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: Int64) {
         if changeLeased({ $0.setLargest(burst) }) != nil { return }
         bucket.setRate(rate, burst: burst, at: now)

@@ -40,8 +40,8 @@ public struct ServerQuota: Sendable, Hashable {
     /// not say when it resets.
     public var wait: Duration? { remaining == 0 ? resetsAfter.flatMap { $0 > .zero ? $0 : nil } : nil }
 
-    /// The quota in requests. If the limit counts another unit, only that nothing is left until its reset; nil if
-    /// something is.
+    /// The quota in requests. If the limit counts another unit, it tells only that nothing is left until the reset; nil
+    /// if something is left.
     package var ofRequests: ServerQuota? {
         unit == nil ? self : wait.map { ServerQuota(name: name, remaining: 0, resetsAfter: $0) }
     }

@@ -8,7 +8,7 @@ extension Throttle {
     /// time in the long run. For a rate of 10 per second with a burst of 20, that is 20 in 2 seconds.
     /// ``ServerQuota/resetsAfter`` is how long until the next call may go; nil if one may go now.
     /// ``ServerQuota/remaining`` is nil while it is unknown. For a limit that several processes share, it is the rest
-    /// for all of them a moment ago, and unknown if nobody has used the limit just now.
+    /// for all of them a moment ago, and unknown if none has just used the limit.
     public var quota: ServerQuota? {
         let now = base.now
         let (limit, status, free) = state.withLock {

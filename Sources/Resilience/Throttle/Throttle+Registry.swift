@@ -18,7 +18,7 @@ extension Throttle: ConfigurablePolicy {
     public func inTheWay(of settings: Settings) -> [String] {
         let own = self.settings
         var settings = settings.settled
-        // It has no effect.
+        // Without holds, the backoff has no effect.
         if !own.holdOnThrottled, !settings.holdOnThrottled { settings.holdBackoff = own.holdBackoff }
         let areRates = if case (.rate, .rate) = (own.limit.kind, settings.limit.kind) { true } else { false }
         return Settings.schema.differences(own, settings, exceptLive: areRates && !isShared)

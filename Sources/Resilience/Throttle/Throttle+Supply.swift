@@ -2,7 +2,7 @@
 extension Throttle {
     var isShared: Bool { supply != nil }
 
-    /// The news since the last report, which this ends.
+    /// Returns the news since the last report, and begins a new report.
     package func takeReport() -> PermitReport {
         let now = base.now
         return state.withLock { $0.machine.takeReport(at: now) }

@@ -80,21 +80,21 @@ public final class Throttle: Policy, StatusReporting {
     /// Creates a throttle.
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - limit: How many calls may go in which time.
+    ///   - limit: How many calls may go in a period, and how they are counted.
     ///   - maxWait: How long a call may wait for its turn; 0 or more. With 0, a call that can't go at once is rejected.
     ///   - queue: How many calls may wait at the same time; 0 or more.
     ///   - holdOnThrottled: Whether a ``Verdict/throttled(retryAfter:)`` holds all calls for the wait that it names; if
     ///     it names none or 0, `holdBackoff` says how long. After a hold one call goes ahead as a probe.
-    ///   - holdBackoff: How long the nth hold in a row is, if the other side names no wait; not `custom`. By default
+    ///   - holdBackoff: How long the nth hold in a row lasts if the other side names no wait; not `custom`. By default
     ///     not jittered, since one probe goes first.
     ///   - maxHold: The longest hold, even if the other side asks for a longer one; 0 or more.
-    ///   - earlyProbe: When the first call probes during a hold whose wait the other side has named, to see whether it is
-    ///     over sooner, or was a mistake; 0 or more, 0 for never. 5 minutes by default, so shorter waits are kept to the
-    ///     letter. Further ones follow at intervals that double, up to four times the first: after 5, 15, 35 and 55
-    ///     minutes. None during holds by hand or for a quota, and none in a fleet.
-    ///   - ramp: How long after a hold calls are let in slowly; 0 or more, 0 for all at once. A rate grows from zero to the
-    ///     full rate, in proportion to the time. A window, or a throttle without a limit, lets two calls go at first,
-    ///     and two more for each call that ends.
+    ///   - earlyProbe: How long after the start of a hold with a named wait the first call probes, to see whether the
+    ///     hold is over sooner, or was a mistake; 0 or more, 0 for never. 5 minutes by default, so shorter waits are
+    ///     kept exactly. Further ones follow at intervals that double, up to four times the first: after 5, 15, 35 and
+    ///     55 minutes. None during holds by hand or for a quota, and none in a fleet.
+    ///   - ramp: How long after a hold calls are admitted slowly; 0 or more, 0 for all at once. A rate grows from zero
+    ///     to the full rate, in proportion to the time. A window, or a throttle without a limit, lets two calls go at
+    ///     first, and two more for each call that ends.
     ///   - timeBase: The time base of its measurements; it must be the pipeline's.
     ///   - observers: The observers of this throttle's events; nil for none at first.
     public convenience init(
@@ -320,8 +320,8 @@ public final class Throttle: Policy, StatusReporting {
 
     /// Removes all state: nothing is used, the gate is open, and no hold is remembered. A rate that was set stays.
     ///
-    /// Waiting calls go on if there is room. A 429 of a call that was let in before holds no calls. A limit that
-    /// several processes share is reset for all of them, except for permits that others have at hand.
+    /// Waiting calls go if there is room. A 429 of a call that was admitted before holds no calls. A limit that several
+    /// processes share is reset for all of them, except for permits that others have at hand.
     public func reset() { changeByHand { state, now in state.machine.reset(at: now) } }
 
     /// Whether evicting the throttle would lose nothing: no call waits, the limit is the original one, and a new

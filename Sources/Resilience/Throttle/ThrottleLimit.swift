@@ -66,8 +66,8 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
         rate(calls, per: .seconds(60), burst: burst)
     }
 
-    /// Calls in **any** interval of this length, wherever it begins. One call may exceed it: the probe after a hold, which
-    /// goes immediately.
+    /// Calls in **any** interval of this length, wherever it begins. One call may exceed it: the probe after a hold,
+    /// which goes immediately.
     ///
     /// The throttle remembers the instant of each call: 8 bytes per call.
     /// - Parameters:
@@ -79,10 +79,10 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
 
     /// Calls in each of successive windows, for a server that counts in this way.
     ///
-    /// A window begins with the first call after the last one ended, as it does on servers that count from a client's first
-    /// call. If the server's windows begin at other instants, up to twice as many calls may fall in one of them. Then
-    /// pass an instant at which one begins, from the server's headers, or use ``slidingWindow(_:per:)``, which is right
-    /// for all windows.
+    /// A window begins with the first call after the last one ended, as it does on servers that count from a client's
+    /// first call. If the server's windows begin at other instants, up to twice as many calls may fall in one of them.
+    /// Then pass an instant at which one begins, from the server's headers, or use ``slidingWindow(_:per:)``, which is
+    /// right for all windows.
     /// - Parameters:
     ///   - calls: The most calls in each window; 1 or more.
     ///   - period: The length of a window; above zero.
@@ -123,11 +123,11 @@ public struct ThrottleLimit: SettingsGroup, CustomStringConvertible {
         ])
 
     private struct Parts: Sendable {
-        /// How many calls may go in each period.
+        /// How many calls may go in each period; 1 or more, required.
         var calls = 1
-        /// How long a period is.
+        /// The length of a period; above 0 s, required.
         var period = Duration.seconds(1)
-        /// How many calls may go at the same instant after a pause.
+        /// How many calls may go at the same instant after a pause; 1 or more, 1 by default.
         var burst = 1
         var window = Window.sliding
 

@@ -1,8 +1,8 @@
 /// The calls that wait for a throttle, in order of arrival. Joining and leaving, even from the middle, are amortised
 /// O(1).
 ///
-/// A call keeps its place until it goes. If its turn has come but the call has not, because its executor is busy, it is
-/// passed over: until it comes, the next call is the head, and the cost of the passed one delays no other.
+/// A call keeps its place until it goes. If it does not come at its turn, because its executor is busy, it is passed
+/// over: until it comes, the next call is the head, and its cost delays no other call.
 struct ThrottleLine: Sendable, Equatable {
     struct Member: Sendable, Equatable {
         let cost: Int

@@ -1,24 +1,26 @@
 extension Throttle {
-    /// The settings of a ``Throttle`` as a value, which can be read from a file or a server:
-    /// `{"limit": {"kind": "rate", "calls": 10, "periodSeconds": 1}}`.
+    /// The settings of a ``Throttle``, readable from a file or a server: `{"limit": {"kind": "rate", "calls": 10,
+    /// "periodSeconds": 1}}`.
     ///
     /// See <doc:ThrottleGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
     public struct Settings: SettingsGroup {
-        /// How many calls may go in which time.
+        /// How many calls may go in a period, and how they are counted; required.
         public var limit: ThrottleLimit
-        /// How long a call may wait for its turn; 0 or more.
+        /// How long a call may wait for its turn; 0 s or more, 0 s by default.
         public var maxWait: Duration
-        /// How many calls may wait at the same time; 0 or more.
+        /// How many calls may wait at the same time; 0 or more, 10 000 by default.
         public var queue: Int
-        /// Whether a 429 holds all calls.
+        /// Whether a 429 holds all calls; false by default.
         public var holdOnThrottled: Bool
-        /// How long the nth hold in a row is, if the other side names no wait; not `custom`.
+        /// How long the nth hold in a row lasts if a 429 names no wait; by default exponential from 1 s to 60 s, never
+        /// `custom`.
         public var holdBackoff: Backoff
-        /// The longest hold; 0 or more.
+        /// The longest hold; 0 s or more, 3600 s by default.
         public var maxHold: Duration
-        /// When the first call probes during a hold whose wait the other side has named; 0 for never.
+        /// How long after the start of a hold the first call probes, if a 429 named the wait; 0 s or more, 300 s by
+        /// default, never with 0 s.
         public var earlyProbe: Duration
-        /// How long after a hold calls are let in slowly; 0 or more.
+        /// How long after a hold calls are admitted slowly; 0 s or more, 0 s by default.
         public var ramp: Duration
 
         /// Creates settings.

@@ -17,7 +17,7 @@ struct ThrottleSlot: Sendable, Equatable {
         (generation, second, third) = (slot.first >> 8, slot.second, slot.third)
     }
 
-    /// Whether the call was let in as a usual one: its end matters only if it is a 429 or a rejection.
+    /// Whether the call was admitted as a usual one: its end matters only if it is a 429 or a rejection.
     @inline(__always) static func isAdmitted(_ slot: PolicySlot) -> Bool {
         slot.first & 0xFF == UInt64(Stage.admitted.rawValue)
     }

@@ -7,7 +7,7 @@ extension ThrottleStateMachine {
         case reject(retryAfter: Duration?)
     }
 
-    /// A new call asks to go in, or a call whose slot says that it is in line asks again.
+    /// A new call asks to enter, or a call whose slot says that it is in line asks again.
     mutating func admit(
         _ slot: ThrottleSlot, cost: Int, deadline: MonotonicInstant, _ settings: Throttle.Settings,
         at now: MonotonicInstant
@@ -16,7 +16,7 @@ extension ThrottleStateMachine {
         if isInLine { line.wake(slot.ticket) }
         let answer = isInLine ? askAgain(slot.ticket, at: now) : ask(cost: cost, at: now)
         if answer.lets { return .enter(ThrottleSlot(answer, of: self)) }
-        // It waits to learn when it may go, even if it does not wait to go, or the line is full.
+        // To learn when it may go, a call waits even if it would not wait for its turn, or if the line is full.
         let hasRoom = isInLine || line.count < settings.queue
         let isUnknown = isUnknown(at: now)
         let waitsToKnow = isUnknown && line.count < limiter.most

@@ -10,7 +10,7 @@ extension ThrottleStateMachine {
         var hasEndedHold = false
     }
 
-    /// The news since the last report, which this ends.
+    /// Returns the news since the last report, and begins a new report.
     mutating func takeReport(at now: MonotonicInstant) -> PermitReport {
         latest = max(latest, now)
         var report = limiter.changeLeased { [latest] in $0.takeReport(at: latest.nanoseconds) } ?? PermitReport()

@@ -55,7 +55,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         var credit = 2
     }
 
-    /// The early probes of a hold that the other side has named: it may be over sooner, or have been a mistake.
+    /// The early probes of a hold with a named wait: the hold may be over sooner, or have been a mistake.
     struct EarlyProbes: Sendable, Equatable {
         /// When the next may go.
         private(set) var next: MonotonicInstant
@@ -84,14 +84,14 @@ struct ThrottleStateMachine: Sendable, Equatable {
         mutating func heldAgain(at now: MonotonicInstant) { next = max(next, now + .nanoseconds(interval)) }
     }
 
-    /// A call in line whose turn has come but that has not, and since when that is known.
+    /// A call in line that did not come at its turn, and since when that is known.
     private struct Absent: Equatable {
         let ticket: UInt64
         let since: MonotonicInstant
     }
 
     static let probeLease = Duration.seconds(60)
-    /// The line's wait for its head.
+    /// How long the line waits for its head.
     static let absence = Duration.milliseconds(100)
 
     var limiter: Limiter
@@ -234,7 +234,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         }
     }
 
-    /// The first call in line, and what it waits for: when it is woken at the latest, even if only to ask again.
+    /// The first call in line, and what it waits for: the latest time at which it is woken, even if only to ask again.
     var head: (ticket: UInt64, answer: Answer)? {
         guard let (ticket, member) = line.head else { return nil }
         switch gate {
@@ -398,7 +398,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
             tellHoldHasEnded()
             return latest < until
         case .probing:
-            // An early probe goes on like one in time.
+            // An early probe continues as if the hold were over.
             guard let early, latest < early.heldUntil else { return false }
             self.early?.heldUntil = .distantPast
             return true
@@ -452,7 +452,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
         limiter.giveBack(cost, receipt, at: latest.nanoseconds)
     }
 
-    /// A call that was let in with ``Answer/pace`` ended without a new hold.
+    /// A call that was admitted with ``Answer/pace`` ended without a new hold.
     mutating func paceEnded(decided: Bool, inGeneration admitted: UInt64) {
         guard admitted == generation, let slowStart else { return }
         self.slowStart?.credit = slowStart.credit.saturatingAdding(decided ? 2 : 1)
@@ -463,7 +463,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// See ``TokenBucket/setRate(_:burst:at:)``. Waiting calls keep their places in line.
     mutating func setRate(_ rate: ThrottleRate, burst: Int, at now: MonotonicInstant) {
         latest = max(latest, now)
-        // A part of a limit follows when the supply has learned of the change.
+        // A stand-in gets its part of the new rate when the supply has learned of the change.
         guard standIn == nil || limiter.leased != nil else { return }
         limiter.setRate(rate, burst: burst, at: latest.nanoseconds)
     }
@@ -532,7 +532,7 @@ struct ThrottleStateMachine: Sendable, Equatable {
     /// The expected time until a new call of cost 1 could go, if no call in line gives up.
     func timeUntilNext(at now: MonotonicInstant) -> Duration {
         let now = max(latest, now)
-        // Nobody has said that there are none.
+        // The supply has not said that there are none.
         if gate == .open, line.isEmpty, limiter.isUnknown(at: now.nanoseconds) { return .zero }
         let turn =
             switch gate {

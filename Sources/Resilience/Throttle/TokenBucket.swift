@@ -184,7 +184,7 @@ struct TokenBucket: Sendable, Equatable {
             first: UInt64(bitPattern: steps), second: UInt64(generation) << 32 | taken.rest)
     }
 
-    /// Gives back the share of a call that never reached the other side, but lets no more calls through than without
+    /// Gives back the share of a call that never reached the other side, but lets through no more calls than without
     /// that call.
     ///
     /// Without the call, `arrival` would be lower by its share. But it can't be lower than later calls have made it,

@@ -12,10 +12,11 @@
     import Android
 #endif
 
-/// The machine's monotonic clock, with one shared timer for all alarms. It goes on while the machine sleeps.
+/// The machine's monotonic clock, with one shared timer for all alarms. It keeps running while the machine sleeps.
 ///
-/// Setting an alarm is an insertion into a heap. The timer is one task, or a bell of blocking calls, that sleeps until the earliest deadline. It is
-/// woken early only for an alarm with an earlier deadline, so a thousand timeouts of five seconds cost one sleep.
+/// Setting an alarm is an insertion into a heap. The timer is one task, or a bell of blocking calls, that sleeps until
+/// the earliest deadline. It is woken early only for an alarm with an earlier deadline, so a thousand timeouts of five
+/// seconds cost one sleep.
 ///
 /// It is also a `Clock`, so code that takes an `any Clock<Duration>` can use the same clock as the policies.
 public final class SystemTimeBase: TimeBase, Clock {

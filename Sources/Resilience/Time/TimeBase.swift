@@ -9,8 +9,8 @@ public protocol TimeBase: AnyObject, Sendable {
 
     /// Runs an action once, at or after a deadline, never before it.
     ///
-    /// A deadline in the past fires as soon as possible, perhaps before this returns. Actions that are due at the same time may run
-    /// at the same time.
+    /// A deadline in the past fires as soon as possible, perhaps before this returns. Actions that are due at the same
+    /// time may run at the same time.
     /// - Parameters:
     ///   - deadline: The earliest instant at which the action may run.
     ///   - action: A short action that does not block.
@@ -29,8 +29,8 @@ extension TimeBase {
     /// No preference.
     public var taskExecutor: (any TaskExecutor)? { nil }
 
-    /// The executor for a task on behalf of the current one: the time base's, else the one that the current task
-    /// prefers, as far as the system can tell.
+    /// The executor for a task on behalf of the current one: the time base's, else the current task's preferred one, if
+    /// the system reports it.
     package var executorForTasks: (any TaskExecutor)? {
         if let taskExecutor { return taskExecutor }
         #if compiler(>=6.3)
@@ -63,6 +63,6 @@ public struct TimeBaseAlarm: Sendable, Hashable {
 }
 
 extension TimeBase where Self == SystemTimeBase {
-    /// The machine's monotonic clock, which goes on while the machine sleeps.
+    /// The machine's monotonic clock, which keeps running while the machine sleeps.
     public static var system: SystemTimeBase { .shared }
 }

@@ -61,7 +61,7 @@ public struct ClientTimeout: Policy {
         let verdict = call.core.classifier.verdict(for: timedOut)
         let mayPass: VerdictSet = [.transient, .uncertain]
         let kind = mayPass.contains(verdict) && mayPass.contains(outcome.verdict) ? outcome.verdict.kind : verdict.kind
-        // Nor does the deadline make an unrepeatable attempt repeatable.
+        // The deadline does not make an unrepeatable attempt repeatable.
         let isFinal = outcome.verdict.shouldRetry == false
         return .replace(
             timedOut,

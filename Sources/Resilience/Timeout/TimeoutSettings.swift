@@ -1,12 +1,13 @@
 extension Timeout {
-    /// The settings of a ``Timeout``, a ``ClientTimeout`` or an ``AbandoningTimeout`` as a value, which can be read from a
-    /// file or a server: `{"limitSeconds": 5, "enforcedBy": "client"}`.
+    /// The settings of a ``Timeout``, a ``ClientTimeout`` or an ``AbandoningTimeout``, readable from a file or a
+    /// server: `{"limitSeconds": 5, "enforcedBy": "client"}`.
     ///
     /// See <doc:TimeoutGuide> for what the settings do, and <doc:ConfigurationGuide> for files.
     public struct Settings: SettingsGroup {
-        /// How long a call may take; above 0. Beyond 292 years there is no limit.
+        /// How long a call may take; above 0 s, required. Beyond 292 years there is no limit.
         public var limit: Duration
-        /// Who ends a call at the limit: a ``Timeout``, or, with `client`, the operation itself at its deadline, below a ``ClientTimeout``.
+        /// Who ends a call at the limit: a ``Timeout`` (`policy`, the default), or the operation itself below a
+        /// ``ClientTimeout`` (`client`).
         public var enforcedBy: TimeoutEnforcement
 
         /// Creates settings.
@@ -28,7 +29,7 @@ extension Timeout {
 public enum TimeoutEnforcement: String, SettingChoice {
     /// The policy: a ``Timeout``, which cancels the operation.
     case policy
-    /// The client, which is given the deadline: a ``ClientTimeout``. Take it only if each operation ends by itself at
+    /// The client, which is given the deadline: a ``ClientTimeout``. Use it only if each operation ends by itself at
     /// its attempt's deadline, as `URLSession` and async-http-client do with a pipeline of this package.
     case client
 

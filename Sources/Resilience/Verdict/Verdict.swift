@@ -11,8 +11,8 @@
 /// }
 /// ```
 ///
-/// A verdict has two parts. Its ``kind-swift.property`` tells how the other side is, and ``shouldRetry`` whether the
-/// other side asks for the attempt to be repeated, or not to be.
+/// A verdict has two parts. Its ``kind-swift.property`` tells what happened, and ``shouldRetry`` whether the other side
+/// asks to repeat the attempt, or not to.
 ///
 /// An error of your own can name its verdict: conform it to ``VerdictConvertible``.
 @frozen public struct Verdict: Sendable, Hashable, CustomStringConvertible {
@@ -20,7 +20,8 @@
     @frozen public enum Kind: UInt8, Sendable, Hashable, CaseIterable, CustomStringConvertible {
         /// The attempt succeeded.
         case success
-        /// The attempt failed in a way that may pass, and had no effect, such as a connection that could not be made, or status 503.
+        /// The attempt failed in a way that may pass, and had no effect, such as a connection that could not be made,
+        /// or status 503.
         case transient
         /// The other side asked for fewer calls.
         case throttled
@@ -30,8 +31,8 @@
         case rejected
         /// The caller no longer wants the result. Neither a success nor a failure.
         case cancelled
-        /// The attempt failed in a way that may pass, and may have had its effect all the same: repeating it could do
-        /// it twice.
+        /// The attempt failed in a way that may pass, and may still have had its effect: repeating it could do it
+        /// twice.
         ///
         /// A breaker counts it as a failure, like ``transient``. It is repeated only if the call may be repeated: see
         /// ``RunOptions/isIdempotent``. An unknown error is uncertain.
@@ -55,7 +56,7 @@
     /// Whether the other side asks for the attempt to be repeated: a ``Retry`` obeys, whatever the kind, unless one of
     /// its rules, its limits or ``RunOptions/isIdempotent`` say otherwise. nil, as usual, leaves it to the kind.
     ///
-    /// It says nothing of the other side's health, so breakers and throttles ignore it. Nothing is repeated after a
+    /// It says nothing about the other side's health, so breakers and throttles ignore it. Nothing is repeated after a
     /// success, a rejection or a cancellation.
     public let shouldRetry: Bool?
     /// In nanoseconds. `.min` if none was named.
@@ -66,7 +67,8 @@
     ///   - kind: What happened.
     ///   - retryAfter: The wait that the other side named; nil, the default, if it named none. It is kept in whole
     ///     nanoseconds, rounded up, and at most 292 years.
-    ///   - shouldRetry: Whether the other side asks for the attempt to be repeated. nil, the default, if it does not say.
+    ///   - shouldRetry: Whether the other side asks for the attempt to be repeated. nil, the default, if it does not
+    ///     say.
     public init(_ kind: Kind, retryAfter: Duration? = nil, shouldRetry: Bool? = nil) {
         self.kind = kind
         self.shouldRetry = shouldRetry
@@ -85,7 +87,7 @@
     @inlinable public static var transient: Verdict { Verdict(plain: .transient) }
     /// The other side asked for fewer calls, and named no wait.
     @inlinable public static var throttled: Verdict { Verdict(plain: .throttled) }
-    /// The attempt failed, and may have had its effect all the same: ``Kind/uncertain``.
+    /// The attempt failed, and may still have had its effect: ``Kind/uncertain``.
     @inlinable public static var uncertain: Verdict { Verdict(plain: .uncertain) }
     /// The attempt failed in a way that will not pass by itself: ``Kind/permanent``.
     @inlinable public static var permanent: Verdict { Verdict(plain: .permanent) }

@@ -1,7 +1,7 @@
 /// One wait of one task. It ends once: by the policy, the time or cancellation, whichever comes first.
 ///
-/// A policy that parks a call returns a waiter and keeps it; ``resume()`` lets the call go on. It may be called before
-/// the task has begun to wait, and more than once.
+/// A policy that parks a call returns a waiter and keeps it; ``resume()`` lets the call continue. It may be called
+/// before the task has begun to wait, and more than once.
 public final class PolicyWaiter: Sendable {
     /// How a wait ended.
     package enum Wake: Sendable, Equatable {
@@ -20,7 +20,7 @@ public final class PolicyWaiter: Sendable {
     }
 
     private let state = Locked(State.idle)
-    /// When the policy will probably let the call go on, if it knows; for callers that can't wait.
+    /// When the policy will probably let the call continue, if it knows; for callers that can't wait.
     package let turn: MonotonicInstant?
 
     /// Creates a waiter for one wait.

@@ -1,7 +1,7 @@
 /// The wait of calls that a probe in flight keeps out: when the probe has probably ended.
 ///
-/// That is as long as the last probe took, or as the last break lasted, if that is shorter, and at most a second. It is
-/// never the end of the probe's lease, which is a bound for lost probes: most answer long before.
+/// A probe is expected to take as long as the last one, or as the last break if that was shorter, but at most a second.
+/// The lease's end does not count: it is a bound for lost probes; most answer long before.
 package struct ProbeWait: Sendable, Equatable {
     /// The longest expected time of a probe, and the expected time if nothing is known.
     package static let longest = Duration.seconds(1)
@@ -30,7 +30,7 @@ package struct ProbeWait: Sendable, Equatable {
     /// When a probe in flight has probably ended. An overdue probe is expected to take as long again.
     /// - Parameters:
     ///   - start: When it began.
-    ///   - leaseEnds: When another call may go in its place; after `now`.
+    ///   - leaseEnds: When another call may take its place; after `now`.
     func end(ofProbeBegunAt start: MonotonicInstant, leaseEnds: MonotonicInstant, at now: MonotonicInstant)
         -> MonotonicInstant
     {

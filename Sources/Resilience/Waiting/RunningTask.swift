@@ -16,8 +16,8 @@ package struct RunningTask: ~Copyable, Sendable {
         }
     }
 
-    /// Cancels the task, if it runs. The caller ensures that the task still exists if it has begun: during its first
-    /// step it does, and later while its handle is held.
+    /// Cancels the task, if it runs. The caller ensures that the task still exists if it has begun: it exists during
+    /// its first step, and later while its handle is held.
     package func cancel() {
         // Safe: on a task other than the current one only `cancel()` is used, which any thread may call.
         unsafeBitCast(task.load(ordering: .sequentiallyConsistent), to: UnsafeCurrentTask?.self)?.cancel()

@@ -13,8 +13,7 @@ struct TicketLine<Member: Sendable>: Sendable {
     var count: Int { members.count }
     var isEmpty: Bool { members.isEmpty }
 
-    /// The member with this ticket; nil if it is not in line. Setting changes a member that is in line, and does
-    /// nothing else.
+    /// The member with this ticket; nil if it is not in line. Setting changes only a member that is in line.
     subscript(_ ticket: UInt64) -> Member? {
         get { members[ticket] }
         set { if let newValue, members[ticket] != nil { members[ticket] = newValue } }

@@ -1,4 +1,4 @@
-/// The first of these: the limit, the caller's cancellation, or the end.
+/// Which came first: the limit, the caller's cancellation, or the end.
 @usableFromInline enum TimeoutStateMachine: UInt8, Sendable, Equatable {
     /// → expired, → cancelled, → ended
     case running
@@ -55,7 +55,7 @@
     }
 }
 
-/// The instants at which two timeouts, one inside of the other, end what runs.
+/// The limits of two timeouts, one inside of the other.
 struct NestedLimits: Sendable, Equatable {
     let inner: MonotonicInstant
     /// The distant future if there is no outer timeout, or if it has a task of its own.
@@ -89,7 +89,7 @@ struct NestedTimeoutsStateMachine: Sendable, Hashable {
     mutating func insideEnded() { inner.insideEnded() }
 
     mutating func insideThrew(at now: MonotonicInstant, _ limits: NestedLimits) {
-        // The outer timeout goes on, perhaps with another attempt, unless its time is over.
+        // The outer timeout continues, perhaps with another attempt, unless its time is over.
         let outerPassed = now >= limits.outer ? outer.limitPassed() : .nothing
         if limits.outerIsFirst { _ = end(outerPassed) }
         inner.insideThrew(at: now, expiry: limits.inner)

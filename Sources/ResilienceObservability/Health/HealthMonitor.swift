@@ -53,8 +53,8 @@ public final class HealthMonitor: Sendable {
         await report(limit: limit ?? self.limit, patience: queueTimeout)
     }
 
-    /// Returns the service's present health, for a repeated reader: where the store of a queue is slow, it takes the
-    /// last answer if that is recent.
+    /// Returns the service's present health, for a repeated reader: if the store of a queue is slow, a recent answer is
+    /// used.
     /// - Parameters:
     ///   - limit: How many components the report lists at most.
     ///   - patience: How long to wait for a queue whose last answer is recent, or which is known to be late.

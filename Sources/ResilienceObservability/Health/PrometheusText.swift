@@ -3,8 +3,8 @@ import Resilience
 /// Writes metrics in Prometheus' text format, version 0.0.4:
 /// https://prometheus.io/docs/instrumenting/exposition_formats/
 ///
-/// Metrics are written in the order of their names, and the samples of each in the order of their labels, so that two pages
-/// can be compared line by line. No two samples of a metric have the same labels: they are added up.
+/// Metrics are written in the order of their names, and the samples of each in the order of their labels, so that two
+/// pages can be compared line by line. No two samples of a metric have the same labels: they are added up.
 struct PrometheusText {
     private struct Family {
         let metric: Metric

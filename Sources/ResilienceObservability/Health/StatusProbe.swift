@@ -1,6 +1,6 @@
 import Resilience
 
-/// Reads a stored status, where reading may fail or hang: that of a queue.
+/// Reads a stored status, such as a queue's: reading may fail or hang.
 ///
 /// At most one reading is in progress. Further readers join it, so that a store that never answers costs one task, not
 /// one for each report.

@@ -17,7 +17,7 @@
     ///
     /// Many events of one kind do not flood the log. For each pipeline, policy and kind of event, five lines are
     /// written in ten seconds, and then one summary of the omitted events: how many, since when, and the last one.
-    /// While they go on, each window is twice as long as the one before, up to five minutes. An event below the
+    /// While they continue, each window is twice as long as the one before, up to five minutes. An event below the
     /// logger's level is not counted.
     ///
     /// Rejected calls are counted although their lines are below the logger's level: after each window with rejections,
@@ -57,7 +57,8 @@
         ///   - maxKeys: How many combinations of pipeline, policy and kind are counted separately at the same time; 1
         ///     or more, 200 by default. Events of further combinations share one limit.
         ///   - timeBase: The clock that measures the window.
-        ///   - levels: Returns the level of an event's line; nil, the default, for the standard ones, ``standardLevel(of:)``.
+        ///   - levels: Returns the level of an event's line; nil, the default, for the standard ones,
+        ///     ``standardLevel(of:)``.
         public init(
             _ logger: Logger, lines: Int = 5, per window: Duration = .seconds(10), maxKeys: Int = 200,
             timeBase: any TimeBase = .system, levels: Levels? = nil

@@ -26,7 +26,8 @@
             self.timeBase = timeBase
         }
 
-        /// Reads the gauges until a graceful shutdown, or until the task is cancelled; then once more. Neither is an error.
+        /// Reads the gauges until a graceful shutdown, or until the task is cancelled; then once more. Neither is an
+        /// error.
         public func run() async {
             let (metrics, interval, timeBase) = (metrics, interval, timeBase)
             await cancelWhenGracefulShutdown { await metrics.run(every: interval, on: timeBase) }

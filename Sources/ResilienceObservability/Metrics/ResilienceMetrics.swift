@@ -27,7 +27,7 @@
 
         /// Creates an observer that watches nothing yet.
         /// - Parameters:
-        ///   - factory: Makes the metrics. By default that of `MetricsSystem`: set it up first.
+        ///   - factory: Makes the metrics. `MetricsSystem`'s by default: set it up first.
         ///   - maxNames: How many combinations of pipeline and policy are counted separately, 1 or more; 1000 by
         ///     default. Events and gauges each have this limit.
         public init(factory: any MetricsFactory = MetricsSystem.factory, maxNames: Int = 1000) {
@@ -79,11 +79,11 @@
 
         /// Reads everything that is watched, now and after each interval, until the task is cancelled.
         ///
-        /// In a service of `swift-service-lifecycle`, call it in `cancelWhenGracefulShutdown`: it does not end by itself
-        /// when the services shut down.
+        /// In a service of `swift-service-lifecycle`, call it in `cancelWhenGracefulShutdown`: it does not end by
+        /// itself when the services shut down.
         /// - Parameters:
-        ///   - interval: The time between two samples; above zero, 10 seconds by default. Scrape or export no more often
-        ///     than that.
+        ///   - interval: The time between two samples; above zero, 10 seconds by default. Scrape or export no more
+        ///     often than that.
         ///   - timeBase: The clock that measures the interval.
         public func run(every interval: Duration = .seconds(10), on timeBase: any TimeBase = .system) async {
             let interval = SettingChecks("ResilienceMetrics").aboveZero(interval, "interval")

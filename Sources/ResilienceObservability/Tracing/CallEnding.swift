@@ -7,14 +7,14 @@
         let outcome: String
         /// nil after a success.
         let verdict: String?
-        /// What OpenTelemetry's `error.type` has to be: one of few. The type of the error, or the verdict of a result
+        /// OpenTelemetry's `error.type`, which must be one of few: the type of the error, or the verdict of a result
         /// that means failure.
         let errorType: String?
         let error: (any Error)?
         /// The failure; nil if there is none, or if unknown.
         var failure: FailureDetail?
 
-        /// A cancelled call is nobody's failure.
+        /// A cancelled call is not a failure.
         var isError: Bool { outcome == "failed" || outcome == "rejected" }
 
         /// The ending of a returned result.
@@ -29,8 +29,7 @@
         /// The ending of a thrown error.
         /// - Parameters:
         ///   - isCancelled: Whether the task was cancelled, other than by the call's deadline.
-        ///   - deadlinePassed: Whether the call's deadline ended it: then the error is only that of the cancelled
-        ///     inside.
+        ///   - deadlinePassed: Whether the call's deadline ended it: then the error is only the cancelled inside's.
         ///   - hasBegun: Whether the operation ran.
         init(_ error: any Error, _ verdict: Verdict, isCancelled: Bool, deadlinePassed: Bool, hasBegun: Bool) {
             outcome =

@@ -20,7 +20,7 @@
         /// call costs hardly more.
         ///
         /// A call whose task is cancelled, or whose deadline has passed, before it begins has no span. Neither has work
-        /// that is admitted with `acquire()`: begin a span yourself around that.
+        /// admitted with `acquire()`: begin a span of your own around it.
         ///
         /// - Parameters:
         ///   - tracer: Makes the spans; nil, the default, for the tracer that is current when the call begins.

@@ -45,7 +45,7 @@
             _ inside: nonisolated(nonsending) (_ deadline: MonotonicInstant) async throws -> Verdict
         ) async throws -> Verdict {
             let deadline = call.deadline
-            // The call's own: without a tracer there is none, which is quicker to check than the tracer.
+            // The call's own. Without a tracer there is none, and this check is quicker than looking for the tracer.
             guard let trace = CallTrace.current(of: pipeline) else { return try await inside(deadline) }
             trace.attemptBegins()
             let number = call.attempt

@@ -54,11 +54,12 @@ private let now = MonotonicInstant.second(100)
 
     @Test("each budget describes its numbers")
     func descriptions() {
-        #expect("\(TokenBudget(capacity: 500, cost: 14, throttledCost: 5))" == "500 tokens, 14 a retry, 5 after a 429")
+        #expect(
+            "\(TokenBudget(capacity: 500, cost: 14, throttledCost: 5))" == "500 tokens, 14 per retry, 5 after a 429")
         #expect(
             "\(RatioBudget(share: 0.2, reserve: 100, window: 10_000_000_000))"
-                == "0.2 of the calls and 100 besides, in 10 s")
+                == "0.2 of the calls plus 100, in 10 s")
         #expect(
-            "\(ThrottlingBudget(maxTokens: 10, ratio: 0.1))" == "above half of 10 tokens, 0.1 back a success")
+            "\(ThrottlingBudget(maxTokens: 10, ratio: 0.1))" == "above half of 10 tokens, 0.1 back per success")
     }
 }

@@ -236,15 +236,15 @@ import Testing
 
     @Test("the descriptions of a budget, and of a retry with one, have their limits")
     func descriptions() {
-        #expect("\(RetryBudget.tokens())" == "500 tokens, 14 a retry, 5 after a 429")
-        #expect("\(RetryBudget.ratio())" == "0.2 of the calls and 100 besides, in 10 s")
+        #expect("\(RetryBudget.tokens())" == "500 tokens, 14 per retry, 5 after a 429")
+        #expect("\(RetryBudget.ratio())" == "0.2 of the calls plus 100, in 10 s")
         let retry = Retry(
             maxElapsed: .seconds(9), backoff: .none, throttledBackoff: .none, budget: .throttling(), rules: { _ in nil }
         )
         #expect(
             "\(retry)"
                 == "retry: 3 retries on transient+throttled, backoff constant 0 s, throttled constant 0 s"
-                + ", for 9 s, budget above half of 10 tokens, 0.1 back a success, rules")
+                + ", for 9 s, budget above half of 10 tokens, 0.1 back per success, rules")
     }
 
     @Test("the limits of a range are valid", arguments: [Duration.milliseconds(1), .seconds(3600)])

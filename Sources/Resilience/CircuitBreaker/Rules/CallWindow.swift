@@ -5,11 +5,11 @@ public struct CallWindow: SettingsGroup, CustomStringConvertible {
         case time(nanoseconds: Int64, buckets: Int)
     }
 
-    /// How many of the last calls, however long ago.
+    /// How many of the latest calls count, however long ago they were; 1…10 000 000, instead of `lengthSeconds`.
     private var count: Int?
-    /// The time whose calls they are.
+    /// How far back calls count; above 0 s, instead of `calls`.
     private var length: Duration?
-    /// In how many steps that time advances.
+    /// In how many steps a window of time advances; 1…100 000, 10 by default.
     private var buckets: Int?
 
     /// The default of the rules that have one.

@@ -13,7 +13,7 @@ public struct CombinedRule: PackagedRule {
     /// The rules; each counts for itself.
     public internal(set) var rules: [any TripRule]
 
-    /// The rules of which one, or each, must say so; at least one, and at most 32 with those inside.
+    /// The combined rules; 1 to 32, nested ones included; required.
     var settings: [TripRuleSettings] {
         get { rules.map { TripRuleSettings($0) } }
         set { rules = newValue.map(\.bare) }

@@ -1,10 +1,11 @@
 /// Opens on the nth failure in a row.
 public struct ConsecutiveFailures: PackagedRule, Hashable {
-    /// How many failures in a row open the circuit.
+    /// How many failures in a row open the circuit; 1 or more, 5 by default.
     public internal(set) var limit: Int
-    /// The verdicts that count as failures.
+    /// The verdicts that count as failures; `transient` and `uncertain` by default.
     public internal(set) var failing: VerdictSet = [.transient, .uncertain]
-    /// The verdicts that count as successes; none of the failures. Others do not count.
+    /// The verdicts that count as successes; `success` and `permanent` by default, disjoint from `failing`. Others do
+    /// not count.
     public internal(set) var healthy: VerdictSet = [.success, .permanent]
     /// The failures in a row so far.
     private(set) var failureCount = 0

@@ -10,13 +10,15 @@ public struct FailuresInWindow: PackagedRule, Hashable {
 
     /// How many failures are too many.
     public internal(set) var limit: Limit
-    /// The calls that are looked back on.
+    /// The latest calls that count; the last 100 by default. `failures` requires it.
     public internal(set) var window = CallWindow.standard
-    /// The number of calls in the window below which the circuit never opens.
+    /// The number of calls in the window below which the circuit never opens; 1 or more, 10 by default (kind
+    /// `failures`: its `count`).
     public internal(set) var minimumCalls = 1
-    /// The verdicts that count as failures.
+    /// The verdicts that count as failures; `transient` and `uncertain` by default.
     public internal(set) var failing: VerdictSet = [.transient, .uncertain]
-    /// The verdicts that count as calls without a failure. Calls with any other verdict are not in the window.
+    /// The verdicts that count as calls without a failure; `success` and `permanent` by default. Calls with any other
+    /// verdict are not in the window.
     public internal(set) var healthy: VerdictSet = [.success, .permanent]
     var outcomes = OutcomeWindow()
 

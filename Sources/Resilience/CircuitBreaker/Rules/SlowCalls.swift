@@ -5,11 +5,11 @@
 public struct SlowCalls: PackagedRule, Hashable {
     /// How many slow calls are too many.
     public internal(set) var limit: FailuresInWindow.Limit
-    /// How long a call may take; a call that takes longer is slow.
+    /// How long a call may take before it is slow; above 0 s, required.
     public internal(set) var slowness: Duration
-    /// The calls that are looked back on.
+    /// The latest calls that count; the last 100 by default.
     public internal(set) var window = CallWindow.standard
-    /// The number of calls in the window below which the circuit never opens.
+    /// The number of calls in the window below which the circuit never opens; 1 or more, 10 by default.
     public internal(set) var minimumCalls: Int
     private(set) var outcomes = OutcomeWindow()
     private(set) var underWay = CallsUnderWay(.seconds(1))

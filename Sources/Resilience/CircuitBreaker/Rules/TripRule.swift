@@ -18,8 +18,8 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// - Parameter end: How the call ended, and when.
     func evidence(of end: CallEnd) -> TripEvidence
 
-    /// Returns what the end of a probe says; by it a half-open circuit closes or opens again. By default the same as
-    /// for any other call.
+    /// Returns what the end of a probe says, which closes or reopens a half-open circuit. By default the same as for
+    /// any other call.
     /// - Parameter end: How the probe ended, and when.
     func evidence(ofProbe end: CallEnd) -> TripEvidence
 
@@ -42,8 +42,8 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// - Returns: The end of the batch; `now`, the default, if each success must be delivered as it comes.
     func tallyEnds(after now: MonotonicInstant) -> MonotonicInstant
 
-    /// The stretch of time around `now` in which calls may be batched, for a rule that needs ``TripRuleNeeds/calls`` or is
-    /// combined with one. They are delivered before any other input.
+    /// The stretch of time around `now` in which calls may be batched, for a rule that needs ``TripRuleNeeds/calls`` or
+    /// is combined with one. They are delivered before any other input.
     ///
     /// A batched call costs no lock. It must make no difference when in the stretch these calls begin and succeed. The
     /// rule is not met, and no number of these calls may meet it.
@@ -51,9 +51,9 @@ public protocol TripRule: Sendable, CustomStringConvertible {
     /// - Returns: A stretch with `now` in it; nil, the default, if each call must be delivered as it comes.
     func tallyStretch(at now: MonotonicInstant) -> Range<MonotonicInstant>?
 
-    /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned. Each that
-    /// succeeded had begun in the same stretch. Called only if the rule needs ``TripRuleNeeds/calls``. By default takes each of
-    /// them.
+    /// Takes calls that began, and calls that succeeded, within the stretch that ``tallyStretch(at:)`` returned. Each
+    /// that succeeded had begun in the same stretch. Called only if the rule needs ``TripRuleNeeds/calls``. By default
+    /// takes each of them.
     /// - Parameters:
     ///   - began: The number of calls that began.
     ///   - succeeded: The number of calls that succeeded.

@@ -1,5 +1,5 @@
-/// A rule as what a file has of it: its settings, without its counts, and without the windows for them, which may be large: a file
-/// may name many, until it is checked.
+/// The settings of a rule, as a file contains them: without counts and windows. Windows may be large, and an unchecked
+/// file may name many.
 struct TripRuleSettings: KindSettings {
     let bare: any TripRule
 
@@ -122,13 +122,13 @@ struct TripRuleSettings: KindSettings {
 }
 
 extension GivenSettings {
-    /// Notes numbers of calls that the window does not hold.
+    /// Notes numbers of calls that exceed the window.
     fileprivate mutating func checkCalls(
         _ window: CallWindow, _ limit: FailuresInWindow.Limit, _ minimumCalls: Int
     ) {
         guard areSound("window", "count", "minimumCalls"), case .calls(let size) = window.kind else { return }
         for (name, calls) in [("count", limit.count), ("minimumCalls", minimumCalls)] {
-            // Of a default nobody needs to hear, unless it is all that is wrong.
+            // A wrong default is reported only if nothing else is wrong.
             if let calls, calls > size, has(name) || areAllSound {
                 note(name, "\(calls)", "must be at most \(size), the calls of the window")
             }
@@ -142,15 +142,15 @@ extension GivenSettings {
 }
 
 extension FailuresInWindow.Limit {
-    /// How many failures, or slow calls, of the window open the circuit; at most its `calls`.
+    /// How many failures, or slow calls, in the window open the circuit; 1 or more, at most its `calls`.
     var count: Int? {
         get { if case .count(let count) = self { count } else { nil } }
         set { if let newValue { self = .count(newValue) } }
     }
 
-    /// Which share of failures, or slow calls, of the window opens the circuit.
+    /// The share of failures, or slow calls, in the window that opens the circuit; above 0 and at most 1.
     ///
-    /// Of the two the count holds.
+    /// Ignored if there is a count.
     var ratio: Double? {
         get { if case .ratio(let ratio) = self { ratio } else { nil } }
         set { if let newValue, count == nil { self = .ratio(newValue) } }
@@ -159,20 +159,20 @@ extension FailuresInWindow.Limit {
 
 /// A rule of this package.
 protocol PackagedRule: TripRule {
-    /// The rule without counts and windows: only for its settings, until it is reset.
+    /// The rule without counts and windows: until it is reset, use only its settings.
     var bare: Self { get }
 }
 
 extension PackagedRule {
     /// This rule, if its settings are valid; see ``SettingsGroup/valid()``.
     func checked() -> Self {
-        // Of the same kind.
+        // Safe: validation keeps the type.
         TripRuleSettings(self).valid().rule as! Self
     }
 }
 
 extension TripRule {
-    /// Whether another rule has the same settings and has counted the same. Known only of rules of this package.
+    /// Whether another rule has the same settings and counts; false for rules of other modules.
     func isSame(as other: any TripRule) -> Bool {
         switch (self, other) {
         case (let own as ConsecutiveFailures, let other as ConsecutiveFailures): own == other
@@ -181,7 +181,7 @@ extension TripRule {
         case (let own as CombinedRule, let other as CombinedRule):
             own.quorum == other.quorum && own.rules.count == other.rules.count
                 && zip(own.rules, other.rules).allSatisfy { $0.isSame(as: $1) }
-        // A rule of another module may differ in what it does not compare.
+        // A rule of another module may have differences that it does not compare.
         case _: false
         }
     }
