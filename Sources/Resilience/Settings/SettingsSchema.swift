@@ -6,8 +6,7 @@ public protocol SettingsGroup: SettingConvertible, Hashable, Codable {
     static var schema: SettingsSchema<Self> { get }
 }
 
-// Reading, checking and writing settings is never specialised: one copy for all groups is a sixth of the size of a
-// small program that has a pipeline.
+// Reading, checking and writing settings is never specialised: one copy serves all groups, which keeps programs small.
 
 /// The one table of a group of settings. Reading files, checks in source code, the lookup of a configuration, the docs
 /// and the differences of a reload derive from it.
