@@ -7,8 +7,19 @@ import Foundation
 struct Graph: Decodable {
     struct Identifier: Decodable { let precise: String }
     struct Fragment: Decodable { let spelling: String }
-    struct Line: Decodable { let text: String }
-    struct Comment: Decodable { let lines: [Line] }
+    struct Position: Decodable { let line: Int }
+    struct Range: Decodable { let start: Position }
+    struct Line: Decodable {
+        let text: String
+        let range: Range?
+    }
+    struct Comment: Decodable {
+        let uri: String?
+        let lines: [Line]
+
+        /// The same for a requirement and those who inherit its comment.
+        var place: String { Graph.place(uri, lines.first?.range?.start) }
+    }
     struct Parameter: Decodable {
         let name: String
         let internalName: String?
@@ -23,7 +34,6 @@ struct Graph: Decodable {
     }
     struct Extension: Decodable { let constraints: [Constraint]? }
     struct Signature: Decodable { let parameters: [Parameter]? }
-    struct Position: Decodable { let line: Int }
     struct Location: Decodable {
         let uri: String
         let position: Position
@@ -47,10 +57,7 @@ struct Graph: Decodable {
                 && !identifier.precise.contains("::SYNTHESIZED::") && !identifier.precise.hasPrefix("s:e:")
         }
 
-        var place: String {
-            let file = location?.uri.split(separator: "/Sources/", maxSplits: 1).last ?? ""
-            return "Sources/\(file):\((location?.position.line ?? 0) + 1)"
-        }
+        var place: String { Graph.place(location?.uri, location?.position) }
 
         var line: String {
             let text = (declarationFragments ?? []).map(\.spelling).joined()
@@ -68,6 +75,10 @@ struct Graph: Decodable {
 
     let symbols: [Symbol]
     let relationships: [Relationship]
+
+    static func place(_ uri: String?, _ position: Position?) -> String {
+        "Sources/\(uri?.split(separator: "/Sources/", maxSplits: 1).last ?? ""):\((position?.line ?? 0) + 1)"
+    }
 }
 
 extension [Graph.Constraint]? {
@@ -128,6 +139,8 @@ struct API {
 
     mutating func checkDocumentation() {
         let isInherited = inherited()
+        let products = Set(graphs.map(\.product))
+        var styled: Set<String> = []
         // What sets a property is said there.
         let properties = Set(graphs.flatMap(\.graph.symbols).filter { $0.docComment != nil }.map(\.path))
         for symbol in graphs.flatMap(\.graph.symbols) where symbol.isWritten && !known.contains(symbol.name) {
@@ -137,7 +150,12 @@ struct API {
                 }
                 continue
             }
-            checkStyle(of: symbol, comment)
+            // Some is inherited from other packages.
+            if let place = symbol.docComment?.place, products.contains(where: { place.hasPrefix("Sources/\($0)/") }),
+                styled.insert(place).inserted
+            {
+                checkStyle(of: symbol, comment, at: place)
+            }
             for parameter in symbol.functionSignature?.parameters ?? [] {
                 let names = [parameter.name, parameter.internalName].compactMap(\.self)
                 let isThere = names.contains {
@@ -153,11 +171,11 @@ struct API {
         }
     }
 
-    /// A summary of one sentence, then a blank line; what a function returns; that it throws, and what.
-    private mutating func checkStyle(of symbol: Graph.Symbol, _ comment: String) {
+    /// A summary of one sentence, then a blank line; what a function returns; what it throws.
+    private mutating func checkStyle(of symbol: Graph.Symbol, _ comment: String, at place: String) {
         let summary = comment.components(separatedBy: "\n\n")[0]
-        if summary.isEmpty || !summary.hasSuffix(".") || summary.contains(#/\n *- |[.!?]\)?\s+[`A-Z]/#) {
-            complaints.append("\(symbol.place): \(symbol.path) has no summary of one sentence before a blank line")
+        if !summary.hasSuffix(".") || summary.contains(#/\n *- |[.!?]\)?\s+[`A-Z]/#) {
+            complaints.append("\(place): the documentation of \(symbol.path) begins with no line of one sentence")
         }
         guard symbol.functionSignature != nil else { return }
         // Without the parameters, whose closures may throw and return.
@@ -167,12 +185,13 @@ struct API {
             return depth == 0
         }
         if declaration.contains(/\bthrows\b/), !comment.contains("- Throws:") {
-            complaints.append("\(symbol.place): \(symbol.path) does not document what it throws")
+            complaints.append("\(place): \(symbol.path) does not document what it throws")
         }
-        if declaration.contains("->"), !comment.contains("- Returns:"),
+        // What makes a value of its type reads as the value's name: `.perSecond(10)`.
+        if declaration.contains("->"), !declaration.contains(/\bstatic\b/), !comment.contains("- Returns:"),
             !summary.contains(#/^(Returns|The|A|An|Whether)\b/#)
         {
-            complaints.append("\(symbol.place): \(symbol.path) does not document what it returns")
+            complaints.append("\(place): \(symbol.path) does not document what it returns")
         }
     }
 
