@@ -12,7 +12,7 @@ import Resilience
 /// RetryAfter.wait("-5")
 /// ```
 public enum RetryAfter {
-    /// Parses a `Retry-After` value into the wait that it asks for.
+    /// Parses the wait from a `Retry-After` value.
     ///
     /// A value is either a number of whole seconds, digits only, or a date in any of HTTP's three forms (§5.6.7). A
     /// sign, a fraction, a blank value or a list is neither. Spaces and tabs around the value do not count.

@@ -17,9 +17,9 @@ extension ManualClock {
     /// different interleaving for each, and can repeat it.
     ///
     /// The run consists of the body's task, its children, every `Task` and `Task.detached` that one of them starts,
-    /// actors without an executor of their own, and the tasks that policies make. It ends their waits for this clock
-    /// and for each other, and no others: a task that waits for the network, another clock, the main actor or another
-    /// thread can't be part of it. The repository's guide "Testing code that uses policies" shows substitutes.
+    /// actors without an executor of their own, and the tasks that policies make. It ends only their waits for this
+    /// clock and for each other: a task that waits for the network, another clock, the main actor or another thread
+    /// can't be part of it. The repository's guide "Testing code that uses policies" shows substitutes.
     ///
     /// - Parameters:
     ///   - seed: Chooses the next step among those that are ready; nil, the default, takes them in order.
