@@ -76,7 +76,7 @@ public struct FailureResponse: Sendable, Hashable {
     ///
     /// | failure | status |
     /// |---|---|
-    /// | `ThrottleExceeded` | 429 if the limit is the client's; 503 if it is that of the whole service |
+    /// | `ThrottleExceeded` | 429 if the limit is the client's; 503 if it is the whole service's |
     /// | `BulkheadFull`, `WouldWait` | 503 |
     /// | `CircuitOpen`, or a rejection by your own policy | 503 |
     /// | `DeadlinePassed`, `TimedOut` | 504 |

@@ -118,7 +118,7 @@ public struct Explorer<Machine: ExplorableMachine> {
         }
     }
 
-    /// Applies the possible inputs, up to the one that breaks an invariant; nil if none does.
+    /// Applies the possible inputs until one breaks an invariant; nil if none does.
     private func replay(_ inputs: ArraySlice<Input>) -> (trace: [Input], violation: any Error)? {
         var machine = initial
         var trace: [Input] = []

@@ -4,9 +4,9 @@
 /// concurrency-limits, with the same factor. Until the first overload the limit doubles. See
 /// ``AdaptiveLimit/aimd(initial:in:increase:decrease:window:slowAfter:on:)``.
 struct AIMDLimit: LimitAlgorithm {
-    /// The number of permits added after each window in which at least half are in use; above 0; 1 by default.
+    /// The number of permits added after each window in which at least half are in use; above 0; by default 1.
     var increase: Double
-    /// The limit's factor after an overload, above 0 and below 1; 0.9 by default.
+    /// The limit's factor after an overload, above 0 and below 1; by default 0.9.
     var decrease: Double
     private var isStarting = true
 

@@ -15,15 +15,15 @@ extension AdaptiveBulkhead {
     /// each also with `initial`, `lowest`, `highest`, `windowSeconds`, `slowAfterSeconds` and `verdicts`. A limit with
     /// an algorithm of your own can't be encoded.
     public struct Settings: SettingsGroup {
-        /// The rule that finds the limit; `gradient` by default.
+        /// The rule that finds the limit; by default `gradient`.
         public var limit: AdaptiveLimit
-        /// The largest number of waiting calls, 0 or more; 0 by default.
+        /// The largest number of waiting calls, 0 or more; by default 0.
         public var queue: Int
-        /// Which waiting call is next, and which is rejected when the queue is full; `firstInFirstOut` by default.
+        /// Which waiting call is next, and which is rejected when the queue is full; by default `firstInFirstOut`.
         public var order: Bulkhead.Order
         /// The longest wait in the queue, 0 or more; nil, the default, for no limit. With 0, no call waits.
         public var maxWait: Duration?
-        /// Whether to reject a call at once if it would probably wait too long; true by default.
+        /// Whether to reject a call at once if it would probably wait too long; by default true.
         public var predictsWait: Bool
         /// The rule that rejects waiting calls under overload; nil, the default, for no such rule.
         public var shedding: LoadShedding?

@@ -23,16 +23,16 @@ public import Resilience
 public struct AdaptiveLimit: Sendable {
     /// The limit until another is learned.
     public internal(set) var initial: Int
-    /// The lowest limit, 1 or more, at most `highest`; 1 by default.
+    /// The lowest limit, 1 or more, at most `highest`; by default 1.
     var lowest: Int
-    /// The highest limit; 200 by default.
+    /// The highest limit; by default 200.
     var highest: Int
     var algorithm: any LimitAlgorithm
-    /// The shortest time between two changes; above 0; 100 ms by default.
+    /// The shortest time between two changes; above 0; by default 100 ms.
     var window: Duration
     /// The mean latency above which a window is an overload; above 0; nil, the default, for no limit.
     var slowAfter: Duration?
-    /// The failures that are an overload, never success or cancelled; `throttled` by default.
+    /// The failures that are an overload, never success or cancelled; by default `throttled`.
     var verdicts: VerdictSet
 
     /// The bounds of the limit.
@@ -48,7 +48,7 @@ public struct AdaptiveLimit: Sendable {
     ///     the first overload the limit doubles instead.
     ///   - decrease: The limit's factor after an overload, above 0 and below 1.
     ///   - window: The shortest time between two raises, above zero.
-    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, for no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. A call
     ///     that an inner `Timeout` ended is an overload as well.
     public static func aimd(
@@ -69,7 +69,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - tolerance: The share by which latencies may exceed the baseline, 0.01…10. The limit settles above the
     ///     service's own concurrency by this share. 0.05 is enough if all calls take about as long.
     ///   - window: The shortest time between two changes, above zero.
-    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, for no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. After an
     ///     overload the limit falls by a tenth.
     public static func gradient(
@@ -90,7 +90,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - range: The bounds of the limit, 1 or more.
     ///   - queue: The share of the limit that may wait on the other side, within 0.01…0.9.
     ///   - window: The shortest time between two changes, above zero.
-    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, for no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. After an
     ///     overload the limit falls by a tenth.
     public static func vegas(
@@ -107,7 +107,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - window: The shortest time between two changes, above zero.
-    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, for no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default.
     public static func custom(
         _ algorithm: some LimitAlgorithm, initial: Int? = nil, in range: ClosedRange<Int> = 1...200,

@@ -133,7 +133,7 @@ struct AdaptiveLimitStateMachine: Sendable {
                 cutTime = min(cutTime, latency)
                 add(nil, began: began, inUse, at: now)
             } else if latency >= (self.latency ?? 0) / 2 {
-                // A call with far too little time shows nothing. The mean may be that of a queue.
+                // A call with far too little time shows nothing. The mean may include a queue.
                 overload(began: began, at: now)
             }
         case .success: add(latency, began: began, inUse, at: now)

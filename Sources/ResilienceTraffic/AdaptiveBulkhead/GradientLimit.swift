@@ -5,7 +5,7 @@
 /// last queue, it grows by a twentieth. See ``AdaptiveLimit/gradient(initial:in:tolerance:window:slowAfter:on:)``.
 struct GradientLimit: LimitAlgorithm {
     private static let step = 0.05
-    /// The share by which latencies may exceed the baseline, 0.01…10; 0.1 by default.
+    /// The share by which latencies may exceed the baseline, 0.01…10; by default 0.1.
     var tolerance: Double
     private var growth = 1.0
     /// The limit at the last sign of a queue.

@@ -6,16 +6,16 @@ extension AdaptiveThrottle {
     ///
     /// See <doc:AdaptiveThrottleGuide> for what the settings do.
     public struct Settings: SettingsGroup {
-        /// The number of calls admitted per call that the service accepts, 1.1…100; 2 by default.
+        /// The number of calls admitted per call that the service accepts, 1.1…100; by default 2.
         public var multiplier: Double
-        /// The time over which calls are counted; above 0; 120 seconds by default.
+        /// The time over which calls are counted; above 0; by default 120 seconds.
         public var window: Duration
-        /// The number of calls in the window below which no call is rejected, 1 or more; 10 by default.
+        /// The number of calls in the window below which no call is rejected, 1 or more; by default 10.
         public var minimumCalls: Int
-        /// The largest share of calls that is rejected, 0…1; 0.9 by default.
+        /// The largest share of calls that is rejected, 0…1; by default 0.9.
         public var maxRejection: Double
-        /// The verdicts of calls that the service did not accept, never success or cancelled; `throttled`, `transient`
-        /// and `uncertain` by default.
+        /// The verdicts of calls that the service did not accept, never success or cancelled; by default `throttled`,
+        /// `transient` and `uncertain`.
         public var failing: VerdictSet
 
         /// Creates settings.

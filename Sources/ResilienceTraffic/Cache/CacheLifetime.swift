@@ -2,10 +2,10 @@
 public struct CacheLifetime: Sendable, Hashable {
     /// How long the value is fresh: it is returned without a load; 0 for never.
     public var freshFor: Duration
-    /// How long after that it is still returned at once, while a new value is loaded; 0 by default
+    /// How long after ``freshFor`` it is still returned at once, while a new value is loaded; by default 0
     /// (`stale-while-revalidate`, RFC 5861).
     public var staleWhileRevalidate: Duration
-    /// How long after ``freshFor`` it is returned if a new value can't be loaded; 0 by default (`stale-if-error`, RFC
+    /// How long after ``freshFor`` it is returned if a new value can't be loaded; by default 0 (`stale-if-error`, RFC
     /// 5861).
     public var staleIfError: Duration
 

@@ -199,7 +199,7 @@ public import Resilience
     /// - Parameters:
     ///   - isAnswer: Whether the failure is an answer, so that a kept value is wrong.
     ///   - isOutage: Whether a usable stale value is returned instead.
-    ///   - keepingFor: How long to keep an answer; zero for not at all.
+    ///   - keepingFor: How long to keep an answer; zero for never.
     ///   - wait: The wait that the other side named; zero if it named none.
     mutating func ended(
         _ load: Load, of key: Key, with error: any Error, isAnswer: Bool, isOutage: Bool, keepingFor time: Duration,

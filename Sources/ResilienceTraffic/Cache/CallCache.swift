@@ -53,7 +53,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     ///     costs 1, if there is a `maxCost`.
     ///   - lifetimeOf: Returns the lifetime of a value, for example from a response's `Cache-Control`; nil for
     ///     `lifetime`. Negative times count as 0. A value whose times are all 0 is not kept.
-    ///   - classifier: Classifies the errors of loads. It should be that of the pipeline in the load.
+    ///   - classifier: Classifies the errors of loads. It should be the classifier of the pipeline in the load.
     ///   - timeBase: The time base of ages and deadlines.
     ///   - observers: The observers of the cache's events; nil for none at first.
     public convenience init(
@@ -78,7 +78,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     ///   - settings: The settings.
     ///   - costOf: Returns the cost of a value, such as its bytes.
     ///   - lifetimeOf: Returns the lifetime of a value; nil for the lifetime of the settings.
-    ///   - classifier: Classifies the errors of loads. It should be that of the pipeline in the load.
+    ///   - classifier: Classifies the errors of loads. It should be the classifier of the pipeline in the load.
     ///   - timeBase: The time base of ages and deadlines.
     ///   - observers: The observers of the cache's events; nil for none at first.
     public init(

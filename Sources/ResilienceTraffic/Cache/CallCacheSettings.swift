@@ -17,11 +17,11 @@ public struct CallCacheSettings: SettingsGroup {
     /// The failures of a load after which a stale value may be returned, never success or cancelled; `.outages` by
     /// default.
     public var staleOn: VerdictSet
-    /// How long to keep a failure that is an answer, such as a 404; 0 or more; 0 by default.
+    /// How long to keep a failure that is an answer, such as a 404; 0 or more; by default 0.
     public var failuresFor: Duration
-    /// How long after a failed load a stale value is returned without another load; 0 or more; 1 second by default.
+    /// How long after a failed load a stale value is returned without another load; 0 or more; by default 1 second.
     public var pauseAfterError: Duration
-    /// The largest number of entries, 1 or more; 1000 by default.
+    /// The largest number of entries, 1 or more; by default 1000.
     public var maxCount: Int
     /// The largest total cost of all values, 1 or more; nil, the default, if costs are not counted.
     public var maxCost: Int?

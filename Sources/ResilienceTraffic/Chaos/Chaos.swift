@@ -344,7 +344,7 @@ public final class Chaos: Policy, StatusReporting {
         return .replace(injection.failure(of: name), as: verdict)
     }
 
-    // MARK: What it is
+    // MARK: Description
 
     public var traits: PolicyTraits { PolicyTraits(injectsFaults: true) }
 

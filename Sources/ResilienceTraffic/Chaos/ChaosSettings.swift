@@ -29,7 +29,7 @@ extension Chaos {
             case uncertain
         }
 
-        /// What an attempt gets.
+        /// The injection for an attempt.
         public enum Step: String, SettingChoice {
             /// Nothing is injected.
             case none
@@ -47,24 +47,24 @@ extension Chaos {
         /// nil, the default, if it is off. It is on for at most a day (``Chaos/longestTime``) after it is given the
         /// settings.
         public var until: String?
-        /// The share of attempts that fail without running their operation, 0…1; 0 by default. The rates add up to 1 or
+        /// The share of attempts that fail without running their operation, 0…1; by default 0. The rates add up to 1 or
         /// less.
         public var faultRate: Double
-        /// The verdict of an injected failure; `transient` by default.
+        /// The verdict of an injected failure; by default `transient`.
         public var faultVerdict: FaultVerdict
-        /// The delay before an injected failure, 0 or more; 0 by default.
+        /// The delay before an injected failure, 0 or more; by default 0.
         public var faultAfter: Duration
-        /// The share of attempts whose answer is lost, 0…1; 0 by default. A lost answer means `uncertain`.
+        /// The share of attempts whose answer is lost, 0…1; by default 0. A lost answer means `uncertain`.
         public var lostAnswerRate: Double
-        /// The share of attempts that are delayed, 0…1; 0 by default.
+        /// The share of attempts that are delayed, 0…1; by default 0.
         public var delayRate: Double
-        /// The shortest injected delay, 0 or more; 1 second by default.
+        /// The shortest injected delay, 0 or more; by default 1 second.
         public var delay: Duration
         /// The longest injected delay, `delay` or more; nil, the default, for exactly ``delay``.
         public var maxDelay: Duration?
-        /// The share of attempts that end as if cancelled, 0…1; 0 by default.
+        /// The share of attempts that end as if cancelled, 0…1; by default 0.
         public var cancellationRate: Double
-        /// The steps of the first attempts, in order, regardless of the rates; empty by default.
+        /// The steps of the first attempts, in order, regardless of the rates; by default empty.
         public var script: [Step]
         /// The tags of touched calls, which have at least one of them; empty, the default, for all calls.
         public var tags: [String]

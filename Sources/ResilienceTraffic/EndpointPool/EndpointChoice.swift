@@ -19,9 +19,9 @@ public enum EndpointChoice: String, SettingChoice {
 /// Its weight begins with a share of its full weight, and grows linearly: `max(from, time ÷ over)`. Source: Envoy's
 /// slow start mode, with an aggression of 1.
 public struct SlowStart: SettingsGroup {
-    /// The time until the endpoint has its full weight; above 0; 30 seconds by default.
+    /// The time until the endpoint has its full weight; above 0; by default 30 seconds.
     public var over: Duration
-    /// The share of its weight that it begins with, 0.01…1; 0.1 by default.
+    /// The share of its weight that it begins with, 0.01…1; by default 0.1.
     public var from: Double
 
     /// Creates a slow start.

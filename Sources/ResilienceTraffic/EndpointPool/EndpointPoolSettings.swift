@@ -15,16 +15,16 @@ public import Resilience
 ///
 /// See <doc:EndpointPoolGuide> for what the settings do.
 public struct EndpointPoolSettings: SettingsGroup {
-    /// How an endpoint is chosen; `leastLoaded` by default.
+    /// How an endpoint is chosen; by default `leastLoaded`.
     public var choice: EndpointChoice
-    /// The rules that eject failing endpoints; `OutlierEjection()` by default, nil for none.
+    /// The rules that eject failing endpoints; by default `OutlierEjection()`, nil for none.
     public var ejection: OutlierEjection?
-    /// How the weight of a new or returning endpoint grows; `SlowStart()` by default, nil for full weight at once.
+    /// How the weight of a new or returning endpoint grows; by default `SlowStart()`, nil for full weight at once.
     public var slowStart: SlowStart?
-    /// The share of endpoints below which all are used, even ejected ones, 0…1; 0.5 by default.
+    /// The share of endpoints below which all are used, even ejected ones, 0…1; by default 0.5.
     public var panicThreshold: Double
-    /// The verdicts that count as failures of the endpoint, never success or cancelled; `transient` and `uncertain` by
-    /// default.
+    /// The verdicts that count as failures of the endpoint, never success or cancelled; by default `transient` and
+    /// `uncertain`.
     public var failing: VerdictSet
 
     /// Creates settings.

@@ -17,13 +17,13 @@ public struct OutlierEjection: SettingsGroup {
     /// `mean − factor × standard deviation`, and at least `minimumGap` below the mean. By that formula at most one in
     /// `1 + factor²` can be ejected in an interval, and with the default factor none of four or fewer.
     public struct Deviation: SettingsGroup {
-        /// How many standard deviations below the mean an endpoint must be, 0…100; 1.9 by default.
+        /// How many standard deviations below the mean an endpoint must be, 0…100; by default 1.9.
         public var factor: Double
-        /// The least distance below the mean, as a share of calls, 0…1; 0.05 by default.
+        /// The least distance below the mean, as a share of calls, 0…1; by default 0.05.
         public var minimumGap: Double
-        /// The number of endpoints that must have enough calls, 2 or more; 5 by default.
+        /// The number of endpoints that must have enough calls, 2 or more; by default 5.
         public var minimumEndpoints: Int
-        /// The number of calls in an interval that is enough, 1 or more; 100 by default.
+        /// The number of calls in an interval that is enough, 1 or more; by default 100.
         public var minimumCalls: Int
 
         /// Creates a rule.
@@ -54,11 +54,11 @@ public struct OutlierEjection: SettingsGroup {
 
     /// A rule that ejects an endpoint whose failure rate in an interval reaches a limit, regardless of the others.
     public struct FailureShare: SettingsGroup {
-        /// The share of failed calls that ejects, 0.01…1; 0.85 by default.
+        /// The share of failed calls that ejects, 0.01…1; by default 0.85.
         public var limit: Double
-        /// The number of endpoints that must have enough calls, 1 or more; 5 by default.
+        /// The number of endpoints that must have enough calls, 1 or more; by default 5.
         public var minimumEndpoints: Int
-        /// The number of calls in an interval that is enough, 1 or more; 50 by default.
+        /// The number of calls in an interval that is enough, 1 or more; by default 50.
         public var minimumCalls: Int
 
         /// Creates a rule.
@@ -81,21 +81,21 @@ public struct OutlierEjection: SettingsGroup {
             ])
     }
 
-    /// The number of failures in a row that ejects an endpoint, 1 or more; 5 by default, nil for none.
+    /// The number of failures in a row that ejects an endpoint, 1 or more; by default 5, nil for none.
     public var consecutiveFailures: Int?
-    /// The rule that compares endpoints; `Deviation()` by default, nil for none.
+    /// The rule that compares endpoints; by default `Deviation()`, nil for none.
     public var deviation: Deviation?
     /// The rule for a share of failures; nil, the default, for no such rule.
     public var failureShare: FailureShare?
-    /// How often ``deviation`` and ``failureShare`` are applied; above 0; 10 seconds by default.
+    /// How often ``deviation`` and ``failureShare`` are applied; above 0; by default 10 seconds.
     public var interval: Duration
-    /// How long the first ejection of an endpoint lasts; above 0; 30 seconds by default.
+    /// How long the first ejection of an endpoint lasts; above 0; by default 30 seconds.
     public var time: Duration
-    /// The longest ejection, without ``jitter``; not below ``time``; 5 minutes by default.
+    /// The longest ejection, without ``jitter``; not below ``time``; by default 5 minutes.
     public var maxTime: Duration
-    /// The largest share by which an ejection is randomly made longer, 0…1; 0.1 by default.
+    /// The largest share by which an ejection is randomly made longer, 0…1; by default 0.1.
     public var jitter: Double
-    /// The share of endpoints that may be ejected at the same time, 0…1; 0.1 by default.
+    /// The share of endpoints that may be ejected at the same time, 0…1; by default 0.1.
     public var maxEjected: Double
 
     /// Creates rules.

@@ -123,7 +123,7 @@ public final class Hedge: Policy, StatusReporting {
         state.withLock { $0.latencies?.add(latency, isLost: isLost) }
     }
 
-    /// Lets every call through. A call that reaches this method can have no copies, and is counted.
+    /// Admits every call. A call that reaches this method can have no copies, and is counted.
     /// - Parameters:
     ///   - call: The call.
     ///   - slot: Not used.

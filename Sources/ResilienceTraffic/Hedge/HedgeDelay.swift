@@ -92,11 +92,11 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
     private struct Parts: Sendable {
         /// The delay, 0 or more. With 0, all copies begin at once.
         var delay = Duration.zero
-        /// The percentile of the latest latencies, as a share, 0.01…0.999; 0.95 by default.
+        /// The percentile of the latest latencies, as a share, 0.01…0.999; by default 0.95.
         var share = 0.95
-        /// The shortest delay, so that fast calls make no hedges; 0 or more; 1 ms by default.
+        /// The shortest delay, so that fast calls make no hedges; 0 or more; by default 1 ms.
         var least = Duration.milliseconds(1)
-        /// The number of latencies that must be known before a delay begins a hedge, 1…1000; 100 by default.
+        /// The number of latencies that must be known before a delay begins a hedge, 1…1000; by default 100.
         var samples = 100
     }
 }
