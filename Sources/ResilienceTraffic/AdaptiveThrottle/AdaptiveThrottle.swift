@@ -158,7 +158,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
 
     public var description: String {
         let settings = settings
-        return "\(name): lets through \(settings.multiplier) × what was accepted in the last \(settings.window.text)"
+        return "\(name): admits \(settings.multiplier) × the calls accepted in the last \(settings.window.text)"
     }
 }
 
