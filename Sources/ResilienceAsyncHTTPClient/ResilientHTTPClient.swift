@@ -47,8 +47,8 @@
     /// - A call keeps its place in the pipeline's bulkheads until the body of its response has ended.
     /// - A pipeline that admits more calls than the client has connections for a host reports that once, as a
     ///   ``ConnectionPoolEvent``: see `HTTPClient.Configuration.forPipelines(attempt:concurrency:)`.
-    /// - The deadline of a call reaches the client, so a `ClientTimeout` in the pipeline suffices; a `Timeout` would cost
-    ///   a child task.
+    /// - The deadline of a call reaches the client, so a `ClientTimeout` in the pipeline suffices; a `Timeout` would
+    ///   cost a child task.
     ///
     /// See <doc:AsyncHTTPClientGuide>.
     public struct ResilientHTTPClient: Sendable {
