@@ -8,7 +8,7 @@ extension Target.Dependency {
     }
 }
 
-// On Linux the header is where every compiler looks, and pkg-config only makes SwiftPM warn of a flag that it ignores.
+// On Linux every compiler finds the header, and pkg-config only makes SwiftPM warn of a flag that it ignores.
 #if os(Linux)
     let hiredis: String? = nil
 #else
@@ -81,7 +81,7 @@ let package = Package(
                 "AsyncHTTPClient", "Hummingbird", "Logging", "Configuration", "Dashboard", "ServiceLifecycle",
             ]),
     ],
-    // Every product of these is behind a trait below: with the default traits none of them is fetched.
+    // Every product of these is behind a trait below: the default traits fetch none of them.
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swhitty/FlyingFox", from: "0.27.1"),
@@ -197,7 +197,7 @@ let package = Package(
             ],
             resources: [.embedInCode("Store/schema.sql")]
         ),
-        // So that a Linux machine without SQLite's headers is told what to install.
+        // Tells a Linux machine without SQLite's headers what to install.
         .systemLibrary(
             name: "CSQLiteSystem", pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"]), .yum(["sqlite-devel"])]),
@@ -232,7 +232,7 @@ let package = Package(
         .executableTarget(
             name: "crash", dependencies: ["Resilience", "ResilienceSync", "ResilienceTesting", "KilledProgram"],
             path: "Tests/Crash"),
-        // What the two that kill programs share.
+        // Shared by the two targets that kill programs.
         .target(name: "KilledProgram", dependencies: ["Resilience", "ResilienceSync"], path: "Tests/KilledProgram"),
         .executableTarget(
             name: "fleet", dependencies: ["Resilience", "ResilienceFleet", "TestServers"], path: "Tests/Fleet"),
@@ -244,11 +244,11 @@ let package = Package(
                 .target(name: "CSQLiteSystem", condition: .when(platforms: [.linux], traits: ["SQLite"])),
             ],
             path: "Tests/PostgreSQLTrials"),
-        // What .ci/docs compares the page of settings and their JSON Schema with.
+        // .ci/docs compares the page of settings and their JSON Schema with its output.
         .executableTarget(
             name: "settings-pages", dependencies: ["Resilience", "ResilienceTraffic", "ResilienceConfiguration"],
             path: "Tests/SettingsPages"),
-        // What .ci/dashboard shows in a browser.
+        // .ci/dashboard shows it in a browser.
         .executableTarget(
             name: "dashboard-demo",
             dependencies: [
@@ -375,7 +375,7 @@ let package = Package(
                 .product("GRDB", of: "GRDB.swift", if: "QueueTool"),
                 .product("ArgumentParser", of: "swift-argument-parser", if: "QueueTool"),
             ]),
-        // What must hold of everything that reads outside data: for the tests, and for the fuzzers below.
+        // Checks of all code that reads outside data: for the tests, and for the fuzzers below.
         .target(
             name: "FuzzOracles",
             dependencies: [
@@ -396,7 +396,7 @@ for target in package.targets where target.type != .system {
         .enableUpcomingFeature("MemberImportVisibility"),
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     ]
-    // Only for our own builds: a warning of a newer compiler must not break the build of whoever imports us.
+    // Only for our own builds: a newer compiler's warning must not break the builds of packages that import this one.
     if Context.environment["WARNINGS_AS_ERRORS"] != nil {
         target.swiftSettings?.append(.treatAllWarnings(as: .error))
     }

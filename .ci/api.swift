@@ -1,6 +1,6 @@
-// Compares the public interface with the one that is checked in, and finds what has no documentation.
+// Compares the public interface with the checked-in one, and finds undocumented declarations.
 //
-// `api SYMBOLS BASELINE [--update]`: SYMBOLS is a folder of symbol graphs, BASELINE a folder with a file for each product.
+// `api SYMBOLS BASELINE [--update]`: SYMBOLS is a folder of symbol graphs, BASELINE one with a file for each product.
 
 import Foundation
 
@@ -88,7 +88,7 @@ extension [Graph.Constraint]? {
     }
 }
 
-/// Requirements of protocols of the standard library and of Foundation, which say all there is to say.
+/// Requirements of protocols of the standard library and of Foundation, which document them.
 let known: Set<String> = [
     "==(_:_:)", "<(_:_:)", "hash(into:)", "encode(to:)", "init(from:)", "init(rawValue:)", "rawValue", "description",
     "debugDescription", "errorDescription", "id", "next()", "next(isolation:)", "makeAsyncIterator()",
@@ -96,7 +96,7 @@ let known: Set<String> = [
     "minimumResolution", "sleep(until:tolerance:)", "advanced(by:)", "duration(to:)",
 ]
 
-/// The symbol graphs of all products, and what they tell of each other.
+/// The symbol graphs of all products, and their relationships.
 struct API {
     private let graphs: [(product: String, graph: Graph)]
     private let relationships: [Graph.Relationship]
@@ -120,7 +120,7 @@ struct API {
         defaults = Set(relationships.filter { $0.kind == "defaultImplementationOf" }.map(\.source))
     }
 
-    /// A member needs no documentation if a protocol of ours that its type conforms to requires, and documents, it.
+    /// A member needs no documentation if its type conforms to a protocol of ours that requires and documents it.
     private func inherited() -> (Graph.Symbol) -> Bool {
         let required = Dictionary(grouping: relationships.filter { $0.kind == "requirementOf" }, by: \.target)
             .mapValues { Set($0.compactMap { byName[$0.source]?.name }) }
@@ -141,7 +141,7 @@ struct API {
         let isInherited = inherited()
         let products = Set(graphs.map(\.product))
         var styled: Set<String> = []
-        // What sets a property is said there.
+        // A parameter that sets a documented property needs no documentation.
         let properties = Set(graphs.flatMap(\.graph.symbols).filter { $0.docComment != nil }.map(\.path))
         for symbol in graphs.flatMap(\.graph.symbols) where symbol.isWritten && !known.contains(symbol.name) {
             guard let comment = symbol.docComment?.lines.map(\.text).joined(separator: "\n"), !comment.isEmpty else {
@@ -165,7 +165,7 @@ struct API {
                 let isProperty =
                     symbol.path.contains(".init(") && names.contains { properties.contains("\(owner).\($0)") }
                 if !isThere, !isProperty {
-                    complaints.append("\(symbol.place): \(symbol.path) says nothing of its parameter \(names[0])")
+                    complaints.append("\(symbol.place): \(symbol.path) does not document its parameter \(names[0])")
                 }
             }
         }
@@ -219,7 +219,7 @@ struct API {
         }
     }
 
-    /// Each declaration as often as it is there: two that read alike are two.
+    /// Each declaration as often as it occurs: two that read alike are two.
     private func interface(of product: String) -> [String] {
         let own = graphs.filter { $0.product == product }.map(\.graph)
         let declarations = own.flatMap(\.symbols).filter(\.isWritten).map { symbol in
@@ -230,7 +230,7 @@ struct API {
         let conformances = own.flatMap(\.relationships).filter { $0.kind == "conformsTo" }.compactMap {
             relationship -> String? in
             let target = relationship.targetFallback ?? byName[relationship.target]?.path ?? relationship.target
-            // What the compiler derives is said by the protocol that was written.
+            // The compiler derives these from the written protocol.
             guard !["Swift.SendableMetatype", "Swift.Copyable", "Swift.Escapable"].contains(target) else { return nil }
             let source = byName[relationship.source]?.path ?? relationship.source
             return "\(source): conforms to \(target)\(relationship.swiftConstraints.text)"
@@ -248,7 +248,7 @@ struct API {
             with: URL(filePath: arguments[2]), updates: arguments.dropFirst(3).contains("--update"))
         guard !api.complaints.isEmpty else { return }
         api.complaints.forEach { print($0) }
-        print("The interface differs from .ci/api, or lacks documentation. If it is meant: .ci/docs --update")
+        print("The interface differs from .ci/api, or lacks documentation. If intended: .ci/docs --update")
         exit(1)
     }
 }

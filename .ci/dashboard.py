@@ -193,7 +193,7 @@ def check(program, demo, folder):
             took = wait_for(f"{name} to be {wanted} on the page", lambda: state(name) == wanted, 10)
             assert took < 1, f"{name} was shown {wanted} only {took:.2f} s later"
             colour = browser.run(f"getComputedStyle({row(name)}.querySelector('.badge')).color")
-            # Of page.css, in light: red and green.
+            # Red and green in page.css, in light mode.
             colours = {"open": "rgb(179, 32, 31)", "closed": "rgb(23, 114, 69)", "isolated": "rgb(179, 32, 31)"}
             assert colour == colours[wanted], f"{name} is {wanted}, and shown in {colour}"
             print(f"{name}: {wanted} on the page after {took * 1000:.0f} ms, in {colour}")

@@ -1,4 +1,4 @@
-// What the switches in the copy of the package call: see mutation/Mutants.swift.
+// The functions that the switches in the copy of the package call: see mutation/Mutants.swift.
 
 #if canImport(Darwin)
     import Darwin
@@ -20,13 +20,13 @@ public func mutantNumber<T: AdditiveArithmetic & ExpressibleByIntegerLiteral>(_ 
 public func mutantText(_ number: Int, _ text: String, _ others: String...) -> String {
     others.indices.contains(mutant - number) ? others[mutant - number] : text
 }
-/// Of `a /*m20~<=~>=*/</*m*/ b` what 20 or 21 says; the numbers of a place begin with a multiple of ten.
+/// Returns the form of `a /*m20~<=~>=*/</*m*/ b` for mutant 20 or 21; a place's numbers begin with a multiple of ten.
 public func mutantSQL(_ sql: String) -> String {
     guard let start = sql.firstRange(of: "/*m\(mutant / 10 * 10)~"),
         let choice = sql[start.upperBound...].firstRange(of: "*/")
     else { return sql }
     let others = sql[start.upperBound..<choice.lowerBound].split(separator: "~", omittingEmptySubsequences: false)
-    // What is replaced may hold further places.
+    // The replaced text may hold further places.
     var depth = 1
     var end = choice.upperBound
     while depth > 0 {

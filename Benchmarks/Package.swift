@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that what measures us never reaches whoever imports us.
+// A separate package, so that importers of ours never get the tools that measure it.
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],

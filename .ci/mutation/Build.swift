@@ -30,7 +30,7 @@ extension Mutants {
                 guard let line = Int(error.2), let column = Int(error.3) else { continue }
                 let file = places.filter { error.1.hasSuffix($0.2.source) }
                 let there = file.filter { $0.0 == line }
-                // Without its only statement a function has no value, as it is told at its end.
+                // Without its only statement a function has no value; the error is reported at its end.
                 let isEnd = error.4.contains("missing return")
                 let place =
                     there.last { $0.1 <= column } ?? there.first
@@ -40,7 +40,7 @@ extension Mutants {
                 if let place { refused.insert(place.2.key) }
             }
             if refused.count == before {
-                // What the error is about begins or ends at some other line: leave out what is near.
+                // The erroneous change begins or ends at another line: leave out the nearest ones.
                 for error in output.matches(of: #/(?m)^(.*\.swift):(\d+):\d+: error: /#) {
                     guard let line = Int(error.2) else { continue }
                     refused.formUnion(
@@ -56,7 +56,7 @@ extension Mutants {
         }
     }
 
-    /// Without the adapters' large dependencies, unless the sources are adapters'.
+    /// The traits, without the adapters' large dependencies unless the sources are adapters'.
     static func traits(of sources: [Source]) -> [String] {
         let ours = [
             "ResilienceTests", "ResilienceTrafficTests", "ResilienceHTTPTests", "ResilienceSyncTests",
@@ -67,11 +67,12 @@ extension Mutants {
         return isOurs ? ["--traits", "SQLite,ServiceLifecycle,StubServer,Redis,PostgreSQL"] : ["--enable-all-traits"]
     }
 
-    /// The same in every build: tests that are not compiled anew hold those of the default arguments that they use.
+    /// Numbers are the same in every build: tests that are not recompiled contain the numbers of the default arguments
+    /// that they use.
     static func numbered(_ sites: [Site]) -> [String: Int] {
         var taken: Set<Int> = []
         return sites.filter { !$0.isTwin }.reduce(into: [:]) { numbers, site in
-            // FNV-1a, and room for the changes of one place.
+            // FNV-1a, with room for the changes of one place.
             let hash = site.key.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
             var number = Int(hash % 1_000_000 + 1) * 10
             while !taken.insert(number).inserted { number += 10 }
@@ -79,8 +80,7 @@ extension Mutants {
         }
     }
 
-    /// Brings the copy up to date, touching only what changed, so that the build does as little: also without the tests of
-    /// other modules.
+    /// Updates the copy, writing only changed files, so that the build does little; without the tests of other modules.
     static func copyPackage(but sources: [Source]) throws {
         let files = FileManager.default
         var wanted: Set<String> = ["Package.swift", "Sources/Resilience/Mutants.swift"]
@@ -93,7 +93,7 @@ extension Mutants {
         }
         let tests = Set(sources.map { "\"\($0.testTarget)\"" }).sorted().joined(separator: ", ")
         for path in wanted where !sources.contains(where: { $0.path == path }) {
-            // A folder has none; of what is kept for fuzzers not all is text.
+            // A folder has no data, and some files for fuzzers are not text.
             guard var data = try? Data(contentsOf: URL(filePath: path)) else { continue }
             if path == "Package.swift" {
                 let without = """

@@ -1,4 +1,4 @@
-/// Answers that a machine could mix up.
+/// Answers that a state machine could mix up.
 let answers = [
     "enter": "reject", "reject": "enter", "tooLate": "reject", "go": "probe", "probe": "go", "never": "go",
     "again": "rest", "rest": "again",
@@ -10,7 +10,7 @@ let answers = [
     "takeResult": "abandon", "abandon": "takeResult", "abandoned": "ended", "endedLate": "ended",
 ]
 
-/// Calls that compute, and what they could compute instead.
+/// Calls that compute a value, and their replacements.
 let calls = [
     "min(": ["max", "first", "second"], "max(": ["min", "first", "second"],
     "saturatingAdding(": ["saturatingSubtracting", "&+", "left out"],
@@ -18,7 +18,7 @@ let calls = [
     "saturatingMultiplied(": ["&*", "left out"],
 ]
 
-/// What stands in SQL, and what could stand there instead.
+/// Patterns in SQL, and their replacements.
 let changesOfSQL: [(pattern: String, changes: @Sendable (String) -> [String])] = [
     (
         #"(?<= )(<=|>=|<>|<|>)(?= )"#,
@@ -32,7 +32,7 @@ let changesOfSQL: [(pattern: String, changes: @Sendable (String) -> [String])] =
     (#"ORDER BY \w+(, \w+)*(?! DESC)\b"#, { ["\($0) DESC", " "] }),
     (#"\b(MIN|MAX)(?=\()"#, { [$0 == "MIN" ? "MAX" : "MIN"] }),
     (#"(?<= )[-+](?= )"#, { [$0 == "+" ? "-" : "+"] }),
-    // Nobody reads what is selected of what exists.
+    // EXISTS ignores the selected values.
     (#"(?<!LIMIT )(?<!SELECT )(?<![\w?.:'])\d{1,6}(?![\w'])"#, { ["\((Int($0) ?? 0) + 1)"] }),
     (#"\b(OR REPLACE|UNIQUE|AUTOINCREMENT)\b"#, { _ in [" "] }),
     (#"\w+ = (\d+|NULL), "#, { _ in [" "] }),
@@ -47,7 +47,7 @@ let sum = "<T: AdditiveArithmetic>(a: T, b: T) -> T"
 let integers = "<T: BinaryInteger>(a: T, b: T) -> T"
 let wrapping = "<T: FixedWidthInteger>(a: inout T, b: T)"
 
-/// Where one of these stands between spaces, it takes its first form, and can take the others.
+/// Between spaces, each of these has its first form, and can take the others.
 let operators: [String: (precedence: String, signatures: [String], forms: [String])] = [
     "<": ("Comparison", [comparison], ["a < b", "a <= b", "a >= b"]),
     "<=": ("Comparison", [comparison], ["a <= b", "a < b", "a > b"]),

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The source with all its switches, and where each stands in it: line, column in bytes.
+/// The source with all its switches, and the place of each: line, column in bytes.
 func instrumented(_ source: String, _ sites: [Site]) -> (text: String, places: [(Int, Int, Site)]) {
     var places: [(Int, Int, Site)] = []
     let byLine = Dictionary(grouping: sites, by: \.line)
@@ -20,19 +20,19 @@ func instrumented(_ source: String, _ sites: [Site]) -> (text: String, places: [
         }
         return result
     }
-    // At the end, where it moves no line. A module may import itself nowhere.
+    // At the end, where it moves no line. A module can't import itself.
     let ending = byLine.isEmpty || sites[0].source.hasPrefix("Sources/Resilience/") ? "" : "\nimport Resilience\n"
     // The one place where constant SQL is used.
     let text = lines.joined(separator: "\n").replacing("sql: sql.rawValue", with: "sql: mutantSQL(sql.rawValue)")
     return (text + ending, places)
 }
 
-/// An operator that no other place has.
+/// An operator that is unique to a place.
 func symbol(_ number: Int) -> String {
     String("\(number)".compactMap(\.wholeNumberValue).map { Array("∀∂∃∅∇∈∉∋∏∑")[$0] })
 }
 
-/// The declarations of the operators, and what else the switches need.
+/// The declarations of the operators, and other declarations that the switches need.
 func support(_ sites: [Site]) throws -> String {
     try sites.reduce(into: String(contentsOf: URL(filePath: ".ci/mutants.runtime.swift"), encoding: .utf8)) {
         text, site in

@@ -9,7 +9,7 @@ struct Line {
         text = Array(line)
         var code = ""
         var inString = false
-        /// Parentheses open in each interpolation that is being read; they are in strings too, and hold strings.
+        /// The open parentheses of each enclosing interpolation; interpolations are in strings, and contain strings.
         var interpolations: [Int] = []
         for (index, character) in text.enumerated() {
             if !inString, line.dropFirst(index).hasPrefix("//") { break }
@@ -37,7 +37,7 @@ struct Line {
             .compactMap { Range($0.range(at: group)) }
     }
 
-    /// Where `end` first stands after `start` outside all brackets. The end of the line counts as a closing brace.
+    /// The first place of `end` after `start` outside all brackets. The end of the line counts as a closing brace.
     func find(_ end: String, after start: Int) -> Int? {
         var depth = 0
         let characters = Array(code + "}")
@@ -67,7 +67,7 @@ extension Line {
             guard let number = Int(self[range]) else { continue }
             sites.append(Site(range, "mutantNumber(#, ", ")", from: "\(number)", to: ["\(number + 1)"]))
         }
-        // What stands before the colon or the equals sign of a case is a pattern.
+        // The text before the colon or the equals sign of a case is a pattern.
         let patterns = matches(#"\bcase "#).map { word in
             word.upperBound..<(find(":", after: word.upperBound) ?? find(" = ", after: word.upperBound) ?? text.count)
         }
@@ -89,10 +89,10 @@ extension Line {
         return sites
     }
 
-    /// Whether two statements could do something else the other way round: calls, and assignments of which one uses what the
-    /// other sets.
+    /// Whether the order of two statements may matter: of calls, and of assignments if one uses a value that the other
+    /// sets.
     static func orderMatters(_ first: String, _ second: String) -> Bool {
-        // What is written by name is read by name.
+        // Values that are written by name are read by name, in any order.
         if [first, second].allSatisfy({ $0.hasPrefix("try container.encode") }) { return false }
         let assignment = #/^([\w.]+) (&?[-+*\/]|>>|<<)?= /#
         guard let set = first.prefixMatch(of: assignment), let then = second.prefixMatch(of: assignment) else {
@@ -101,14 +101,14 @@ extension Line {
         return first.contains(then.1) || second.contains(set.1)
     }
 
-    /// One that goes on in the next line; the others are left out as statements.
+    /// Preconditions that continue on the next line; the others are left out as statements.
     func preconditions() -> [Site] {
         matches(#"^ *precondition\($"#).map {
             Site($0, "\(self[$0])!mutantHolds(#) || ", from: "precondition", to: ["left out"])
         }
     }
 
-    /// Values that are made without one of their fields, where it has a default.
+    /// Values that are made without one of their fields that has a default.
     func fields() -> [Site] {
         matches(#"(?<![\w.@#])[A-Z]\w*\("#).flatMap { name -> [Site] in
             guard let end = find(")", after: name.upperBound), !code.dropFirst(end + 1).hasPrefix(" {") else {
@@ -134,11 +134,12 @@ extension Line {
 
     var indentation: String { String(text.prefix { $0 == " " }) }
 
-    /// What can be changed in a statement of SQL.
+    /// The possible changes in a statement of SQL.
     ///
     /// - Parameters:
-    ///   - isText: whether the whole line is part of one.
-    ///   - isConstant: a text that the compiler must know holds its changes as comments, which `mutantSQL` reads.
+    ///   - isText: Whether the whole line is part of a statement.
+    ///   - isConstant: Whether the compiler must know the text, which then holds its changes as comments for
+    ///     `mutantSQL`.
     func sql(isText: Bool, isConstant: Bool) -> [Site] {
         let string = String(text)
         var parts: [Range<Int>] = []
@@ -151,7 +152,7 @@ extension Line {
             parts = [start..<start + match.output.1.count]
         }
         return parts.flatMap { part -> [Site] in
-            // Up to the first interpolation: what comes after it is seldom, and has quotes of its own.
+            // Up to the first interpolation: text after it is rare, and has quotes of its own.
             let characters = text[part]
             let statement = String(characters).components(separatedBy: "\\(")[0].components(separatedBy: "--")[0]
             return changesOfSQL.flatMap { pattern, changes -> [Site] in
@@ -178,7 +179,7 @@ extension Line {
         return start..<start + code.trimmingCharacters(in: .whitespaces).count
     }
 
-    /// Each part of a condition is taken for true and for false; a binding for one that does not match.
+    /// Replaces each part of a condition by true and by false, and a binding by one that does not match.
     func conditions() -> [Site] {
         var sites: [Site] = []
         var conditions: [Range<Int>] = []
@@ -210,7 +211,7 @@ extension Line {
         return sites
     }
 
-    /// Assignments and calls are left out.
+    /// Leaves out assignments and calls.
     func statements(maySet: (String) -> Bool) -> [Site] {
         var sites: [Site] = []
         var starts = matches(#"^ *|\{ "#).map(\.upperBound)

@@ -4,11 +4,13 @@
 //     guard share <= tolerance else { return nil }
 //     guard mutantCondition(212, share ∁∀∁ tolerance) else { return nil }
 //
-// where MUTANT=212 takes the condition for true, 213 for false, and the operator, made for this place, has numbers of its
-// own. The tests then run once for each number, and what no test notices is listed: a test is missing, or none can notice it.
+// With MUTANT=212 the condition is true, with 213 false. The operator, made for this place, has numbers of its own. The
+// tests then run once for each number. Changes that no test notices are listed: a test is missing, or none can notice
+// them.
 //
-// A change can make a loop endless, or a test wait for ever. So the tests get five times the processor time and the time
-// that they took without any change. What used that up is run once more at the end, alone, and listed apart.
+// A change can make a loop endless, or a test wait for ever. So the tests get five times the processor time and the
+// time that they took without any change. A change that exceeds that runs once more at the end, alone, and is listed
+// separately.
 
 import Foundation
 

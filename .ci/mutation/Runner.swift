@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// Tests that run together, and what they may take.
+/// Tests that run together, and their time limits.
 struct Stage: Sendable {
     let arguments: [String]
-    /// Of processor time, which other work on the machine does not use up, and of time.
+    /// In seconds, of processor time (which other work on the machine does not use up) and of time.
     var limits = (work: 120.0, time: 240.0)
 }
 
@@ -13,12 +13,12 @@ struct Runner: Sendable {
     enum Result { case passed, failed, timedOut, notTried }
 
     let tests: URL
-    /// Two at a time, or as many as `JOBS` says.
+    /// The number of tests at a time: `JOBS`, or two.
     private let jobs = ProcessInfo.processInfo.environment["JOBS"].flatMap { Int($0) } ?? 2
 
     init(tests: URL) { self.tests = tests }
 
-    /// Tests that pass without any change, and five times what they took; nil if there are none.
+    /// Tests that pass without any change, limited to five times their time; nil if there are none.
     func stage(filter: String, skip: String? = nil) -> Stage? {
         var stage = Stage(arguments: ["--filter", filter] + (skip.map { ["--skip", $0] } ?? []))
         let (began, before) = (Date(), Self.workOfChildren())
@@ -52,7 +52,7 @@ struct Runner: Sendable {
         return results.withLock { $0 }
     }
 
-    /// Of the first stage that notices it.
+    /// The result of the first stage that notices the mutant.
     func result(of mutant: Mutant, _ stages: [Stage]) -> Result {
         stages.lazy.map { run($0, mutant: mutant.number) }.first { $0 != .passed } ?? .passed
     }
@@ -78,7 +78,7 @@ struct Runner: Sendable {
         let pid = process.processIdentifier
         let timeout = DispatchWorkItem { kill(pid, SIGKILL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + stage.limits.time, execute: timeout)
-        // What came last, as long as the beginning of an issue may be in it: a line can be of any length.
+        // The end of the output, long enough for the beginning of an issue: a line can have any length.
         var tail = ""
         var issue: String?
         while issue == nil, case let data = output.fileHandleForReading.availableData, !data.isEmpty {
@@ -96,7 +96,7 @@ struct Runner: Sendable {
         if let issue { return issue.contains("Time limit was exceeded") ? .timedOut : .failed }
         switch (process.terminationReason, process.terminationStatus) {
         case (.exit, 0): return .passed
-        // What the test library says where no test is left.
+        // The test library's exit code if no test is left.
         case (.exit, EX_UNAVAILABLE): return .notTried
         case (.uncaughtSignal, SIGXCPU), (.uncaughtSignal, SIGKILL): return .timedOut
         default: return .failed

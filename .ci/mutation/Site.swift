@@ -3,16 +3,16 @@ import Foundation
 /// A place that can be changed.
 struct Site {
     let range: Range<Int>
-    /// Put before the range, with the mutant's number for `#` and the operator of its own for `@`.
+    /// Inserted before the range, with the mutant's number for `#` and the place's own operator for `@`.
     let before: String
-    /// Put after the range; nil if `before` replaces it.
+    /// Inserted after the range; nil if `before` replaces it.
     var after: String?
     let from: String
     let to: [String]
 
     var source = ""
     var line = 0
-    /// The text of the line, to know the place by.
+    /// The text of the line, to identify the place.
     var text = ""
     /// The number of the first change.
     var first = 0
@@ -23,7 +23,7 @@ struct Site {
 
     var key: String { "\(source) | \(text) | \(from)" }
 
-    /// The other half of a change in two places: it has the number and the key of the first.
+    /// Whether this is the second half of a change in two places, with the number and the key of the first.
     var isTwin: Bool { to.isEmpty }
 
     var mutants: [Mutant] {
@@ -34,12 +34,12 @@ struct Site {
 struct Mutant {
     let number: Int
     let line: Int
-    /// Survives changes to other lines of the source.
+    /// Stable when other lines of the source change.
     let key: String
     var shown: String { "\(number) \(key.replacing(" | ", with: ":\(line) | ", maxReplacements: 1))" }
 }
 
-/// The places of a source that can be changed, in order; of two that begin together the wider one first.
+/// The places of a source that can be changed, in order. If two begin together, the wider one is first.
 func sites(in source: String, named path: String) -> [Site] {
     let lines = source.split(separator: "\n", omittingEmptySubsequences: false).map(Line.init)
     let constants = lines.flatMap { line in line.matches(#"\blet (\w+):"#, group: 1).map { line[$0] } }
@@ -49,7 +49,7 @@ func sites(in source: String, named path: String) -> [Site] {
     var enumeration: String?
     var all: [Site] = []
     var seen: [String: Int] = [:]
-    // A statement that fills its line, and what is to be done with the next one that does.
+    // The last statement that fills its line, to swap with the next one.
     var last: (line: Int, statement: Range<Int>)?
     for (index, line) in lines.enumerated() {
         let startsInitializer = !line.matches(#"^ *(\w+ )*init\("#).isEmpty
@@ -59,11 +59,11 @@ func sites(in source: String, named path: String) -> [Site] {
         var statements: [Site] = []
         if !isText {
             found += line.words() + line.conditions() + line.preconditions() + line.fields()
-            // What must be set, must be.
+            // Assignments that an initializer needs stay.
             statements = line.statements { initializer == nil && !constants.contains($0) }
             found += statements
         }
-        // A comment may show such a text.
+        // A comment may contain such a text.
         let isComment = !isText && String(line.text).trimmingCharacters(in: .whitespaces).hasPrefix("//")
         if !isComment, String(line.text).contains("\"\"\"") { isText.toggle() }
         let whole = statements.first { $0.range == line.filled }?.range
@@ -101,7 +101,7 @@ func sites(in source: String, named path: String) -> [Site] {
 }
 
 extension Site {
-    /// The statement of this line, done in the place of the next one.
+    /// The statement of this line, executed in place of the next one.
     init(
         swapping line: Line, _ statement: Range<Int>, with next: String, in path: String, at number: Int,
         _ seen: inout [String: Int]
@@ -114,7 +114,7 @@ extension Site {
         if let count = seen[key], count > 1 { text += " (\(count))" }
     }
 
-    /// The next statement, done in the place of this one.
+    /// The next statement, executed in place of this one.
     init(twinOf first: Site, _ statement: Range<Int>, _ previous: String) {
         self.init(statement, "if mutantHolds(#) { ", " } else { \(previous) }", from: first.from, to: [])
         (source, text) = (first.source, first.text)

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A source of a library, and the tests that are asked about changes of it, those first that take least and notice most: those
-/// that are named after it, those of its folder or with one of its types in them, and of all these the long ones. Tests of
-/// many threads are left out, and tests of the sources' text.
+/// A source of a library, and the tests that run for its changes, the fast and sensitive ones first: tests named after
+/// it, tests of its folder or with one of its types, then the long ones of all these. Tests with many threads are left
+/// out, and tests of the sources' text.
 struct Source {
     let path: String
     let text: String
@@ -10,7 +10,7 @@ struct Source {
     static let long =
         "StoreContractTests|PoliciesContractTests|KillTests|Exploration|SimulationTests|WalkTests|/walk\\(|/rounding\\("
 
-    /// The sources whose paths contain one of these; all, if there are none.
+    /// The sources whose paths contain one of these parts; all if there are no parts.
     static func all(containing parts: some Collection<String>) throws -> [Source] {
         try FileManager.default.subpathsOfDirectory(atPath: "Sources").sorted()
             .filter { $0.hasSuffix(".swift") && $0.hasPrefix("Resilience") }
@@ -20,7 +20,7 @@ struct Source {
     }
 
     var name: String { URL(filePath: path).deletingPathExtension().lastPathComponent }
-    /// The tests of what lies in `Sources/X/Y` are in `Tests/XTests/Y`.
+    /// The tests of `Sources/X/Y` are in `Tests/XTests/Y`.
     var testTarget: String { "\(path.split(separator: "/")[1])Tests" }
 
     /// Regular expressions: which tests to run, and which of these to leave out.

@@ -25,9 +25,9 @@
 
     /// A body that one reader has begun, and that another may continue.
     final class BegunBody: Sendable {
-        /// Unchecked because the compiler can't tell that a value put into a mutex is given up. Safe: a value of this
-        /// type is made from an iterator that nothing else has, and is moved into the mutex and out of it, so one task
-        /// at a time has the iterator.
+        /// Unchecked because the compiler can't see that a value moved into a mutex is given up. Safe: a value of this
+        /// type is made from an iterator that nothing else has, and moves into the mutex and out of it, so one task at
+        /// a time has the iterator.
         private struct Moved: @unchecked Sendable {
             var iterator: HTTPClientResponse.Body.AsyncIterator
             /// The number of remaining bytes; nil if unknown.
@@ -44,7 +44,7 @@
             isUploading = body.isUploading
         }
 
-        /// Whether all bytes have come, so that the end need not be awaited.
+        /// Whether all bytes have arrived, so that no reader must wait for the end.
         var isWhole: Bool { state.withLock { $0?.left == 0 } }
 
         /// Returns the next part; nil after the end, and after an error.

@@ -10,7 +10,7 @@
 
         private let pipeline: Pipeline
 
-        /// The timer of most clients, which some code makes anew for each request.
+        /// The timer of most clients; shared, because some code makes a client for each request.
         private static let system = BodyTimer(Pipeline("body") {})
 
         private init(_ pipeline: Pipeline) { self.pipeline = pipeline }
@@ -33,7 +33,7 @@
             }
         }
 
-        /// Renews the credentials of a request. At the deadline it ends as the request itself would.
+        /// Renews the credentials of a request. At the deadline it fails as the request itself would.
         nonisolated(nonsending) func renew(
             _ request: HTTPClientRequest, until deadline: MonotonicInstant,
             _ renew: @Sendable (HTTPClientRequest) async throws -> HTTPClientRequest?

@@ -31,7 +31,7 @@
             sent = Locked(SentBody(request, makesBodies: makeBody != nil))
         }
 
-        /// Whether the request may be sent concurrently, and something would do so.
+        /// Whether the request may be sent concurrently, and a policy would do so.
         var mayBeCopied: Bool {
             client.pipeline.makesCopies && options.isIdempotent == true
                 && (makeBody != nil || request.latest.request.body.canBeReadAgain)

@@ -5,8 +5,8 @@
     /// No connection of the client's own pool became free within its connect timeout. The server did not receive the
     /// request.
     ///
-    /// ``ResilientHTTPClient`` throws it in place of `HTTPClientError.getConnectionFromPoolTimeout`. Like that of a
-    /// full bulkhead, it is a rejection, not a failure of the server: a circuit breaker does not count it.
+    /// ``ResilientHTTPClient`` throws it instead of `HTTPClientError.getConnectionFromPoolTimeout`. Like a full
+    /// bulkhead's error, it is a rejection, not a failure of the server: a circuit breaker does not count it.
     public struct NoFreeConnection: Rejection {
         /// Creates the error.
         public init() {}
@@ -22,8 +22,8 @@
 
     /// An event of a ``ResilientHTTPClient``, for the observers of its pipeline.
     public enum ConnectionPoolEvent: PolicyEventDetail, Equatable {
-        /// The pipeline lets in more calls than the client has connections for one host. The others wait inside of the
-        /// client, and their attempts time out meanwhile.
+        /// The pipeline admits more calls than the client has connections for one host. The others wait inside the
+        /// client, and their attempts time out there.
         case tooNarrow(connections: Int, bulkhead: Int)
 
         public var kind: String { "tooNarrow" }
@@ -60,7 +60,7 @@
             let pair = Pair(
                 client: ObjectIdentifier(client), observers: ObjectIdentifier(observers), pipeline: pipeline.name)
             let isNew = seen.withLock { seen in
-                // Some code makes a client for each request. Better to report it once more than to remember for ever.
+                // Some code makes a client for each request. Another report is better than endless memory.
                 if seen.count > 1_000 { seen = [] }
                 return seen.insert(pair).inserted
             }
@@ -78,8 +78,8 @@
     }
 
     extension HTTPClient {
-        /// How many connections of HTTP/1 the client keeps to one host. The client's own configuration is internal, so this
-        /// looks at its stored form; nil if it does not know that form.
+        /// The number of HTTP/1 connections that the client keeps to one host. The client's own configuration is
+        /// internal, so this reads its stored form; nil for an unknown form.
         var connectionsPerHost: Int? {
             let configuration = Mirror(reflecting: self).descendant("configuration") as? HTTPClient.Configuration
             return configuration?.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit

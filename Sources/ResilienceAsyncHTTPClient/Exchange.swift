@@ -3,7 +3,7 @@
     import NIOCore
     import Resilience
 
-    /// A response whose head has come, and the part of its body that was read.
+    /// A response whose head has arrived, and the part of its body that was read.
     struct Exchange: Sendable {
         private(set) var response: HTTPClientResponse
         /// The requested URL.

@@ -16,8 +16,8 @@
     /// The exchange with a server failed with an error that is not `HTTPClient`'s own: a reset connection, an untrusted
     /// certificate, an answer that is not HTTP.
     ///
-    /// ``ResilientHTTPClient`` throws it in place of SwiftNIO's error. The same errors of SwiftNIO come from the
-    /// connections of a server's clients; this one means the other service.
+    /// ``ResilientHTTPClient`` throws it instead of SwiftNIO's error. SwiftNIO throws the same errors for connections
+    /// of a server's own clients; this error is always about the other service.
     ///
     /// If the request's body is streamed, and may have been read, no error is replaced: the body's errors look like
     /// the exchange's.

@@ -4,24 +4,24 @@
     import Resilience
 
     extension HTTPClient.Configuration {
-        /// The default configuration, but without the repetitions and limits that a pipeline does better.
+        /// The default configuration, without the retries and limits that a pipeline handles better.
         ///
         /// ```swift
         /// let client = HTTPClient(configuration: .forPipelines())
         /// ```
         ///
-        /// - The client does not try again by itself if nothing listens: the attempt fails at once, the pipeline
-        ///   repeats it, and its circuit breaker learns of it. By default the client tries until its connect timeout,
-        ///   which is longer than most attempts, and the call seems to have timed out.
-        /// - A connection attempt is given up after half of an attempt, and after 3 seconds: the request was not
-        ///   sent, so that any may be repeated.
-        /// - The bulkhead limits the requests. The client has a connection for each; by default it has 8 for each
-        ///   host, and a request's wait for one of these is part of its attempt.
+        /// - If nothing listens, the client does not retry: the attempt fails at once, the pipeline repeats it, and its
+        ///   circuit breaker counts it. By default the client retries until its connect timeout, which is longer than
+        ///   most attempts, and the call seems to have timed out.
+        /// - Connecting fails after half of an attempt's time, or 3 seconds if that is shorter: nothing was sent, so
+        ///   any request may be repeated.
+        /// - The bulkhead limits the requests. The client has a connection for each. By default it has 8 for each host,
+        ///   and the wait for a connection is part of an attempt.
         ///
         /// - Parameters:
         ///   - attempt: How long an attempt may take; above 0. 10 seconds by default, as in `Pipeline.http`.
-        ///   - concurrency: How many connections of HTTP/1 there may be to each host; 1 or more. 1,000 by default, as the
-        ///     bulkhead of `Pipeline.http`. It should not be below the limit of any pipeline's bulkhead.
+        ///   - concurrency: The largest number of HTTP/1 connections to each host; 1 or more. 1,000 by default, like
+        ///     the bulkhead of `Pipeline.http`. It should not be below the limit of any pipeline's bulkhead.
         /// - Returns: The configuration. Change it as you like.
         public static func forPipelines(
             attempt: Duration = .seconds(10), concurrency: Int = 1_000

@@ -22,7 +22,7 @@
         /// - Parameters:
         ///   - request: The request that was answered.
         ///   - remark: The remark in the body, if you read it; nil by default.
-        ///   - dialect: How the server writes down its limits.
+        ///   - dialect: The format in which the server states its limits.
         ///   - now: The wall clock in seconds since 1970, as for `RetryAfter`; nil, the default, reads the machine's.
         /// - Returns: The verdict.
         public func verdict(
@@ -49,8 +49,8 @@
         }
     }
 
-    // The verdicts of failed requests without further knowledge, so that a pipeline around any use of `HTTPClient`
-    // needs no classifier.
+    // The verdicts of failed requests of unknown kind, so that a pipeline around any use of `HTTPClient` needs no
+    // classifier.
 
     extension HTTPClientError: VerdictConvertible {
         /// The verdict for a request that may not be sent twice: see `Verdict.init(asyncHTTPClientError:for:)`.
@@ -81,7 +81,7 @@
     extension Classifier {
         /// Creates a classifier for a pipeline whose calls all send one kind of request through `HTTPClient`.
         ///
-        /// A ``ResilientHTTPClient`` needs none: it judges the errors of each request by itself.
+        /// A ``ResilientHTTPClient`` needs none: it judges each request's errors itself.
         ///
         /// - Parameter request: The semantics of the requests.
         /// - Returns: The classifier.

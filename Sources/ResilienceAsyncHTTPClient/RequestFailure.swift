@@ -8,15 +8,15 @@
     public import ResilienceHTTP
 
     extension Verdict {
-        /// The meaning of an error that `HTTPClient` threw; nil if the error is neither the client's nor one of its
+        /// The verdict of an error that `HTTPClient` threw; nil if the error is neither the client's nor its
         /// libraries'.
         ///
         /// | error | verdict |
         /// |---|---|
         /// | the request was not sent: no address, no connection, no handshake | transient |
         /// | no connection of the client's own pool became free: the server did not receive the request | rejected |
-        /// | it may have been sent: the connection was lost, a time limit passed, the answer is no HTTP | transient if the request is repeatable, else uncertain |
-        /// | it will be the same next time: a wrong request, a certificate that is not trusted, a redirect loop, a client that is shut down | permanent |
+        /// | it may have been sent: the connection was lost, a time limit passed, the answer is not HTTP | transient if the request is repeatable, else uncertain |
+        /// | it will fail again: a wrong request, an untrusted certificate, a redirect loop, a client that is shut down | permanent |
         ///
         /// <doc:AsyncHTTPClientGuide> lists all errors. The error does not show whether a redirect was followed before:
         /// if you post to a server that answers with redirects to other hosts, don't follow them in the client.
@@ -65,7 +65,7 @@
         }
 
         private init(_ error: HTTPClientError) {
-            // An unknown error of a later version of the library may have been sent.
+            // After an unknown error of a later version of the library, the request may have been sent.
             self = Self.byShortDescription[error.shortDescription] ?? .mayHaveBeenSent
         }
 
@@ -102,7 +102,7 @@
         /// All `HTTPClientError`s but `internalStateFailure`, whose text differs. Their codes are private, and three of
         /// them are deprecated; a test compares this table with the library's source.
         ///
-        /// A proxy's invalid response is a failed answer to the CONNECT: mostly, it can't reach the server.
+        /// A proxy's invalid response is a failed answer to the CONNECT: usually the proxy can't reach the server.
         static let byShortDescription: [String: RequestFailure] = Dictionary(
             uniqueKeysWithValues: shortDescriptions.flatMap { failure, texts in texts.map { ($0, failure) } })
 

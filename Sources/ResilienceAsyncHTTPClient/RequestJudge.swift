@@ -16,8 +16,8 @@
             self.settings = settings
         }
 
-        /// The verdict of an error. An error that neither the caller nor this module knows is left to the pipeline's
-        /// classifier; but that does not know the request, and calls everything that may pass transient.
+        /// The verdict of an error. The pipeline's classifier judges an error that neither the caller nor this module
+        /// knows. But it does not know the request, and calls every temporary error transient.
         func verdict(for error: any Error) -> Verdict {
             let error = (error as? ExchangeFailed)?.underlying ?? error
             if let verdict = settings.verdict?(error, semantics) { return verdict }
@@ -27,7 +27,7 @@
             return Verdict(.uncertain, retryAfter: verdict.retryAfter, shouldRetry: verdict.shouldRetry)
         }
 
-        /// Judges a response whose head has come, and reads the part of its body that the settings require.
+        /// Judges a response whose head has arrived, and reads the part of its body that the settings require.
         nonisolated(nonsending) func exchange(
             _ response: HTTPClientResponse, to url: String, _ attempt: CallAttempt, _ reading: BodyTimer,
             isUploading: Bool

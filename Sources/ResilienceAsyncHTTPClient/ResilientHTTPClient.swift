@@ -36,19 +36,20 @@
     /// let response = try await client.execute(request, timeout: .seconds(5))
     /// ```
     ///
-    /// - A response that means failure, and an error, are repeated as the pipeline says. When attempts run out, the last
-    ///   response is returned, or the last error is thrown.
-    /// - A request that may have had its effect is repeated only if its method is idempotent, or it has an
+    /// - After an error or a failure response, the pipeline decides whether to repeat the request. When attempts run
+    ///   out, the last response is returned, or the last error thrown.
+    /// - A request that may have had an effect is repeated only if its method is idempotent, or it has an
     ///   `Idempotency-Key` field.
-    /// - A request whose body can be read only once is not repeated once it has been sent: see
+    /// - A request whose body can be read only once is not repeated after it was sent: see
     ///   ``execute(_:deadline:options:body:logger:)``.
     /// - A `Hedge` in the pipeline copies requests that may be repeated; losing copies are cancelled, and their
     ///   connections are closed.
     /// - A call keeps its place in the pipeline's bulkheads until the body of its response has ended.
-    /// - A pipeline that lets in more calls than the client has connections for a host reports that once, as a
+    /// - A pipeline that admits more calls than the client has connections for a host reports that once, as a
     ///   ``ConnectionPoolEvent``: see `HTTPClient.Configuration.forPipelines(attempt:concurrency:)`.
-    /// - The deadline of a call reaches the client, so a `ClientTimeout` in the pipeline suffices, where a `Timeout`
-    ///   would cost a child task.
+    /// - The deadline of a call reaches the client, so a `ClientTimeout` in the pipeline suffices; a `Timeout` would
+    ///   cost a child task.
+    ///
     /// See <doc:AsyncHTTPClientGuide>.
     public struct ResilientHTTPClient: Sendable {
         /// The client that sends the requests.
@@ -62,7 +63,7 @@
 
         /// Creates a client.
         /// - Parameters:
-        ///   - client: The client that sends the requests. It is yours to shut down.
+        ///   - client: The client that sends the requests. You shut it down.
         ///   - pipeline: The policies.
         ///   - settings: Further settings of the client; by default none.
         public init(_ client: HTTPClient, pipeline: Pipeline, settings: Settings = Settings()) {
@@ -80,7 +81,8 @@
         ///   - timeout: How long the call may take, with all its attempts and waits; see
         ///     ``Settings/endsBodyAtDeadline`` for the body. A call with a timeout of 0 or less is rejected.
         ///   - options: The options of the call.
-        ///   - body: Makes the body of each attempt, in place of the request's; nil, the default, for the request's own.
+        ///   - body: Makes the body of each attempt, in place of the request's; nil, the default, for the request's
+        ///     own.
         ///   - logger: The logger of the request.
         /// - Returns: The response of the last attempt.
         /// - Throws: As ``execute(_:deadline:options:body:logger:)``.
@@ -93,12 +95,13 @@
 
         /// Sends a request through the pipeline, until a deadline.
         ///
-        /// The earliest deadline counts: this one, that of `options`, and the `CallDeadline` that travels with the task.
+        /// The earliest deadline counts: this one, the one in `options`, or the `CallDeadline` that travels with the
+        /// task.
         ///
         /// A body made from a `ByteBuffer`, or from a collection of at most 4 MB, is sent again with each attempt. A
         /// streamed body can be read only once: after an attempt that may have read it, nothing is repeated, and its
-        /// response is returned or its error is thrown. Attempts that did not reach the server are repeated all the
-        /// same. To repeat a streamed body, make it for each attempt:
+        /// response is returned or its error is thrown. Attempts that did not reach the server are still repeated. To
+        /// repeat a streamed body, make it for each attempt:
         ///
         /// ```swift
         /// let response = try await client.execute(
@@ -110,7 +113,8 @@
         ///   - deadline: When the call must have ended, with all its attempts and waits; none by default. See
         ///     ``Settings/endsBodyAtDeadline`` for the body. A call whose deadline has come is rejected.
         ///   - options: The options of the call.
-        ///   - body: Makes the body of each attempt, in place of the request's; nil, the default, for the request's own.
+        ///   - body: Makes the body of each attempt, in place of the request's; nil, the default, for the request's
+        ///     own.
         ///   - logger: The logger of the request.
         /// - Returns: The response of the last attempt. Read its body, or release it: the connection and the call's
         ///   place in the policies are kept until then.

@@ -59,7 +59,7 @@
             }
         }
 
-        /// A reader that stops reading: then the body has ended, even if the response still exists.
+        /// Ends the body when its reader stops, even if the response still exists.
         private final class Reader: Sendable {
             let hold: BodyHold?
             private let body: BegunBody?
@@ -76,7 +76,7 @@
         }
     }
 
-    /// Keeps a call inside of its policies until a body has ended, and ends the body at a deadline.
+    /// Keeps a call inside its policies until a body has ended, and ends the body at a deadline.
     final class BodyHold: Sendable {
         private let permit: Locked<PipelinePermit?>
         private let judge: RequestJudge
@@ -113,14 +113,14 @@
             }
         }
 
-        /// The whole body has come, or the rest is not needed.
+        /// The whole body has arrived, or the rest is not needed.
         func ended() { take()?.complete(.success) }
 
         /// The body was lost. It is not repeated, since a part of it has been passed on.
         /// - Returns: The error.
         func failed(_ error: any Error) -> any Error {
             let verdict = Task.isCancelled ? .cancelled : Verdict(judge.verdict(for: error).kind, shouldRetry: false)
-            // If the time is over, the error tells a client timeout that it was the cause.
+            // If the time is over, the error shows a client timeout that it was the cause.
             take()?.complete(
                 verdict, error: deadline == .distantFuture ? nil : error,
                 failure: FailureDetail(of: error).at(HTTPClientRequest.host(of: url)))

@@ -5,8 +5,8 @@
 
     /// The body of the request can be read only once, and an attempt has read it, so there is no further attempt.
     ///
-    /// It is thrown only if a rule of your own retry, or your own policy, repeats a request against its attempt's
-    /// verdict. Otherwise the attempt's own response is returned, or its error is thrown.
+    /// It is thrown only if your own retry rule or policy repeats a request against its attempt's verdict. Otherwise
+    /// the attempt's own response is returned, or its error is thrown.
     public struct RequestBodyConsumed: PolicyError, VerdictConvertible {
         /// The error of the attempt that read the body; nil if it returned a response.
         public let underlying: (any Error)?
@@ -67,7 +67,7 @@
 
     extension HTTPClientRequest.Body? {
         /// Whether the client reads the body from its beginning each time. The client's own answer is internal, so this
-        /// looks at the stored form of the body; for an unknown form it answers no.
+        /// reads the body's stored form; false for an unknown form.
         var canBeReadAgain: Bool {
             guard let self else { return true }
             guard let mode = Mirror(reflecting: self).descendant("mode"),

@@ -53,7 +53,7 @@ final class CallingThread: TaskExecutor {
         return try outcome.result!.get()
     }
 
-    /// Runs an operation that blocks the thread: a call that blocks within it is cancelled with it.
+    /// Runs an operation that blocks the thread. A blocking call within it is cancelled with it.
     nonisolated(nonsending) static func runOperation<R>(_ operation: () throws -> R) async rethrows -> R {
         let thread = current
         return try await withTaskCancellationHandler {
@@ -89,8 +89,8 @@ final class CallingThread: TaskExecutor {
     }
 }
 
-/// Rings the alarms of the system's time base from a thread of its own. Otherwise the timer is a task, and calls that
-/// wait for its alarms may block all threads that could run it: `DispatchQueue.global()` has the same threads on Linux.
+/// Rings the alarms of the system's time base from a thread of its own. A timer in a task could starve: the calls that
+/// wait for its alarms may block all threads that could run it. `DispatchQueue.global()` has the same threads on Linux.
 private enum AlarmBell {
     /// Starts with the first use, and never ends.
     static let rings: Void = {
@@ -98,7 +98,7 @@ private enum AlarmBell {
         SystemTimeBase.shared.ring(
             by: SystemTimeBase.Bell(
                 ring: { timer.ring(at: $0) },
-                // A queue of its own, as below: what blocks an alarm must not block the others.
+                // A queue of its own, as below: a blocked alarm must not block the others.
                 elsewhere: {
                     DispatchQueue(label: "swift-resilience.alarms.more", qos: .userInitiated).async(execute: $0)
                 }))
@@ -120,7 +120,7 @@ private enum AlarmBell {
         }
 
         func ring(at deadline: MonotonicInstant) {
-            // A longer wait would overflow the source's time; it is asked again then.
+            // A longer wait would overflow the source's time; the next event sets the rest.
             let wait = min(max(.zero, SystemTimeBase.shared.now.duration(to: deadline)), .seconds(1_000_000))
             let interval = DispatchTimeInterval.nanoseconds(Int(wait.saturatedNanoseconds))
             sources[0].schedule(deadline: .now() + interval, leeway: .nanoseconds(0))

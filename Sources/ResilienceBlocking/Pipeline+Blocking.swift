@@ -11,16 +11,16 @@ extension Pipeline {
     /// Blocking and asynchronous calls share the same policies, which count both.
     ///
     /// - Important: A thread of Swift's concurrency pool must not be blocked: there are only as many as cores, and the
-    ///   task that would end the wait may need one. In a task this throws ``BlockingInTask`` without running anything;
-    ///   use `run` there. Nor should the main thread of an app be blocked.
+    ///   task that ends the wait may need one. In a task this throws ``BlockingInTask`` without running anything; use
+    ///   `run` there. Nor should the main thread of an app be blocked.
     ///
     /// No policy can end an operation that blocks. `Timeout` and a deadline end waits, and no attempt begins after
-    /// them; but an operation that runs beyond them is not ended, and its result counts. So pass the remaining time of
-    /// the attempt to the operation's own timeout: see ``runBlocking(options:judging:_:)-(_,_,(CallAttempt)->R)``, and
+    /// them; but an operation that runs longer is not ended, and its result counts. So pass the remaining time of the
+    /// attempt to the operation's own timeout: see ``runBlocking(options:judging:_:)-(_,_,(CallAttempt)->R)``, and
     /// ``/Resilience/ClientTimeout``, which needs no task.
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns what a result means. By default each is a success.
+    ///   - judge: Returns the verdict of a result. By default each is a success.
     ///   - operation: The work, which runs on this thread. It is not kept after the call.
     /// - Returns: The operation's result, even if it means failure.
     /// - Throws: As `run`; ``BlockingInTask`` in a task.
@@ -40,7 +40,7 @@ extension Pipeline {
     /// ```
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns what a result means. By default each is a success.
+    ///   - judge: Returns the verdict of a result. By default each is a success.
     ///   - operation: The work, which runs on this thread. It is not kept after the call.
     /// - Returns: The operation's result, even if it means failure.
     /// - Throws: As `run`; ``BlockingInTask`` in a task.

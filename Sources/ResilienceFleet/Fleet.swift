@@ -9,13 +9,13 @@ public import Resilience
 /// let page = try await throttle.run { try await client.pay(order) }
 /// ```
 ///
-/// All processes that make a fleet of the same name, on the same engine, share each limit of the same name. The state
-/// is in the engine; a call does not ask it, since this process holds permits on lease. If the engine is unavailable,
-/// each limit goes on by itself: see ``FleetFallback``.
+/// All processes with a fleet of the same name, on the same engine, share each limit of the same name. The state is in
+/// the engine; a call does not ask it, since this process holds permits on lease. If the engine is unavailable, each
+/// process limits its calls alone: see ``FleetFallback``.
 ///
 /// See <doc:FleetGuide>.
 public final class Fleet: Sendable {
-    /// The name, the prefix of every key in the engine: one for each tenant or environment.
+    /// The name, and the prefix of every key in the engine: one for each tenant or environment.
     public let name: String
     /// How long permits are held on lease. After this time at most, others learn of a hold, and the permits of a dead
     /// process are free again.
@@ -32,15 +32,14 @@ public final class Fleet: Sendable {
     public let member: String
 
     private let engine: any ScriptEngine
-    /// A limit costs nothing while the engine is unavailable, and a slow engine costs its calls' time, not ours.
+    /// Limits cost nothing while the engine is unavailable; a slow engine delays its own calls, not ours.
     private let guards: Pipeline
     private let patience: AbandoningTimeout
     private let state = Locked(State())
 
     /// The number of processes that use something, by the engine's answer.
     ///
-    /// A restarted engine knows only the processes that have asked since. So a smaller number counts only after a
-    /// while.
+    /// A restarted engine knows only the processes that have asked it. So a smaller number counts only after a while.
     struct KnownMembers: Sendable, Equatable {
         private(set) var count: Int?
         private var keptUntil = MonotonicInstant.distantPast
@@ -58,7 +57,7 @@ public final class Fleet: Sendable {
 
     /// An event of a fleet.
     public enum Event: PolicyEventDetail, Equatable {
-        /// The engine is unavailable: the limits go on by themselves.
+        /// The engine is unavailable: each process limits its calls alone.
         case away(reason: String)
         /// The engine answers again, after this time.
         case back(after: Duration)
@@ -86,7 +85,7 @@ public final class Fleet: Sendable {
 
         public var description: String {
             switch self {
-            case .away(let reason): "engine away → limits count by themselves: \(reason)"
+            case .away(let reason): "engine away → each process limits its calls alone: \(reason)"
             case .back(let length): "engine back after \(length.text) → limits are shared again"
             }
         }
@@ -96,13 +95,14 @@ public final class Fleet: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name, 1 to 100 bytes, the prefix of every key in the engine.
-    ///   - engine: Keeps the state.
-    ///   - leaseTime: How long permits are held on lease, 10 ms to 60 s. A longer one costs the engine fewer calls.
+    ///   - engine: The engine that keeps the state.
+    ///   - leaseTime: How long permits are held on lease, 10 ms to 60 s. With a longer lease, the engine gets fewer
+    ///     calls.
     ///   - engineLimit: How long a call to the engine may take before the engine counts as unavailable, above 0 and
     ///     at most half of a lease: leased permits must not end before the answer comes. By default 50 ms, or half of a
     ///     shorter lease.
     ///   - expectedMembers: The number of processes to assume before the engine's first answer, 1 or more.
-    ///   - timeBase: The time base; it must be that of the pipelines.
+    ///   - timeBase: The time base; it must be the pipelines'.
     ///   - observers: The observers of the engine's failures and recoveries; nil for none at first.
     public init(
         _ name: String, engine: some ScriptEngine, leaseTime: Duration = .milliseconds(100),
@@ -139,7 +139,7 @@ public final class Fleet: Sendable {
     /// The number of processes that use this process's limits, by the engine's last answer; nil if there was none.
     public var members: Int? { state.withLock { $0.members } }
 
-    /// A name in the engine for one policy of this process: two of the same name are two members.
+    /// A name in the engine for one policy of this process: two policies of the same name are two members.
     func makeMember() -> String {
         let number = state.withLock { state in
             state.links += 1

@@ -1,4 +1,4 @@
-/// An invalid answer of the engine: another program has written to the key, or the engine is not of the expected kind.
+/// An invalid answer of the engine: another program wrote to the key, or the engine is of another kind.
 public struct UnreadableAnswer: Error, Hashable, CustomStringConvertible {
     /// The script that was run.
     public let script: String

@@ -6,11 +6,11 @@ protocol FleetLink: AnyObject, Sendable {
     func step() async -> FleetLoop.Next
 }
 
-/// Takes steps in order, in a task that ends when there is nothing to do and begins again when it is rung.
+/// Takes steps in order, in a task that ends when there is nothing to do and restarts when rung.
 final class FleetLoop: Sendable {
     enum Next: Sendable, Equatable {
         case now
-        /// Then, or when it is rung.
+        /// At this instant, or when it is rung.
         case at(MonotonicInstant)
         case whenRung
         /// Its subject is gone.
@@ -37,13 +37,13 @@ final class FleetLoop: Sendable {
     /// Before this, only urgent rings are heard.
     func isDeaf(until instant: MonotonicInstant) { deafUntil.store(instant.nanoseconds, ordering: .relaxed) }
 
-    /// Makes the next step come at once, unless the loop is deaf.
+    /// Begins the next step at once, unless the loop is deaf.
     func ring(isUrgent: Bool) {
         let deafUntil = deafUntil.load(ordering: .relaxed)
         if isUrgent || deafUntil == .min || deafUntil <= timeBase.now.nanoseconds { ring() }
     }
 
-    /// Makes the next step come at once.
+    /// Begins the next step at once.
     func ring() {
         let (starts, waiter) = state.withLock { state in
             defer { (state.isRunning, state.isRung) = (true, true) }

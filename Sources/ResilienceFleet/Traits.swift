@@ -1,5 +1,5 @@
-// Without its trait, the compiler names the trait that a name needs. Each entry point is here, because the compiler
-// reports it only where everything else is right.
+// If a trait is missing, the compiler names the trait that an entry point needs. All entry points are here, because the
+// compiler reports this only if everything else is right.
 
 #if !Redis
     @available(*, unavailable, message: "Add the trait \"Redis\" to swift-resilience in your Package.swift.")

@@ -4,7 +4,7 @@
     public import ResilienceHTTP
 
     extension Verdict {
-        /// The meaning of a failed RPC.
+        /// The verdict of a failed RPC.
         ///
         /// | status | verdict |
         /// |---|---|
@@ -12,19 +12,19 @@
         /// | `RESOURCE_EXHAUSTED` | throttled |
         /// | `DEADLINE_EXCEEDED`, `UNKNOWN`, `INTERNAL` | uncertain |
         /// | `CANCELLED` | cancelled |
-        /// | `ABORTED` | permanent: the caller has to begin its transaction anew |
+        /// | `ABORTED` | permanent: the caller must restart its transaction |
         /// | all others | permanent |
         ///
-        /// gRPC's retry design (A6) repeats an RPC only after a status which means that the server did not process it,
-        /// and names `UNAVAILABLE`. A server that reports `DEADLINE_EXCEEDED`, `UNKNOWN` or `INTERNAL` may have acted
-        /// on the request, so those are repeated only if ``/Resilience/RunOptions/isIdempotent`` is true.
+        /// gRPC's retry design (A6) repeats an RPC only if its status means that the server did not process it, and
+        /// names `UNAVAILABLE`. A server that reports `DEADLINE_EXCEEDED`, `UNKNOWN` or `INTERNAL` may have acted on
+        /// the request, so those are repeated only if ``/Resilience/RunOptions/isIdempotent`` is true.
         ///
         /// `grpc-retry-pushback-ms` in the error's metadata names the wait; a fraction is rounded up to milliseconds.
-        /// If it is below zero, not a number, or above `Int32.max`, the server asks not to repeat the RPC, as A6 says:
-        /// the verdict's `shouldRetry` is false.
+        /// If it is below zero, not a number, or above `Int32.max`, the server asks not to repeat the RPC, by A6: the
+        /// verdict's `shouldRetry` is false.
         ///
-        /// If the error's `cause` is an error of a policy of this process, it is rejected or cancelled: it says nothing
-        /// about the server.
+        /// If the error's `cause` is an error of a policy of this process, the verdict is rejected or cancelled: the
+        /// error is no evidence about the server.
         ///
         /// - Parameter error: The error.
         public init(_ error: RPCError) {
@@ -35,7 +35,7 @@
             }
         }
 
-        /// The meaning of a server's status.
+        /// The verdict of a server's status.
         init(_ code: RPCError.Code, _ metadata: Metadata) {
             let pushback = RetryPushback(metadata)
             self.init(Kind(code), retryAfter: pushback?.wait, shouldRetry: pushback == .stop ? false : nil)

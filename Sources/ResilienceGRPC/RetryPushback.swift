@@ -3,7 +3,7 @@
     import Resilience
     import ResilienceHTTP
 
-    /// A server's word in `grpc-retry-pushback-ms` about a further attempt (gRPC's design A6, "Pushback").
+    /// A server's wish in `grpc-retry-pushback-ms` about a further attempt (gRPC's design A6, "Pushback").
     enum RetryPushback: Hashable {
         /// Not before this wait is over.
         case after(milliseconds: Int32)
@@ -18,7 +18,7 @@
             self.init(text: text)
         }
 
-        /// Reads a number, as `RateLimitFields.pushback` says.
+        /// Reads a number, as `RateLimitFields.pushback` does.
         init(text: String) { self = RateLimitFields.pushback(text).map { RetryPushback($0) } ?? .stop }
 
         /// The wait, rounded up to milliseconds; at most 24 days, the longest possible value.

@@ -68,8 +68,8 @@ struct HTTPDate: Equatable {
             let shortYear = cursor.number(digits: 2), cursor.skip(" "),
             let time = timeOfDay(&cursor), cursor.skip(" GMT"), cursor.isAtEnd
         else { return nil }
-        // The latest year with these two digits that is at most 50 years ahead. The test is reversed (has the instant
-        // 50 years before it come?), so that `now` needs no calendar of its own.
+        // The latest year with these two digits that is at most 50 years ahead. The test asks whether the instant 50
+        // years earlier has come, so that `now` needs no calendar.
         let year = stride(from: 9_900 + shortYear, through: 0, by: -100).first { year in
             UTCCalendar.days(year: year - 50, month: month + 1, day: day) * UTCCalendar.secondsADay + time <= now
         }

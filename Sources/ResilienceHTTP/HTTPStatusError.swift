@@ -13,14 +13,14 @@ public import Resilience
 public struct HTTPStatusError: Error, VerdictConvertible, Hashable, CustomStringConvertible {
     /// The status as the server sent it.
     public let status: Int
-    /// The meaning of the response, as `Verdict.init(httpStatus:for:remark:dialect:now:header:)` says.
+    /// The verdict of the response: see `Verdict.init(httpStatus:for:remark:dialect:now:header:)`.
     public let verdict: Verdict
 
     /// Creates the error.
     ///
     /// - Parameters:
     ///   - status: The status as the server sent it.
-    ///   - verdict: The meaning of the response. A pipeline with the standard classifier treats the error accordingly.
+    ///   - verdict: The verdict of the response. A pipeline with the standard classifier uses it for the error.
     public init(status: Int, verdict: Verdict) {
         self.status = status
         self.verdict = verdict

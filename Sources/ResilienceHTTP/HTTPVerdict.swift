@@ -25,29 +25,29 @@ extension Verdict {
     /// | other 4xx; 501, 505, 506, 507, 508, 510, 511 | permanent |
     /// | other 5xx; outside 100...599 | as 500 (RFC 9110 §15) |
     ///
-    /// The server may already have acted on a request although it answered with a failure. So a request that is not
-    /// ``RequestSemantics/isRepeatable`` is transient or throttled only where the server says that it did not act: by
+    /// A server may have acted on a request even if it answered with a failure. So a request that is not
+    /// ``RequestSemantics/isRepeatable`` is transient or throttled only if the server reports that it did not act: by
     /// 429, 503, or a rate limit.
     ///
-    /// A 429 is about a limit that all calls share, so ``/Resilience/Throttle`` holds all of them for it. A 503 is
-    /// about the endpoint: its `Retry-After` delays only the retry of the call itself, and the answer counts as a
-    /// failure for a circuit breaker, which finds out by probes when the endpoint has recovered.
+    /// A 429 is about a limit that all calls share, so a ``/Resilience/Throttle`` then holds all of them. A 503 is
+    /// about the endpoint: its `Retry-After` delays only the retry of the call itself, and a circuit breaker counts it
+    /// as a failure and detects the recovery by probes.
     ///
-    /// The wait of any failure is the server's `Retry-After`, in the dialect's forms; else, if it is throttled, the
+    /// The wait of any failure is the server's `Retry-After`, in the dialect's forms; else, for a throttled one, the
     /// time until the exhausted limit is reset. Unreadable values count as missing.
     ///
     /// `x-should-retry` and `stripe-should-retry`, `true` or `false`, `x-envoy-overloaded`, and a gRPC pushback below
     /// zero set the verdict's `shouldRetry`, for any failure of any method: the server knows what it did with the
-    /// request. They do not change the kind: a breaker still counts a 500 that is not to be repeated.
+    /// request. They do not change the kind: a breaker still counts a 500 that must not be repeated.
     ///
     /// - Parameters:
     ///   - status: Any integer.
     ///   - request: The request that was answered.
     ///   - remark: The remark in the body, if you read it; nil by default.
-    ///   - dialect: How the server writes down its limits.
+    ///   - dialect: The format in which the server states its limits.
     ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
-    ///   - header: Returns the value of a response field, with any case in the response; called with lower-case
-    ///     names, and not at all for a success.
+    ///   - header: Returns the value of a response field, with any case in the response; called with lower-case names,
+    ///     and never for a success.
     public init(
         httpStatus status: Int, for request: RequestSemantics, remark: ServerRemark? = nil,
         dialect: RateLimitDialect = .automatic, now: Int64? = nil, header: (String) -> String?
@@ -60,7 +60,7 @@ extension Verdict {
         let fields = RateLimitFields(dialect: dialect, now: now, header: header)
         remark = remark ?? header("x-amzn-errortype").flatMap { ServerRemark(awsErrorCode: $0) }
         let kind = remark?.kind ?? Self.kind(status, request, remark, fields)
-        // Waiting does not help where the quota is used up.
+        // Waiting does not help if the quota is used up.
         let asked = remark == .quotaExhausted ? nil : fields.retryAfter
         let wait = asked ?? (kind == .throttled ? fields.quotaWait : nil)
         self.init(kind, retryAfter: wait, shouldRetry: fields.shouldRetry)
@@ -74,7 +74,7 @@ extension Verdict {
     ///   - status: Any integer.
     ///   - request: The request that was answered.
     ///   - remark: The remark in the body, if you read it; nil by default.
-    ///   - dialect: How the server writes down its limits.
+    ///   - dialect: The format in which the server states its limits.
     ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
     ///   - fields: The response's fields.
     public init(
@@ -87,13 +87,13 @@ extension Verdict {
         }
     }
 
-    /// The meaning of a request that ended without a response, in a way that may pass: the connection was refused,
+    /// The verdict of a request that ended without a response, for a temporary reason: the connection was refused,
     /// reset or lost, the name was not found, or the time limit passed.
     ///
     /// - Parameters:
     ///   - request: The request that failed.
-    ///   - mayHaveBeenSent: False if it is certain that no server saw the request, as when the connection was refused.
-    ///     The verdict is transient if it is false or the request is ``RequestSemantics/isRepeatable``; otherwise it is
+    ///   - mayHaveBeenSent: False if certainly no server saw the request, as when the connection was refused. The
+    ///     verdict is transient if it is false or the request is ``RequestSemantics/isRepeatable``; otherwise it is
     ///     uncertain.
     public init(connectionFailureOf request: RequestSemantics, mayHaveBeenSent: Bool) {
         self = request.isRepeatable || !mayHaveBeenSent ? .transient : .uncertain

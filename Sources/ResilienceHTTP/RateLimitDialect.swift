@@ -1,4 +1,4 @@
-/// How a server writes down its rate limits.
+/// The format in which a server states its rate limits.
 ///
 /// <doc:RateLimitDialects> lists the fields of each dialect, with its source.
 public enum RateLimitDialect: Sendable, Hashable, CaseIterable {

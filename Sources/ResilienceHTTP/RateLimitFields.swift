@@ -1,6 +1,6 @@
 public import Resilience
 
-/// The response fields with the rest of a server's limits, and the wait that it asks for.
+/// The remaining quotas in a response's fields, and the wait that the server asks for.
 ///
 /// ```swift
 /// let fields = RateLimitFields { response.headers[$0] }
@@ -12,16 +12,16 @@ public import Resilience
 public struct RateLimitFields {
     /// The limits in the fields; empty if none.
     public let quotas: [ServerQuota]
-    /// How long the server asks to wait: gRPC's pushback, a field in milliseconds such as `Retry-After-Ms`, or else
-    /// `Retry-After`. nil if it does not ask.
+    /// The wait that the server asks for: gRPC's pushback, a field in milliseconds such as `Retry-After-Ms`, or else
+    /// `Retry-After`. nil for none.
     public let retryAfter: Duration?
     /// Whether the server wants the request repeated: `x-should-retry`, `stripe-should-retry`, `x-envoy-overloaded`, or
-    /// gRPC's pushback. nil if it says nothing.
+    /// gRPC's pushback. nil without any of these.
     public let shouldRetry: Bool?
 
     /// Reads the fields of a response.
     /// - Parameters:
-    ///   - dialect: How the server writes down its limits.
+    ///   - dialect: The format in which the server states its limits.
     ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
     ///   - header: Returns the value of a response field, with any case in the response; called with lower-case
     ///     names.
@@ -38,8 +38,8 @@ public struct RateLimitFields {
 extension RateLimitFields {
     /// The wait that `grpc-retry-pushback-ms` asks for, in whole milliseconds; nil if it asks not to retry.
     ///
-    /// gRPC's design A6 has an integer of 32 bits, and takes "negative or unparseable" for a wish not to retry. A
-    /// number with a fraction is not such an integer, but is readable and names a wait, so it is rounded up.
+    /// In gRPC's design A6 the value is a 32-bit integer, and "negative or unparseable" means not to retry. A number
+    /// with a fraction is not such an integer, but names a wait, so it is rounded up.
     package static func pushback(_ value: String) -> Duration? {
         guard let wait = RateLimitReader.duration(value, unit: 1_000_000)?.saturatedNanoseconds else { return nil }
         let milliseconds = wait / 1_000_000 + (wait % 1_000_000 == 0 ? 0 : 1)
@@ -60,7 +60,7 @@ struct RateLimitReader {
         (self.givenNow, self.date) = (givenNow, date)
     }
 
-    // MARK: What is asked
+    // MARK: Requested waits
 
     mutating func asked(_ header: (String) -> String?) -> (wait: Duration?, shouldRetry: Bool?) {
         let pushback = dialect.includes(.grpc) ? header("grpc-retry-pushback-ms").map(RateLimitFields.pushback) : nil
@@ -90,7 +90,7 @@ struct RateLimitReader {
         return header("x-envoy-overloaded") == nil ? nil : false
     }
 
-    // MARK: What is left
+    // MARK: Remaining quotas
 
     mutating func quotas(_ header: (String) -> String?) -> [ServerQuota] {
         var quotas: [ServerQuota] = []

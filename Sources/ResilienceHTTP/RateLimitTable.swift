@@ -150,7 +150,8 @@ package struct LimitFields: Sendable, Hashable {
     /// The form in the documentation.
     fileprivate let text: String
 
-    /// - Parameter pattern: The names of the fields, with a star for `limit`, `remaining`, and `reset-after` or `reset`.
+    /// - Parameter pattern: The names of the fields, with a star for `limit`, `remaining`, and `reset-after` or
+    ///   `reset`.
     fileprivate init(pattern: String, _ name: String?, unit: String?) {
         let parts = pattern.split(separator: "*", omittingEmptySubsequences: false)
         func field(_ word: String) -> String { parts.joined(separator: word) }

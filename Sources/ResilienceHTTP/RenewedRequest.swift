@@ -26,7 +26,7 @@ package final class RenewedRequest<Request: Sendable>: Sendable {
 
     package var latest: Version { state.withLock { $0.version } }
 
-    /// Returns the request to send instead of one that was answered with 401; nil to leave it at that answer.
+    /// Returns the request to send after a 401; nil to keep the 401.
     /// - Parameters:
     ///   - version: The request that was sent.
     ///   - isOnlyTry: Whether nothing retries if this try fails.

@@ -10,7 +10,7 @@ package import Resilience
 
 /// How far a failed request got, by its error.
 package enum RequestFailure: Sendable, Hashable {
-    /// The client's own pool had no connection for it. No server saw it, or is to blame.
+    /// The client's own pool had no connection for it. No server saw it or is to blame.
     case noFreeConnection
     /// No server saw it.
     case notSent
@@ -19,10 +19,10 @@ package enum RequestFailure: Sendable, Hashable {
     /// It fails in the same way the next time.
     case permanent
 
-    /// Whether its body is unread, so that it can be sent as if for the first time.
+    /// Whether its body is unread, so that it can be sent again.
     package var isUnsent: Bool { self == .notSent || self == .noFreeConnection }
 
-    /// The meaning of a failed system call.
+    /// Classifies a failed system call.
     package init(errno: CInt) {
         switch errno {
         // Refused, none of our own addresses or descriptors left, no such socket in the file system.

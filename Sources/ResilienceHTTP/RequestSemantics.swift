@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Whether a request may be sent twice, as its method and its idempotency key say.
+/// Whether a request may be sent twice, by its method and its idempotency key.
 ///
 /// ```swift
 /// // false
@@ -43,7 +43,7 @@ public struct RequestSemantics: Sendable, Hashable {
 }
 
 extension RunOptions {
-    /// Creates options for a call that sends a request. After a failure that may have had its effect, the call is
+    /// Creates options for a call that sends a request. After a failure that may have had an effect, the call is
     /// repeated only if the request is ``RequestSemantics/isRepeatable``.
     ///
     /// ```swift
@@ -55,9 +55,9 @@ extension RunOptions {
     /// }
     /// ```
     ///
-    /// So an error of the call is judged like its result, regardless of the pipeline; but with `isIdempotent: false`
-    /// there, a request that is not repeatable is never repeated. This package's clients do not need these options:
-    /// they know their requests.
+    /// So an error of the call is judged like its result, regardless of the pipeline. But in a pipeline with
+    /// `isIdempotent: false`, a request that is not repeatable is never repeated. This package's clients do not need
+    /// these options: they know their requests.
     /// - Parameter request: The request.
     public init(for request: RequestSemantics) {
         self.init()

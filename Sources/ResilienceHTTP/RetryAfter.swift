@@ -12,13 +12,13 @@ import Resilience
 /// RetryAfter.wait("-5")
 /// ```
 public enum RetryAfter {
-    /// Parses a `Retry-After` value into the wait that it asks for.
+    /// Parses the wait from a `Retry-After` value.
     ///
     /// A value is either a number of whole seconds, digits only, or a date in any of HTTP's three forms (§5.6.7). A
     /// sign, a fraction, a blank value or a list is neither. Spaces and tabs around the value do not count.
     ///
-    /// The wait is a whole number of seconds and never shorter than what was asked for. A date that has passed gives
-    /// zero. A wait above `Int64.max` nanoseconds (292 years) is cut to that.
+    /// The wait is a whole number of seconds and never shorter than requested. A date that has passed gives zero. A
+    /// wait above `Int64.max` nanoseconds (292 years) is cut to that.
     ///
     /// A two-digit year is the latest such year that is at most 50 years after the instant that the date is counted
     /// from.

@@ -1,8 +1,7 @@
 /// A list of strings or tokens with parameters, in a structured field (RFC 9651 §3.1): `"default";r=50;t=30`.
 ///
-/// Only for the RateLimit fields: an inner list or an item of another type makes the whole field unreadable, as does
-/// any mistake in its form (§4.2). Parameters with whole numbers and texts are kept; all others are checked and
-/// dropped.
+/// Only for the RateLimit fields: an inner list, an item of another type, or a syntax error (§4.2) makes the whole
+/// field unreadable. Parameters with whole numbers and texts are kept; all others are checked and dropped.
 struct StructuredList {
     /// The value of a parameter.
     enum Value {
@@ -121,7 +120,7 @@ struct StructuredList {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// In quotation marks, with `\"` and `\\`; ASCII without control characters.
+    /// A string in quotation marks, with `\"` and `\\`; ASCII without control characters.
     private static func string(_ cursor: inout FieldCursor) -> String? {
         var bytes: [UInt8] = []
         guard cursor.skip("\"") else { return nil }
@@ -157,7 +156,7 @@ struct StructuredList {
         }
     }
 
-    /// An integer of up to 15 digits, or a decimal of up to 12 and 3.
+    /// An integer of up to 15 digits, or a decimal of up to 12 digits and 3 after the point.
     private static func number(_ cursor: inout FieldCursor) -> Value? {
         let isNegative = cursor.skip("-")
         let whole = text(&cursor, while: \.isDigit)
@@ -176,7 +175,7 @@ struct StructuredList {
 
 /// A dictionary in a structured field (RFC 9651 §3.2): `u=5, i`.
 ///
-/// A mistake in its form makes the whole field unreadable. Whole numbers are kept; all other values, inner lists and
+/// A syntax error makes the whole field unreadable. Whole numbers are kept; all other values, inner lists and
 /// parameters are checked and dropped.
 struct StructuredDictionary {
     /// The last value of each member that is a whole number.

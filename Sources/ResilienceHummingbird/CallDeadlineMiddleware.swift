@@ -4,19 +4,20 @@
     public import Resilience
     public import ResilienceHTTP
 
-    /// Gives each request a deadline, which travels with its task to every call that the handler makes through a pipeline.
+    /// Gives each request a deadline, which travels with its task to every call that the handler makes through a
+    /// pipeline.
     ///
     /// ```swift
     /// router.add(middleware: CallDeadlineMiddleware(default: .seconds(10), max: .seconds(60)))
     /// ```
     ///
-    /// The client may ask for one, in the field `x-envoy-expected-rq-timeout-ms`: a number of milliseconds. If a
-    /// request's deadline passes before its handler begins, it is answered by 504 at once. If the deadline comes while
-    /// a pipeline runs a call, the call ends, and the request is also answered by 504. A handler that uses no pipeline
-    /// is not cancelled: put a ``/Resilience/Timeout`` into the pipeline of a ``ResilienceMiddleware`` for that.
+    /// The client may ask for a deadline, in the field `x-envoy-expected-rq-timeout-ms`: a number of milliseconds. If a
+    /// request's deadline passes before its handler begins, it is answered with 504 at once. If the deadline comes
+    /// while a pipeline runs a call, the call ends, and the request is also answered with 504. A handler that uses no
+    /// pipeline is not cancelled: for that, put a ``/Resilience/Timeout`` into the pipeline of a
+    /// ``ResilienceMiddleware``.
     ///
-    /// Of two deadlines the earlier counts. So a route may have a shorter one than the whole server, but not a longer
-    /// one.
+    /// Of two deadlines the earlier counts. So a route can shorten the server's deadline, but not extend it.
     public struct CallDeadlineMiddleware<Context: RequestContext>: RouterMiddleware {
         private let standard: Duration?
         private let longest: Duration
@@ -27,11 +28,11 @@
 
         /// Creates the middleware.
         /// - Parameters:
-        ///   - standard: The time of a request that does not ask for one; above 0. nil, the default, for no limit.
+        ///   - standard: The time of a request that asks for none; above 0. nil, the default, for no limit.
         ///   - longest: The longest time that a request may ask for; above 0. 60 s by default.
         ///   - context: The type of the requests' context. You can leave it out.
         ///   - timeBase: The time base of the deadline.
-        ///   - observers: The observers of requests whose time is over before they begin; nil for none.
+        ///   - observers: The observers of requests whose time is over before their handlers begin; nil for none.
         ///   - requested: Returns the time that a request asks for, zero or less if it is over; nil if it asks for
         ///     none. By default from the request's field.
         ///   - response: Changes the response to a request whose time is over. Unchanged by default.
@@ -57,7 +58,7 @@
         ///   - context: The request's context.
         ///   - next: The inner middleware and the handler.
         /// - Returns: The response.
-        /// - Throws: The error of the inside, or a ``FailedRequest``.
+        /// - Throws: The error of the inner middleware or the handler, or a ``FailedRequest``.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {
@@ -86,7 +87,7 @@
 
     /// An event of ``CallDeadlineMiddleware``.
     public enum CallDeadlineEvent: PolicyEventDetail, Equatable {
-        /// The time of a request, requested or given, was over before its handler began.
+        /// The time of a request, its own or the default, was over before its handler began.
         case passedBeforeHandler(asked: Duration)
 
         public var kind: String { "passedBeforeHandler" }

@@ -15,10 +15,10 @@
     /// }
     /// ```
     ///
-    /// Without it, Hummingbird answers 500 to all of them. It translates the errors of pipelines and policies, an
-    /// `HTTPStatusError`, `URLError`, and any error that is `VerdictConvertible` or an `UpstreamError`, as
-    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` says; with ResilienceAsyncHTTPClient, also those of its
-    /// client. A `CancellationError`, and any error in a cancelled task, is a 499. It does not change errors with a
+    /// Without it, Hummingbird answers all such requests with 500. It translates the errors of pipelines and policies,
+    /// an `HTTPStatusError`, `URLError`, and any error that is `VerdictConvertible` or an `UpstreamError`, as
+    /// ``/ResilienceHTTP/FailureResponse/init(upstream:)`` says; with ResilienceAsyncHTTPClient, also its client's
+    /// errors. A `CancellationError`, and any error in a cancelled task, is a 499. It does not change errors with a
     /// response of their own, such as `HTTPError`, or unknown errors: your own bug stays a 500.
     ///
     /// For a `RetriesExhausted` the error of its last attempt counts.
@@ -35,8 +35,8 @@
         /// Creates the middleware.
         /// - Parameters:
         ///   - context: The type of the requests' context. You can leave it out.
-        ///   - isUpstream: Whether an unknown error is that of a call to another service: then it becomes a 502. By
-        ///     default none is.
+        ///   - isUpstream: Returns whether an unknown error is from a call to another service, and so becomes a 502. By
+        ///     default false.
         ///   - response: Changes the response. Unchanged by default.
         public init(
             context: Context.Type = Context.self, isUpstream: @escaping @Sendable (any Error) -> Bool = { _ in false },
@@ -52,7 +52,7 @@
         ///   - context: The request's context.
         ///   - next: The inner middleware and the handler.
         /// - Returns: The response.
-        /// - Throws: The error of the inside, or a ``FailedRequest``.
+        /// - Throws: The error of the inner middleware or the handler, or a ``FailedRequest``.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {
@@ -81,12 +81,12 @@
             }
         }
 
-        /// Whether the error is that of a call, or of a request whose client has disconnected.
+        /// Whether the error is from a call, or from a request whose client has disconnected.
         private func translates(_ error: any Error, isBodyOfOther: Bool) -> Bool {
             switch error {
             case is NIOTooManyBytesError where isBodyOfOther: true
             case is any HTTPResponseError: false
-            // Any error: each client has its own for this.
+            // Any error: each client has its own for a cancellation.
             case _ where Task.isCancelled: true
             // Even without a cancelled task: see Hummingbird's `consumeWithCancellationOnInboundClose`.
             case is CancellationError, is any PolicyError: true
@@ -102,7 +102,7 @@
     }
 
     extension CallFailure {
-        /// Whether another service failed, without a rejection by this one's policies or a cancellation.
+        /// Whether another service failed: not for a rejection by this service's policies, or a cancellation.
         fileprivate func isOfOther(_ cause: any Error) -> Bool {
             switch self {
             case .rejected, .cancelled: false

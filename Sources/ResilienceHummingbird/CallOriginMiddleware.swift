@@ -3,16 +3,16 @@
     public import Resilience
     public import ResilienceHTTP
 
-    /// Reads a request's priority and attempt from its fields: they travel with its task to every call of the handler
-    /// through a pipeline, and to the bulkhead of an inner ``ResilienceMiddleware``.
+    /// Reads a request's priority and attempt from its fields. They travel with its task to the handler's calls through
+    /// pipelines, and to the bulkhead of an inner ``ResilienceMiddleware``.
     ///
     /// ```swift
     /// router.add(middleware: CallOriginMiddleware(highest: .high))
     /// router.add(middleware: CallFailureMiddleware())
     /// ```
     ///
-    /// So a handler repeats no call for a request that is itself a retry, and a client is told not to retry after the
-    /// handler's own retries failed: see ``/Resilience/CallOrigin``.
+    /// So a handler repeats no call for a request that is itself a retry, and tells the client not to retry after its
+    /// own retries failed: see ``/Resilience/CallOrigin``.
     public struct CallOriginMiddleware<Context: RequestContext>: RouterMiddleware {
         private let fields: OriginFields
         private let highest: CallPriority
@@ -37,7 +37,7 @@
         ///   - context: The request's context.
         ///   - next: The inner middleware and the handler.
         /// - Returns: The response.
-        /// - Throws: The error of the inside.
+        /// - Throws: The error of the inner middleware or the handler.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {

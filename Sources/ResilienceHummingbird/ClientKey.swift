@@ -5,7 +5,7 @@
     import Resilience
     import ResilienceHTTP
 
-    /// Keys for the limits of clients that are known only by their address.
+    /// Keys for limits of clients known only by their address.
     public enum ClientKey {
         /// Returns the key of the client at the other end of a connection.
         ///
@@ -15,22 +15,22 @@
         /// }
         /// ```
         ///
-        /// `remoteAddress` is a property of your context: see Hummingbird's `RemoteAddressRequestContext`. Behind a proxy
-        /// it is the proxy's address; use ``forwarded(_:proxies:)`` there.
+        /// `remoteAddress` is a property of your context: see Hummingbird's `RemoteAddressRequestContext`. Behind a
+        /// proxy it is the proxy's address; use ``forwarded(_:proxies:)`` there.
         /// - Parameter address: The address of the other end.
         /// - Returns: An IPv4 address; or the first 64 bits of an IPv6 address, which one client gets from its
         ///   network, such as "2001:db8:0:7::/64". nil if there is no such address.
         public static func address(_ address: SocketAddress?) -> String? { address?.ipAddress.map(network) }
 
-        /// Returns the client's key of a request that came through your own proxies, from `X-Forwarded-For`.
+        /// Returns the key of a client behind your own proxies, from `X-Forwarded-For`.
         ///
         /// Each proxy adds the address of its own client at the end of the field, after any text that this client may
         /// have written. So only the last `proxies` addresses can be trusted, and the first of these is the client's.
         ///
         /// - Parameters:
         ///   - request: The request.
-        ///   - proxies: The number of your own proxies that each request comes through, 1 or more. 1 by default. If
-        ///     it is too high, clients can choose their keys; if it is too low, all clients of a proxy share one.
+        ///   - proxies: The number of your own proxies on the path of each request, 1 or more. 1 by default. If it is
+        ///     too high, clients can choose their keys; if it is too low, all clients of a proxy share one.
         /// - Returns: A key as from ``address(_:)``. nil if the field has too few addresses, or something else in
         ///   that place.
         public static func forwarded(_ request: Request, proxies: Int = 1) -> String? {
@@ -65,10 +65,10 @@
             return (try? SocketAddress(ipAddress: String(entry), port: 0))?.ipAddress
         }
 
-        /// The network of an address in the form that the system writes.
+        /// The network of an address in the system's text form.
         static func network(_ address: String) -> String {
             guard address.utf8.contains(UInt8(ascii: ":")) else { return address }
-            // An IPv4 client of a socket for both.
+            // An IPv4 client of a dual-stack socket.
             if address.hasPrefix("::ffff:"), address.contains(".") { return String(address.dropFirst(7)) }
             let halves = address.split(separator: "::", maxSplits: 1, omittingEmptySubsequences: false)
             let head = halves.first?.split(separator: ":") ?? []
@@ -82,7 +82,7 @@
         /// The longest key that is kept as it is, in bytes.
         static var longest: Int { 128 }
 
-        /// Returns a key of limited length. A longer one is not cut: all tokens of one issuer begin alike.
+        /// Returns a key of limited length. A longer key is hashed, not cut: all tokens of one issuer begin alike.
         static func bounded(_ key: String) -> String {
             guard key.utf8.count > longest else { return key }
             return "#\(digest(key, 0))\(digest(key, 1))"

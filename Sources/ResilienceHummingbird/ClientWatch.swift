@@ -3,7 +3,7 @@
     public import NIOCore
     import Resilience
 
-    /// A context that knows the connection of its request: then a client that disconnects ends its request.
+    /// A context that knows its request's connection, so that a client that disconnects ends its request.
     ///
     /// ``CallFailureMiddleware`` and ``ResilienceMiddleware`` cancel the work for such a request when its client has
     /// closed the connection. ``AddressRequestContext`` is such a context. For your own, keep the `channel` of its
@@ -21,7 +21,8 @@
     /// }
     /// ```
     public protocol ConnectionRequestContext: RequestContext {
-        /// The request's connection: the `channel` of the context's source. With HTTP/2, that is the request's own stream.
+        /// The request's connection: the `channel` of the context's source. With HTTP/2, that is the request's own
+        /// stream.
         var connection: any Channel { get }
     }
 
@@ -44,14 +45,14 @@
         }
 
         /// Runs work in a task of its own, which is cancelled when the client of a connection disconnects. Without a
-        /// connection, it just runs.
+        /// connection, runs it directly.
         @concurrent static func run<R: Sendable>(
             on connection: (any Channel)?, _ work: @concurrent () async throws -> R
         ) async throws -> R {
             guard let connection else { return try await work() }
             return try await withoutActuallyEscaping(work) { work in
                 let lent = Lent(work: work)
-                // The task takes the value along.
+                // The task inherits the value.
                 let task = $isOn.withValue(true) { Task { try await lent.work() } }
                 let departure = Departure { task.cancel() }
                 defer { departure.cannotCome() }
@@ -93,7 +94,7 @@
         /// Requests on one connection are answered in order, so there is one departure, or none.
         private let state = Locked<(departures: [Departure], isGone: Bool)>(([], false))
 
-        /// A connection's first request goes to its event loop, to watch it; the others need not.
+        /// A connection's first request goes to the event loop, to watch the connection; later requests need not.
         static func tell(_ departure: Departure, of connection: any Channel) {
             let key = ObjectIdentifier(connection)
             if let watch = all.withLock({ $0[key] }) { return watch.add(departure) }
@@ -135,8 +136,8 @@
         func end(of key: ObjectIdentifier) { Self.all.withLock { $0[key] = nil } }
     }
 
-    /// Detects that the other end has closed a connection. It is the first of its channel's handlers, since inner ones
-    /// may delay events until they have time for them.
+    /// Detects that the other end has closed a connection. It is the first of its channel's handlers, since inner
+    /// handlers may delay events.
     private final class DepartureHandler: ChannelInboundHandler {
         typealias InboundIn = NIOAny
 
@@ -145,7 +146,7 @@
 
         init(_ watch: ConnectionWatch, _ key: ObjectIdentifier) { (self.watch, self.key) = (watch, key) }
 
-        /// The client may have closed its end before this handler was there.
+        /// The client may have closed its end before this handler was added.
         func lookBack(at connection: any Channel) {
             guard let socket = connection as? any SocketOptionProvider else { return }
             #if canImport(Darwin)

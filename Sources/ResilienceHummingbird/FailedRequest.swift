@@ -5,8 +5,7 @@
     public import Resilience
     public import ResilienceHTTP
 
-    /// Returns the response to a failed request, given the default one: to change its status or its text, or to leave
-    /// out its body.
+    /// Changes the default response to a failed request: its status, its text, or whether it has a body.
     ///
     /// ```swift
     /// ThrottleMiddleware(
@@ -23,8 +22,8 @@
     /// A request that could not be served: this module's middleware throws it, and Hummingbird turns it into its
     /// response.
     ///
-    /// It is an error so that outer middleware sees it as such: metrics count it, traces record it, and CORS adds its
-    /// fields. Its description has the error's own text, for your log; the response does not.
+    /// It is an error for outer middleware: metrics count it, traces record it, and CORS adds its fields. Its
+    /// description has the error's own text, for your log; the response does not.
     public struct FailedRequest: HTTPResponseError, VerdictConvertible, CustomStringConvertible {
         /// Why the request could not be served.
         public let failure: CallFailure
@@ -42,7 +41,7 @@
 
         public var status: HTTPResponse.Status { answer.httpStatus }
 
-        /// The verdict of the failure: so an outer pipeline does not count the rejection of an inner one.
+        /// The verdict of the failure, so that an outer pipeline does not count an inner pipeline's rejection.
         public var verdict: Verdict { Classifier.standard.verdict(for: failure.error) }
 
         public var description: String { "\(answer.status) \(answer.reason): \(failure)" }
@@ -93,8 +92,8 @@
             return answer.status.code < 500 ? .success : .transient
         }
 
-        /// Whether an error means that the request's own travelling deadline has come. The client may have chosen that,
-        /// and must not be able to open a circuit with it.
+        /// Whether an error means that the request's own travelling deadline has come. The client may have chosen that
+        /// deadline, and must not be able to open a circuit with it.
         static func isDeadline(_ error: any Error) -> Bool {
             guard CallDeadline.current?.remaining == .zero else { return false }
             return ((error as? FailedRequest)?.failure.error ?? error).isTimeout

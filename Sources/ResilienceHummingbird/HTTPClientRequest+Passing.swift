@@ -16,15 +16,15 @@
         ///
         /// These fields are not forwarded:
         ///
-        /// - Those about the client's own connection (RFC 9110 §7.6.1): `Connection`, those that it names, `Keep-Alive`,
-        ///   `Proxy-Connection`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade`, `HTTP2-Settings`; `Proxy-Authorization`, which
-        ///   is for this service; `Expect`, which is met when the body has come.
-        /// - `Host` and `Content-Length`, which the HTTP client writes anew.
+        /// - Fields about the client's own connection (RFC 9110 §7.6.1): `Connection`, the fields that it names,
+        ///   `Keep-Alive`, `Proxy-Connection`, `TE`, `Trailer`, `Transfer-Encoding`, `Upgrade`, `HTTP2-Settings`;
+        ///   `Proxy-Authorization`, which is for this service; `Expect`, which is met when the body has arrived.
+        /// - `Host` and `Content-Length`, which the HTTP client writes itself.
         /// - `Accept-Encoding`, `Range` and `If-Range`, since `Response(passing:)` does not forward the fields of
         ///   their answers.
         ///
-        /// All others are, including `Authorization` and `Cookie`: remove those that the other service must not see.
-        /// `Idempotency-Key` is forwarded, so the pipeline repeats requests that may be repeated.
+        /// All others are forwarded, including `Authorization` and `Cookie`: remove any that the other service must not
+        /// see. `Idempotency-Key` is forwarded, so the pipeline repeats requests that may be repeated.
         ///
         /// The body is collected, so that it can be sent again.
         ///

@@ -13,20 +13,19 @@
     /// router.add(middleware: ResilienceMiddleware(serving))
     /// ```
     ///
-    /// A request that a policy rejects is answered by 503, 504 or 429, with `Retry-After`, and the handler does not
-    /// run.
+    /// A request that a policy rejects is answered with 503, 504 or 429, and `Retry-After`; the handler does not run.
     ///
     /// A request holds its permits until **its response's body has been written**, or its client has disconnected: a
     /// handler returns long before a large file or a stream of events is sent. A client that reads slowly holds its
-    /// permit all the time; `bodyLimit` ends that.
+    /// permit until then; `bodyLimit` limits that time.
     ///
     /// The policies see a response of 500 or above as a failure, and any other as a success: a 404 is good service.
     /// They don't count a request whose client disconnects, or whose deadline from an outer ``CallDeadlineMiddleware``
-    /// comes: a client can ask for too little time.
+    /// passes: a client can ask for too little time.
     ///
-    /// A ``/Resilience/Timeout`` of the pipeline cancels the handler, and the request is answered by 504. As the
-    /// pipeline's first policy it also counts the wait for the others; further in only the handler. A retry repeats
-    /// nothing: a request's body can be read only once. The deadline of
+    /// A ``/Resilience/Timeout`` of the pipeline cancels the handler, and the request is answered with 504. As the
+    /// pipeline's first policy, its limit includes the wait for the others; further in, only the handler. A retry has
+    /// no effect: a request's body can be read only once. The deadline of
     /// [ClientTimeout](<doc:/Resilience/ClientTimeout>) travels with the handler's task, to the handler's pipelines.
     public struct ResilienceMiddleware<Context: RequestContext>: RouterMiddleware {
         private let choose: @Sendable (Request, Context) -> ServingPipeline?
@@ -38,15 +37,15 @@
 
         /// Creates middleware that guards all requests by one pipeline.
         ///
-        /// A throttle of the pipeline limits the whole service, so its rejections are answered by 503. To limit each
+        /// A throttle of the pipeline limits the whole service, so its rejections are answered with 503. To limit each
         /// client, use ``ThrottleMiddleware``, or a pipeline for each client.
         /// - Parameters:
         ///   - pipeline: The pipeline.
         ///   - bodyLimit: How long writing a response's body may take, above 0; then the connection is closed. nil, the
         ///     default, for no limit.
         ///   - options: Returns the options for a request, such as its priority. By default none.
-        ///   - judge: Returns what a response means to the policies. By default 500 and above is transient, the rest
-        ///     success.
+        ///   - judge: Returns the verdict of a response for the policies. By default 500 and above is transient, the
+        ///     rest success.
         ///   - response: Changes the response to a rejected request. Unchanged by default.
         public init(
             _ pipeline: Pipeline, bodyLimit: Duration? = nil,
@@ -58,21 +57,20 @@
             self.init(bodyLimit, options, judge, response, limitsClient: false) { _, _ in serving }
         }
 
-        /// Creates middleware that guards each request by its own pipeline: that of its client, its tenant or its
-        /// route, from a registry.
+        /// Creates middleware that guards each request by the pipeline of its client, tenant or route, from a registry.
         ///
         /// ```swift
         /// ResilienceMiddleware { request, context in tenants[context.tenant] }
         /// ```
         ///
-        /// A throttle's rejections in such a pipeline are answered by 429. A registry keeps every key in use: see
+        /// A throttle's rejections in such a pipeline are answered with 429. A registry keeps every key in use: see
         /// <doc:ResilienceHummingbird> before you let clients choose the keys.
         /// - Parameters:
         ///   - bodyLimit: How long writing a response's body may take, above 0; then the connection is closed. nil, the
         ///     default, for no limit.
         ///   - options: Returns the options for a request, such as its priority. By default none.
-        ///   - judge: Returns what a response means to the policies. By default 500 and above is transient, the rest
-        ///     success.
+        ///   - judge: Returns the verdict of a response for the policies. By default 500 and above is transient, the
+        ///     rest success.
         ///   - response: Changes the response to a rejected request. Unchanged by default.
         ///   - pipeline: Returns the pipeline of a request; nil if the handler runs unguarded.
         public init(
@@ -107,7 +105,7 @@
         ///   - context: The request's context.
         ///   - next: The inner middleware and the handler.
         /// - Returns: The response.
-        /// - Throws: The error of the inside, or a ``FailedRequest``.
+        /// - Throws: The error of the inner middleware or the handler, or a ``FailedRequest``.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {

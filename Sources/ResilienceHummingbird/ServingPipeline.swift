@@ -2,8 +2,8 @@
     import Hummingbird
     import Resilience
 
-    /// A pipeline in the parts that a request goes through: the permit, which the request holds until its body has been
-    /// written, and the timeouts, which end no later than the handler.
+    /// A pipeline in two parts: the permit, which a request holds until its body has been written, and the timeouts,
+    /// which end no later than the handler.
     struct ServingPipeline: Sendable {
         let pipeline: Pipeline
         /// The around policies before all others; nil if there are none. They also run the wait for the permit.
@@ -37,8 +37,8 @@
         }
 
         /// Gets the permit, and runs the handler.
-        /// - Throws: ``HandlerError`` if the handler throws; any other error if the request was rejected, or cancelled by a
-        ///   timeout.
+        /// - Throws: ``HandlerError`` if the handler throws; any other error if the request was rejected, or cancelled
+        ///   by a timeout.
         nonisolated(nonsending) func serve(
             _ stay: Stay, _ options: RunOptions, _ handler: nonisolated(nonsending) () async throws -> Response
         ) async throws -> Response {

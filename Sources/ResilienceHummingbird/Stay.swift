@@ -4,8 +4,7 @@
     import NIOCore
     import Resilience
 
-    /// The stay of one request in a pipeline. It ends once, at the latest when it is released, which counts as
-    /// cancelled.
+    /// The stay of one request in a pipeline. It ends once, at the latest when released, which counts as cancelled.
     final class Stay: Sendable {
         private struct State: ~Copyable {
             var permit: PipelinePermit?
@@ -37,14 +36,14 @@
         /// Returns the same body, which ends a stay when it has been written, could not be written, or is dropped.
         /// - Parameters:
         ///   - verdict: The verdict of the stay if the body was written.
-        ///   - failure: The failure for observers then; nil if the verdict is a success.
+        ///   - failure: The failure for observers in that case; nil if the verdict is a success.
         ///   - limit: Ends the writing if it takes too long.
         ///   - connection: Ends the writing when its client disconnects; nil if unknown.
         func holding(
             _ stay: Stay, verdict: Verdict, failure: FailureDetail?, in pipeline: Pipeline, limit: Pipeline?,
             connection: (any Channel)?
         ) -> ResponseBody {
-            // A body of known length is mostly there already, and waits for nothing.
+            // A body of known length is mostly in memory already, and does not wait.
             let connection = contentLength == nil ? connection : nil
             return ResponseBody(contentLength: contentLength) { writer in
                 // Safe: the closure runs once, its end is waited for, and meanwhile nothing else uses the writer.
@@ -64,7 +63,8 @@
 
         @concurrent private func write(_ writer: WatchedWriter, within limit: Pipeline?) async throws {
             guard let limit else { return try await write(writer) }
-            // Safe: the pipeline runs the closure once and waits for its end, and meanwhile nothing else uses the writer.
+            // Safe: the pipeline runs the closure once and waits for its end, and meanwhile nothing else uses the
+            // writer.
             nonisolated(unsafe) let writer = writer
             try await limit.runPart { try await write(writer) }
         }

@@ -4,7 +4,7 @@
     public import Resilience
     public import ResilienceHTTP
 
-    /// Limits the rate of each client's requests, and tells the clients the rest of their limit.
+    /// Limits the rate of each client's requests, and tells clients their remaining quota.
     ///
     /// ```swift
     /// router.add(
@@ -13,7 +13,7 @@
     ///     })
     /// ```
     ///
-    /// A request above the limit is answered by 429 with `Retry-After`, and its handler does not run. Every response
+    /// A request above the limit is answered with 429 with `Retry-After`, and its handler does not run. Every response
     /// has the fields `RateLimit-Policy` and `RateLimit`, except for errors that outer middleware turns into a
     /// response: put a ``CallFailureMiddleware`` further in to give its responses these fields.
     ///
@@ -36,8 +36,10 @@
         /// - Parameters:
         ///   - name: The name of the throttles in events and errors, and of the limit in the response's fields.
         ///   - limit: The rate limit on the requests of one client.
-        ///   - maxWait: How long a request may wait for its turn; 0 or more. With 0, the default, it is rejected.
-        ///   - maxKeys: How many clients have a throttle of their own at the same time; 1 or more. 10 000 by default.
+        ///   - maxWait: How long a request may wait for its turn; 0 or more. With 0, the default, it is rejected at
+        ///     once.
+        ///   - maxKeys: The largest number of clients with a throttle of their own at the same time; 1 or more. 10 000
+        ///     by default.
         ///   - tellsQuota: Whether the responses have the fields `RateLimit-Policy` and `RateLimit`.
         ///   - timeBase: The time base of the throttles' measurements.
         ///   - observers: The observers of rejected requests; nil for none.
@@ -50,7 +52,7 @@
             response: @escaping FailureResponseChange = { $1 },
             key: @escaping @Sendable (Request, Context) -> String?
         ) {
-            // Settings are checked now, not at the first request.
+            // Checks the settings now, not at the first request.
             _ = Throttle(name, limit: limit, maxWait: maxWait, timeBase: timeBase)
             let throttles = PolicyRegistry<String, Throttle>(capacity: maxKeys, timeBase: timeBase) { _ in
                 Throttle(name, limit: limit, maxWait: maxWait, timeBase: timeBase, observers: observers)
@@ -60,8 +62,8 @@
 
         /// Creates middleware whose throttles are in a registry of your own, for limits that differ by key or change.
         /// - Parameters:
-        ///   - throttles: The throttles. The registry's capacity is the number of clients that have a throttle of
-        ///     their own.
+        ///   - throttles: The throttles. The registry's capacity limits the number of clients with a throttle of their
+        ///     own.
         ///   - tellsQuota: Whether the responses have the fields `RateLimit-Policy` and `RateLimit`.
         ///   - response: Changes the response to a rejected request. Unchanged by default.
         ///   - key: Returns the client's key; nil if it has none. The statuses of ``throttles`` show it, so return no
@@ -83,7 +85,7 @@
         ///   - context: The request's context.
         ///   - next: The inner middleware and the handler.
         /// - Returns: The response.
-        /// - Throws: The error of the inside, or a ``FailedRequest``.
+        /// - Throws: The error of the inner middleware or the handler, or a ``FailedRequest``.
         @concurrent public func handle(
             _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
         ) async throws -> Response {

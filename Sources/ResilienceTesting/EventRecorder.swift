@@ -66,7 +66,7 @@ public final class EventRecorder: PolicyObserver {
         events(of: kind).count(where: fits)
     }
 
-    /// Whether all these events came, in any order, each at least as often as it is listed.
+    /// Whether all these events came, in any order, each at least as often as listed.
     ///
     /// - Parameter expected: The events, of one kind.
     /// - Returns: Whether they came.

@@ -3,10 +3,11 @@ public import Resilience
 extension Pipeline {
     /// The settings of a pipeline with all policies of this package, which can be read from a file or a server.
     ///
-    /// The order is fixed, outermost first: the timeout of the whole call, retry, hedge, adaptive throttle, circuit breaker,
-    /// throttle, bulkhead, adaptive bulkhead, the timeout of each attempt, chaos. The pipeline has each policy that has settings.
+    /// The order is fixed, outermost first: the timeout of the whole call, retry, hedge, adaptive throttle, circuit
+    /// breaker, throttle, bulkhead, adaptive bulkhead, the timeout of each attempt, chaos. Each policy with settings is
+    /// in the pipeline.
     public struct AllSettings: PipelineSettings {
-        /// The limit of the whole call; nil for none.
+        /// The time limit of the whole call; nil for none.
         public var timeout: Timeout.Settings?
         /// The retry; nil for none.
         public var retry: Retry.Settings?
@@ -20,13 +21,13 @@ extension Pipeline {
         public var throttle: Throttle.Settings?
         /// The bulkhead; nil for none.
         public var bulkhead: Bulkhead.Settings?
-        /// The bulkhead that finds its limit; nil for none.
+        /// The adaptive bulkhead, which finds its limit; nil for none.
         public var adaptiveBulkhead: AdaptiveBulkhead.Settings?
-        /// The limit of each attempt; nil for none.
+        /// The time limit of each attempt; nil for none.
         public var attemptTimeout: Timeout.Settings?
-        /// The settings of chaos; nil for none.
+        /// The injected faults and delays; nil for none.
         public var chaos: Chaos.Settings?
-        /// Whether the pipeline's calls may be repeated: see `Pipeline.isIdempotent`; nil if it is not known.
+        /// Whether the pipeline's calls may be repeated; nil, the default, if unknown. See `Pipeline.isIdempotent`.
         public var isIdempotent: Bool?
 
         /// Creates the settings of a pipeline without policies.
@@ -78,7 +79,7 @@ extension PolicyPlace {
         }
     }
 
-    /// The place of a bulkhead that finds its limit.
+    /// The place of an adaptive bulkhead.
     /// - Parameter path: Where its settings are.
     public static func adaptiveBulkhead(_ path: Path<AdaptiveBulkhead.Settings>) -> PolicyPlace {
         PolicyPlace("adaptiveBulkhead", path, standard: AdaptiveBulkhead.Settings()) {

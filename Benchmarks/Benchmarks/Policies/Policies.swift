@@ -1,7 +1,7 @@
 import Benchmark
 import Calls
 
-/// Nanoseconds a call, and the same as a percentage of a bare call timed right before it: machines drift, a ratio of
+/// Nanoseconds per call, and the same as a percentage of a bare call timed right before it: machines drift, a ratio of
 /// neighbours does not.
 let nanoseconds = BenchmarkMetric.custom("ns a call", polarity: .prefersSmaller, useScalingFactor: false)
 let percentOfBare = BenchmarkMetric.custom("% of a bare call", polarity: .prefersSmaller, useScalingFactor: false)

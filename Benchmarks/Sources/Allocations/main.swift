@@ -10,7 +10,7 @@ guard let name = arguments.first, let count = arguments.dropFirst().first.flatMa
 }
 guard let calls = all.first(where: { $0.name == name }) else { fatalError("no calls named \(name)") }
 
-// The main thread waits: one that ends into the dispatch main loop is more than valgrind bears.
+// The main thread waits: valgrind fails if it ends into the dispatch main loop.
 let done = DispatchSemaphore(value: 0)
 Task.detached {
     try await calls.make(count)

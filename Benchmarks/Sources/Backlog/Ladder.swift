@@ -3,9 +3,9 @@ import GRDB
 import Resilience
 import ResilienceSync
 
-/// What each guarantee of an SQLite store costs an append: from a bare outbox, which only keeps rows, up to `enqueue`. Each rung
-/// has a file of its own, with the same settings, and a statement that is prepared once; they take turns, so that the disk's
-/// moods meet all.
+/// The cost of each guarantee of an SQLite store per append: from a bare outbox, which only keeps rows, up to
+/// `enqueue`. Each rung has its own file, with the same settings, and a statement prepared once. They take turns, so
+/// that the disk's variations affect all.
 struct Ladder {
     private struct Rung {
         let name: String
@@ -87,7 +87,7 @@ struct Ladder {
     ]
     private static let totals = ["resilience_inserted"]
 
-    /// The store's own table, without what is not kept.
+    /// The store's own table, with only the kept indexes and triggers.
     private func plain(_ name: String, keeping kept: [String]) throws -> Rung {
         let database = try database(name)
         try database.write { db in
@@ -137,7 +137,7 @@ struct Ladder {
         return Rung(name: name) { mutations in try await queue.enqueue(mutations) }
     }
 
-    /// What the process used until now.
+    /// The process's use so far.
     private func usage() -> (cpu: Double, bytes: Int) {
         var used = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)

@@ -4,9 +4,10 @@ import Resilience
 import ResilienceSync
 import Synchronization
 
-// What a large backlog costs in SQLite: `Backlog [COUNT]`. Durable enqueues beside bare inserts of the same columns into a plain
-// table with the same settings, in turn, so that the disk's moods meet both; then COUNT mutations filled in, the file opened
-// with each check, and all of it flushed through handlers that answer at once, with the memory that takes (Linux).
+// The cost of a large backlog in SQLite: `Backlog [COUNT]`. First, durable enqueues and bare inserts of the same
+// columns into a plain table with the same settings, in turn, so that the disk's variations affect both. Then COUNT
+// mutations are added, the file is opened with each check, and all are flushed through handlers that answer at once,
+// with the memory for that (Linux).
 
 let count = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 1_000_000
 let folder = FileManager.default.temporaryDirectory.appending(path: "backlog-\(UUID().uuidString)")

@@ -5,7 +5,7 @@ import ResilienceTraffic
 import Synchronization
 
 extension Calls {
-    /// Every case, the floors beside what they are the floor of.
+    /// All cases, with their floors.
     public static var all: [Calls] { floors + singles + stacks + rejections + contended + travelling }
 
     private static var floors: [Calls] {
@@ -138,7 +138,7 @@ extension Calls {
         ]
     }
 
-    /// Last, since every call of a process pays for what has once travelled.
+    /// Last, since after a value has travelled once, every call of the process pays for it.
     private static var travelling: [Calls] {
         [
             Calls("retry, while an origin travels") { count in
@@ -254,7 +254,7 @@ extension Calls {
         return number
     }
 
-    /// What is usually written by hand for a timeout.
+    /// The usual timeout by hand.
     private static func race(_ operation: @escaping @Sendable () async throws -> Int) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
             group.addTask { try await operation() }
@@ -268,7 +268,7 @@ extension Calls {
     }
 }
 
-/// As a logger at `info` does, it wants nothing of what happens in every call.
+/// Like a logger at `info`, it ignores the events of every call.
 private struct OfTrouble: PolicyObserver {
     var leastSeverity: PolicyEventSeverity { .debug }
     func receive(_ event: PolicyEvent) {}

@@ -1,9 +1,9 @@
 import Resilience
 
-/// A way of calling an operation that does nothing, over and over: what the benchmarks time and the counter counts.
+/// Repeated calls of an operation that does nothing, for the benchmarks and the counter.
 public struct Calls: Sendable {
     public let name: String
-    /// Makes this many calls, one after the other.
+    /// Makes this many calls, in order.
     public let make: @Sendable (Int) async throws -> Void
 
     init(_ name: String, _ make: @escaping @Sendable (Int) async throws -> Void) {
@@ -11,7 +11,7 @@ public struct Calls: Sendable {
         self.make = make
     }
 
-    /// Calls through a pipeline that is stored, as a user's is.
+    /// Calls through a stored pipeline, like a user's.
     init(_ name: String, through pipeline: Pipeline) {
         let stored = Stored(pipeline)
         self.init(name) { count in try await stored.succeed(count) }
@@ -30,7 +30,7 @@ public struct Calls: Sendable {
         self.init(name) { count in await stored.beRejected(count) }
     }
 
-    /// The floor: the operation called with nothing around it.
+    /// The floor: the bare operation.
     public static let bare = Calls("bare call") { count in
         for number in 0..<count { _ = try await call { number } }
     }

@@ -1,7 +1,7 @@
 import Resilience
 
 extension Calls {
-    /// Backoff alone: no call, just the delay worked out.
+    /// Backoff alone: computes the delay, without a call.
     public static let delays = [
         delay("delay, exponential", .exponential(jitter: .none)),
         delay("delay, with full jitter", .exponential(jitter: .full)),

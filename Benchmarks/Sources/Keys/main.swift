@@ -1,9 +1,9 @@
 import Foundation
 import Resilience
 
-// What a registry of many keys costs: `Keys [COUNT]`. Each case has a process of its own, and the memory is by how much what
-// is resident of it grew (Linux). Times are nanoseconds: to make one, to find one in an order that no cache foresees, to find
-// one of 256, to put a new one in the place of an idle one.
+// The cost of a registry with many keys: `Keys [COUNT]`. Each case has its own process; the memory is the growth of its
+// resident size (Linux). Times are in nanoseconds: to make an entry, to find one in random order, to find one of 256,
+// to replace an idle one by a new one.
 
 let arguments = CommandLine.arguments
 let count = arguments.dropFirst().first.flatMap { Int($0) } ?? 1_000_000
@@ -19,7 +19,7 @@ func nanoseconds(_ times: Int, _ body: () -> Void) -> Double {
     return start.duration(to: .now) / .nanoseconds(1) / Double(times)
 }
 
-/// Keys are integers, so that the key's own memory is no part of it.
+/// Keys are integers, so that the key's own memory does not count.
 @inline(__always)
 func measure<Value: RegistryEntry>(_ name: String, _ make: @escaping @Sendable (Int) -> Value) throws {
     guard let chosen = arguments.dropFirst(2).first else {

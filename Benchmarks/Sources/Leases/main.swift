@@ -1,10 +1,10 @@
 import Calls
 import Foundation
 
-// What permits on lease cost: `Leases [CALLS [ROUNDS]]`. Nanoseconds per call of an operation that returns at once, and the ratio to
-// a throttle with the same limit in this process alone. All take turns. The fastest of all rounds shows a call that finds permits: a
-// round is so short that some of them are not interrupted, whatever else the machine does. The mean has the questions to the engine
-// in it, which here costs nothing itself.
+// The cost of leased permits: `Leases [CALLS [ROUNDS]]`. Nanoseconds per call of an operation that returns at once, and
+// the ratio to a throttle with the same limit in this process alone. All take turns. The fastest round shows a call
+// that finds permits: rounds are so short that some are not interrupted, whatever else the machine does. The mean
+// includes the questions to the engine, which itself costs nothing here.
 
 let calls = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 2_000
 let rounds = CommandLine.arguments.dropFirst(2).first.flatMap { Int($0) } ?? 5_000

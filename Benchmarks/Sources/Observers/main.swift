@@ -7,12 +7,12 @@ import ResilienceObservability
 import Synchronization
 import Tracing
 
-// What it costs to be seen: `Observers CALLS ROUNDS`. Nanoseconds per call of an operation that returns at once, and the ratio
-// to the same pipeline without an observer. The variants take turns, and the fastest of all rounds counts. A round is so short that
-// some of them are not interrupted, whatever else the machine does. Without arguments: the names of the variants around four
-// policies; `Observers NAME COUNT` makes calls of one, for a tool that counts.
+// The cost of observers: `Observers CALLS ROUNDS`. Nanoseconds per call of an operation that returns at once, and the
+// ratio to the same pipeline without an observer. The variants take turns, and the fastest round counts: rounds are so
+// short that some are not interrupted, whatever else the machine does. Without arguments: the names of the variants
+// around four policies; `Observers NAME COUNT` makes calls of one, for a tool that counts.
 
-/// Writes nothing: what remains is the cost of making the line.
+/// Writes nothing, so only the cost of making the line remains.
 struct Discarding: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level = .trace
@@ -49,7 +49,7 @@ struct Counting: MetricsFactory {
     func destroyTimer(_ handler: any TimerHandler) {}
 }
 
-/// What a span's policies cost without the spans.
+/// A span's policies without the spans.
 struct Empty: AroundPolicy {
     func around(
         _ call: inout PolicyCall, isolation: isolated (any Actor)?,
@@ -146,7 +146,7 @@ func four() -> Pipeline {
     }
 }
 
-// The main thread waits: one that ends into the dispatch main loop is more than valgrind bears.
+// The main thread waits: valgrind fails if it ends into the dispatch main loop.
 let done = DispatchSemaphore(value: 0)
 Task.detached {
     let arguments = CommandLine.arguments.dropFirst()

@@ -1,8 +1,8 @@
 import Resilience
 
-/// This process's part of a budget's tokens that several processes share.
+/// This process's part of the tokens of a budget that several processes share.
 ///
-/// Tokens restored by successes go to all, unless none takes them: then they stay here.
+/// Tokens restored by successes go to all. While the engine is unavailable, they stay here.
 struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
     let capacity: Int
     let cost: Int
@@ -12,9 +12,9 @@ struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
     private var earned = 0
     private var missed = 0
     private var hasSpent = false
-    /// The most that stays here while none takes it; nil while one does.
+    /// The most that stays here while the engine is unavailable; else nil.
     private var share: Int?
-    /// Whether all have the largest number.
+    /// Whether the shared number of tokens is the largest.
     private var areAllFull = false
     /// Whether all retries are allowed.
     private var isOpen = false
@@ -71,11 +71,11 @@ struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
         self.areAllFull = areAllFull && missed == 0
     }
 
-    /// Some are given to all.
+    /// Gives tokens up, to all.
     mutating func drop(_ count: Int) { tokens -= min(tokens, max(0, count)) }
 
-    /// No process takes tokens, or hands any out.
-    /// - Parameter share: The most that stays here, if that pays for a retry at all; nil if all retries are allowed.
+    /// The engine is unavailable: it takes no tokens, and grants none.
+    /// - Parameter share: The most that stays here, but at least enough for one retry; nil if all retries are allowed.
     mutating func standAlone(share: Int?) {
         self.share = share.map { min(capacity, max($0, cost, throttledCost)) }
         (areAllFull, isOpen) = (false, share == nil)
@@ -84,10 +84,10 @@ struct LeasedTokens: RetryBudgetStateMachine, TokenPrices, Hashable {
     /// Successes count again.
     mutating func forgetFull() { areAllFull = false }
 
-    var description: String { "\(capacity) tokens for all, \(cost) a retry, \(throttledCost) after a 429" }
+    var description: String { "\(capacity) tokens for all, \(cost) per retry, \(throttledCost) after a 429" }
 }
 
-/// The changes of a part of a budget since the last report, and its rest.
+/// The changes of a part of a budget since the last report, and its remaining tokens.
 struct TokenReport: Sendable, Equatable {
     var tokens: Int
     var earned: Int

@@ -4,16 +4,16 @@ extension RetryBudget {
     /// A budget of tokens that all processes of a fleet share; see
     /// ``/Resilience/RetryBudget/tokens(capacity:cost:throttledCost:)``.
     ///
-    /// Each process has tokens for two retries at hand, and more while it needs them. The tokens that its successes
-    /// restore go to all. A retry does not ask the engine: without tokens at hand, it is not made. The tokens at hand
-    /// of a process that is gone, or has used none for 100 leases, return to the others.
+    /// Each process holds tokens for two retries, and more while it needs them. The tokens that its successes restore
+    /// go to all. A retry does not ask the engine: without held tokens, there is no retry. The tokens held by a process
+    /// that is gone, or has used none for 100 leases, return to the others.
     ///
     /// - Parameters:
     ///   - name: The name of the budget in the fleet.
     ///   - fleet: The processes.
     ///   - fallback: The budget's behavior while the engine is unavailable: successes restore tokens to this process,
     ///     up to its equal part of the capacity; or all retries are allowed; or none.
-    ///   - capacity: The tokens at the start, and the most there can be, over all processes; 0 or more.
+    ///   - capacity: The number of tokens at the start, and the largest number, over all processes; 0 or more.
     ///   - cost: The tokens for a retry after any failure but a 429; 1 or more.
     ///   - throttledCost: The tokens for a retry after a 429; 1 or more.
     public static func tokens(

@@ -7,21 +7,21 @@ struct TokenStateMachine: Sendable, Equatable {
         let cost: Int
         let throttledCost: Int
 
-        /// The price of the dearest retry.
+        /// The price of the most expensive retry.
         var most: Int { max(cost, throttledCost) }
     }
 
     struct Ask: Sendable, Equatable {
         var (earned, wanted) = (0, 0)
-        /// The tokens at hand; below 0 in the last report.
+        /// The held tokens; below 0 in the last report.
         var held = -1
-        /// The number of tokens at hand that is just enough.
+        /// The number of held tokens that is just enough.
         var enough = 0
     }
 
     let settings: Settings
     let lease: Duration
-    /// No question before this.
+    /// The earliest next question.
     private(set) var next = MonotonicInstant.distantPast
     private(set) var members = Fleet.KnownMembers()
     private(set) var hasAsked = false
@@ -34,20 +34,20 @@ struct TokenStateMachine: Sendable, Equatable {
     /// not be reported.
     var deafUntil: MonotonicInstant { wasFull ? next + lease * 9 : next }
 
-    /// - Returns: nil if there is nothing to ask. From then on successes must be reported.
+    /// - Returns: nil for no question. After a question, successes must be reported.
     mutating func ask(_ report: TokenReport) -> Ask? {
         // Tokens that were not missed are no reason to ask.
         guard !hasAsked || isAway || report.missed > 0 || report.earned > 0 || report.hasSpent else { return nil }
         hasAsked = true
-        // Two retries at hand, or more if more were wanted.
+        // Enough for two retries, or more if more were wanted.
         let enough = min(settings.capacity, settings.most.saturatingMultiplied(by: 2).saturatingAdding(report.missed))
         return Ask(
             earned: report.earned, wanted: max(0, enough - report.tokens), held: report.tokens, enough: enough)
     }
 
     /// - Parameter level: The tokens that no process has.
-    /// - Returns: How many of the tokens at hand are given up, because this process gave them to itself, and whether
-    ///   the number is the largest.
+    /// - Returns: The number of held tokens to give up, because this process created them itself, and whether the
+    ///   shared number is the largest.
     mutating func answered(
         level: Int, members: Int, to ask: Ask, at now: MonotonicInstant
     ) -> (dropped: Int, areAllFull: Bool) {

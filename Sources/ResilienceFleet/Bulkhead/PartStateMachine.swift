@@ -8,7 +8,7 @@ struct PartStateMachine: Sendable, Equatable {
         var need = 0
         var spare = 0
         var held = 0
-        /// How long the part is this process's.
+        /// How long this process may use the part.
         var valid = Duration.zero
         let number: Int
         /// When it was made.
@@ -23,19 +23,19 @@ struct PartStateMachine: Sendable, Equatable {
     private let limit: Int
     private let lease: Duration
     private let fallback: FleetFallback
-    /// No question before this, however many calls are rejected.
+    /// The earliest next question, however many calls are rejected.
     private var next = MonotonicInstant.distantPast
     /// The next question if no call is rejected.
     private var look = MonotonicInstant.distantPast
     private(set) var part = 0
-    /// When the part is no longer this process's.
+    /// When this process's use of the part ends.
     private(set) var ends = MonotonicInstant.distantPast
     private(set) var members = Fleet.KnownMembers()
     private(set) var questions = 0
     private var missed = 0
     private var usedLast: MonotonicInstant
 
-    /// It asks often at first, since a first answer can't tell how many others there are.
+    /// It asks often at first, since the first answer can't show how many other processes there are.
     init(limit: Int, lease: Duration, fallback: FleetFallback, at now: MonotonicInstant) {
         (self.limit, self.lease, self.fallback, usedLast) = (limit, lease, fallback, now)
     }
@@ -54,11 +54,11 @@ struct PartStateMachine: Sendable, Equatable {
         if used + queued + missed > 0 { usedLast = now }
         var ask = last()
         (ask.used, ask.need, ask.time) = (used, min(limit, used + queued + missed), now)
-        // One more, so that the next one need not wait; a quarter more for a burst.
+        // One more, so that the next call need not wait; a quarter more for a burst.
         (ask.spare, ask.held) = (min(limit - ask.need, max(1, used / 4)), min(limit, max(used, part)))
         // An idle process asks rarely.
         ask.valid = lease * (usedLast + lease * 20 < now ? 60 : 10)
-        // The engine may get it, and its answer be lost.
+        // The engine may receive this, and its answer may be lost.
         ends = min(ends, now + (ask.valid - lease))
         (missed, questions) = (0, ask.number)
         return ask

@@ -2,12 +2,12 @@ import Resilience
 
 /// Reports a breaker's counts to the fleet, and the fleet's orders to the breaker.
 ///
-/// A breaker that fails or obeys an order asks every two and a half leases, a used one every ten, and an idle one not
-/// at all.
+/// A breaker that fails or obeys an order asks every two and a half leases, a used breaker every ten, an idle one
+/// never.
 final class BreakerLink: FleetLink {
     private struct State {
         weak var breaker: CircuitBreaker?
-        /// No question before this, however many failures ring.
+        /// The earliest next question, however many failures ring.
         var next = MonotonicInstant.distantPast
     }
 
@@ -27,7 +27,7 @@ final class BreakerLink: FleetLink {
         loop.works(for: self)
     }
 
-    /// Its first call rings.
+    /// The breaker's first call rings the loop.
     func link(_ breaker: CircuitBreaker) { state.withLock { $0.breaker = breaker } }
 
     func ring() { loop.ring() }

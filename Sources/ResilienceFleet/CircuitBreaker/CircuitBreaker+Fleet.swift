@@ -3,18 +3,18 @@ public import Resilience
 extension CircuitBreaker {
     /// Creates a breaker that all processes of a fleet share, in addition to its own decisions.
     ///
-    /// The circuit opens in this process by its own rule, like that of every breaker, regardless of the others. It also
-    /// opens in all processes when the fleet's rule is met: the processes share their counts, not their states. After
-    /// the fleet's break, one call of one process probes, and its result opens or closes the circuit of all. If that
-    /// process is gone, another one probes within 20 leases. A process without a call in the ten leases after the break
-    /// finds out by itself: its next call is a probe of its own, and all learn its result.
+    /// The circuit opens in this process by its own rule, like any breaker, regardless of the others. It also opens in
+    /// all processes when the fleet's rule is met: the processes share their counts, not their states. After the
+    /// fleet's break, one call of one process probes, and its result opens or closes the circuit of all. If that
+    /// process is gone, another process probes within 20 leases. A process without a call in the ten leases after the
+    /// break decides alone: its next call is its own probe, whose result all learn.
     ///
-    /// Actions by hand apply to this process; a break of the fleet that is closed by hand here is back with the next
+    /// Actions by hand apply to this process. Closing a break of the fleet by hand here lasts until the fleet's next
     /// answer.
     ///
     /// A call does not ask the engine. While calls fail, a process sends its counts every two and a half leases, so
-    /// with the default lease all learn of a break within half a second. While the engine is unavailable, each breaker
-    /// decides alone.
+    /// with the default lease all processes learn of a break within half a second. While the engine is unavailable,
+    /// each breaker decides alone.
     ///
     /// - Parameters:
     ///   - name: The name in events and errors, and of the circuit in the fleet.
@@ -22,7 +22,7 @@ extension CircuitBreaker {
     ///   - rule: Decides when to open in this process; by default at the 5th failure in a row.
     ///   - shared: Decides when to open in all processes.
     ///   - openFor: How long the circuit stays open, here and in the fleet; by default 60 s.
-    ///   - closing: Decides from a round of probes whether the circuit closes or opens again.
+    ///   - closing: Decides by a round of probes whether the circuit closes or opens again.
     ///   - observers: The observers of this breaker's events; nil for none at first.
     public convenience init(
         _ name: String = "breaker", in fleet: Fleet, tripping rule: some TripRule = .standard,

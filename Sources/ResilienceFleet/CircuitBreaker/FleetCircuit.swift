@@ -1,6 +1,6 @@
 import Resilience
 
-/// A circuit that decides for itself, and obeys the fleet: it is open while either is.
+/// A circuit that decides for itself, and obeys the fleet: it is open while its own circuit or the fleet's is.
 ///
 /// While the fleet's circuit is open, calls are rejected, unless its break was ended here by hand. After the break, one
 /// member probes with its own circuit, and its result decides for all.
@@ -9,9 +9,9 @@ struct FleetCircuit: SharedCircuit {
     enum Order: Sendable, Equatable {
         /// The circuit decides for itself.
         case none
-        /// Open until then. Without further news until `givesUp`, the circuit decides for itself again.
+        /// Open until this instant. Without news until `givesUp`, the circuit decides for itself again.
         case open(until: MonotonicInstant, givesUp: MonotonicInstant)
-        /// This member probes. Its right ends then, if no call has come.
+        /// This member probes. Its right ends at this instant, if no call has begun.
         case probe(until: MonotonicInstant)
     }
 
@@ -26,18 +26,18 @@ struct FleetCircuit: SharedCircuit {
         var epoch: Int64 = 0
         /// The length of a break that began now.
         var openFor = Duration.zero
-        /// Whether the fleet should soon learn something.
+        /// Whether the fleet should learn of failures soon.
         var isFailing = false
         /// Whether the circuit is open by its own decision.
         var isOpen = false
-        /// Whether there is an order to be renewed.
+        /// Whether an order must be renewed.
         var isOrdered = false
-        /// Whether a call has come since the last report.
+        /// Whether a call has begun since the last report.
         var isUsed = false
-        /// Whether the next call is heard.
+        /// Whether the next call must report.
         var isHeard = false
 
-        /// Whether to ask soon. Without a call since, the others know of the failures.
+        /// Whether to ask soon. Without a new call, the others already know of the failures.
         var isBusy: Bool { isOrdered || isOpen || isFailing && isUsed }
     }
 
@@ -51,20 +51,20 @@ struct FleetCircuit: SharedCircuit {
     private var endedByHand: Int64?
     /// The epoch in which the order was given.
     private var orderEpoch: Int64 = 0
-    /// Whether the circuit decides by itself whether a break of the fleet may end.
+    /// Whether this circuit alone decides when it leaves the fleet's break.
     private var isAlone = false
     private var trips = 0
     private var result: Result?
     /// Whether a call was rejected after the break.
     private var wantsProbe = false
     private var isUsed = false
-    /// The time of the last report; nil if that is so long ago that the fleet has dropped this member. Then the next
-    /// call reports: the number of calling processes decides how many are few.
+    /// The time of the last report; nil if the fleet has dropped this member since. Then the next call reports, because
+    /// the fleet's rule depends on the number of calling processes.
     private var told: MonotonicInstant?
     /// Whether a probe of this member is in flight.
     private var isProbing = false
     private let grace: Duration
-    /// Called when the fleet should soon learn something. It does not call back.
+    /// Called when the fleet should ask this circuit soon. It does not call back.
     private let ring: @Sendable () -> Void
 
     init(
@@ -97,14 +97,14 @@ struct FleetCircuit: SharedCircuit {
         own.timePassed(at: now)
     }
 
-    /// The fleet gives no order, or no call came after its break: the circuit decides by itself, with a probe of its
-    /// own. A process with few calls could never use a right to probe in time.
+    /// The fleet gives no order, or no call began after its break: the circuit decides alone, with its own probe. A
+    /// process with few calls could never use a right to probe in time.
     private mutating func decideAlone(at now: MonotonicInstant) {
         (order, isAlone, wantsProbe) = (.none, true, false)
         beginProbing(at: now)
     }
 
-    /// The results of its probes since the break count, whichever member had the right to probe meanwhile.
+    /// The results of its own probes count, whichever member has the right to probe.
     private mutating func beginProbing(at now: MonotonicInstant) {
         if own.state != .halfOpen { _ = own.trip(for: .zero, at: now, using: .shared) }
         own.timePassed(at: now)
@@ -123,7 +123,7 @@ struct FleetCircuit: SharedCircuit {
                 ring()
             }
             let wait = until <= now ? grace / 10 : now.duration(to: until)
-            // After the break some member probes. Its right is a lease, which does not show how long the probe takes.
+            // After the break some member probes. The length of its right does not show how long the probe takes.
             return .reject(retryAfter: wantsProbe ? min(wait, ProbeWait.longest) : wait)
         }
         let admission = own.admit(at: now, using: generator)
@@ -180,7 +180,7 @@ struct FleetCircuit: SharedCircuit {
         timePassed(at: now)
         if case .probe(let until) = order, result == nil {
             if own.state == .open {
-                // By hand.
+                // Opened by hand.
                 result = .failing
             } else if until <= now, !isProbing {
                 result = .unclear
@@ -213,7 +213,7 @@ struct FleetCircuit: SharedCircuit {
         if answer.epoch != endedByHand { endedByHand = nil }
         switch answer.state {
         case .closed:
-            // An engine that has lost its state ends no break.
+            // An engine that has lost its state must not end a break.
             if answer.epoch <= orderEpoch, case .open = order { return }
             guard order != .none || isAlone && answer.epoch > orderEpoch else { return }
             (order, isAlone) = (.none, false)
@@ -223,14 +223,14 @@ struct FleetCircuit: SharedCircuit {
             let until = now + answer.wait
             let isOver = answer.wait <= lease
             orderEpoch = answer.epoch
-            // It is finding out, and probes in flight must count.
+            // The circuit is probing alone, and its probes in flight must count.
             if isOver && isAlone || answer.epoch == endedByHand { return }
             (isProbing, isAlone) = (false, false)
             if isOver, case .probe = order {
                 // The right to probe has ended without a call.
                 decideAlone(at: now)
             } else if isOver, case .open(let before, let givesUp) = order, before <= now {
-                // Another member probes, or none does. Without a call here the order lapses.
+                // Another member probes, or no member. Without a call here the order lapses.
                 if wantsProbe { order = .open(until: until, givesUp: max(givesUp, until + grace)) }
             } else {
                 wantsProbe = false
@@ -243,12 +243,12 @@ struct FleetCircuit: SharedCircuit {
                 return
             }
             order = .probe(until: now + grace)
-            // Half-open: its next calls are the probes.
+            // The circuit is half-open: its next calls are the probes.
             beginProbing(at: now)
         }
     }
 
-    /// The engine gives no order. A right to probe stays, for this circuit alone.
+    /// The engine is unavailable. A probe then decides for this circuit alone.
     mutating func engineIsAway() {
         if case .probe = order { order = .none }
         (result, isProbing) = (nil, false)

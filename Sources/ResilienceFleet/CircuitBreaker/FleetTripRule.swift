@@ -4,24 +4,24 @@ import Resilience
 ///
 /// It opens if more than a share of the processes have opened their own circuits, or if enough of all calls failed and
 /// more than that share of the processes see it. A process whose network is broken opens its own circuit, not the
-/// others'; and processes with few calls each find out together.
+/// others'. Processes with few calls each detect an outage together.
 public struct FleetTripRule: Sendable, Hashable, CustomStringConvertible {
     /// The share of failed calls, over all processes, at which the circuit opens.
     public let ratio: Double
-    /// How far back calls count.
+    /// The time over which calls count.
     public let window: Duration
     /// The number of calls in the window, over all processes, below which the circuit never opens.
     public let minimumCalls: Int
-    /// The share of processes with calls in the window; more than this share must see this many failures themselves.
+    /// The share of processes with calls in the window; more than this share must see this ratio themselves.
     public let share: Double
 
     /// Creates a rule.
     ///
     /// - Parameters:
     ///   - ratio: The share of failed calls; above 0, at most 1.
-    ///   - window: How far back calls count; 1 s to 1 h.
+    ///   - window: The time over which calls count; 1 s to 1 h.
     ///   - minimumCalls: The number of calls in the window below which the circuit never opens; 1 or more.
-    ///   - share: The share of processes; more than this must see this themselves; 0 to less than 1.
+    ///   - share: The share of processes; more than this share must see the ratio themselves; 0 to less than 1.
     public init(
         ratio: Double = 0.5, window: Duration = .seconds(10), minimumCalls: Int = 20, share: Double = 0.5
     ) {
@@ -37,6 +37,6 @@ public struct FleetTripRule: Sendable, Hashable, CustomStringConvertible {
     }
 
     public var description: String {
-        "for all, on \(ratio) of \(minimumCalls) calls or more in \(window.text) failing, in more than \(share) of the processes"
+        "for all, if \(ratio) of at least \(minimumCalls) calls in \(window.text) fail, in more than \(share) of the processes"
     }
 }

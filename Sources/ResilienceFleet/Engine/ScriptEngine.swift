@@ -19,7 +19,7 @@ public protocol ScriptEngine: Sendable {
     /// Runs a script.
     ///
     /// Runs it once at most: a call without an answer may have run, so it is not repeated; only an explicit `NOSCRIPT`
-    /// says that it has not. Ends soon after its task is cancelled.
+    /// means that it did not run. Ends soon after its task is cancelled.
     ///
     /// - Parameters:
     ///   - script: The script. Run it by its hash, and send its source if the engine does not know the hash.

@@ -2,9 +2,8 @@ import Resilience
 
 /// Decides when to ask the engine for permits, for how many, and which to give back: one limit in one process.
 ///
-/// It asks for the calls' use in the time of a lease, when half of that is left. Unused permits are given back when
-/// their lease ends. Without calls, it does not ask.
-/// its lease ends. If nobody calls, nobody asks.
+/// It asks for as many permits as calls use during one lease, when half of them are left. Unused permits are given back
+/// when their lease ends. Without calls, it does not ask.
 struct LeaseStateMachine: Sendable, Equatable {
     struct Ask: Sendable, Equatable {
         var wanted = 0
@@ -21,7 +20,7 @@ struct LeaseStateMachine: Sendable, Equatable {
 
     enum Step: Sendable, Equatable {
         case ask(Ask)
-        /// Report again then, or when there is news.
+        /// Report again at this instant, or when there is news.
         case rest(until: MonotonicInstant)
         /// Report again when there is news.
         case idle
@@ -35,19 +34,19 @@ struct LeaseStateMachine: Sendable, Equatable {
     /// The cost of calls per nanosecond, over about the time of a lease.
     private var use = 0.0
     private var learned: MonotonicInstant?
-    /// Until when a permit is kept for infrequent calls that can't wait for one: each call postpones it. One that ends
-    /// before that is requested anew.
+    /// Until this instant one permit is kept, for infrequent calls that can't wait; each call postpones it. A permit
+    /// that ends earlier is requested again.
     private var keptUntil = MonotonicInstant.distantPast
-    /// No questions for more before this.
+    /// The earliest next question for more.
     private(set) var next = MonotonicInstant.distantPast
     /// When to renew a probe's right, or to check a gate.
     private var look = MonotonicInstant.distantPast
-    /// Until when the gate is shut, if it is shut here.
+    /// The end of the hold, if the gate is shut here.
     private var heldUntil: MonotonicInstant?
     private var epoch: Int64 = 0
     /// Whether lots belong to windows: lots of different windows can't be combined.
     private var isWindowed = false
-    /// News that the engine does not have yet.
+    /// News that the engine has not yet received.
     private(set) var untold: Ask?
     /// The number of failures in a row; 0 if the engine answers.
     private(set) var failures = 0
@@ -61,7 +60,7 @@ struct LeaseStateMachine: Sendable, Equatable {
 
     var isAway: Bool { failures > 0 }
 
-    /// Until when it need not be told that permits run out.
+    /// Until this instant, it ignores that permits run out.
     var deafUntil: MonotonicInstant { heldUntil == nil ? next : max(next, look) }
 
     mutating func step(_ report: PermitReport, at now: MonotonicInstant) -> Step {
@@ -81,7 +80,7 @@ struct LeaseStateMachine: Sendable, Equatable {
 
         if isAway {
             guard next <= now else { return .rest(until: next) }
-            // News for the engine after it was unavailable. A hold that is over need not hold the others.
+            // News for an engine that was unavailable. A hold that is over need not hold the others.
             if let until = report.heldUntil, until > now {
                 ask.hold = .until(until, counts: true)
             } else if ask.hold != .ended {
@@ -130,9 +129,9 @@ struct LeaseStateMachine: Sendable, Equatable {
         failures = 0
         members.learn(answer.members, lease: lease, at: now)
         var grant = PermitGrant()
-        // On the safe side: this process's lots end by the time before the question, others' by the present time.
+        // To be safe, this process's lots end by the time before the question, others' by the present time.
         (grant.count, grant.mark) = (answer.granted, answer.mark)
-        // A rate's lots end only so that others get the rest. A lot that has ended on arrival would let no call go.
+        // A rate's lots end only so that others get the rest. A lot that has ended on arrival would admit no call.
         isWindowed = answer.mark != 0
         let begins = isWindowed ? ask.time : now
         // A window's permits end for good.
@@ -141,7 +140,7 @@ struct LeaseStateMachine: Sendable, Equatable {
         grant.low = Int(Int64(saturating: use * length / 2))
         (grant.free, grant.freeUntil) = (answer.free, now + lease * 10)
         grant.holds = answer.holds
-        // A permit at hand for infrequent calls.
+        // Keeps a permit for infrequent calls.
         if use * length < 2, now < keptUntil { (grant.ends, grant.low) = (min(keptUntil, last), 1) }
         next = .distantPast
         look = now + lease * 5
@@ -179,7 +178,7 @@ struct LeaseStateMachine: Sendable, Equatable {
         _ ask: Ask, retryAfter: Duration?, at now: MonotonicInstant, using random: inout some RandomNumberGenerator
     ) {
         failures = failures.saturatingAdding(1)
-        // Tokens that may already have been given back are not given back twice; the gate's events are reported again.
+        // Permits that may already have been given back are not given back twice; the gate's events are reported again.
         var lost = untold ?? Ask(time: now)
         lost.isReset = lost.isReset || ask.isReset
         if lost.hold == nil {

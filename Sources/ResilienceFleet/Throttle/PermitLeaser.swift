@@ -1,6 +1,6 @@
 import Resilience
 
-/// Keeps a throttle supplied with permits from the engine: asks while calls use them.
+/// Supplies a throttle with permits from the engine: asks while calls use them.
 final class PermitLeaser: PermitSupply, FleetLink {
     private struct State {
         weak var throttle: Throttle?
@@ -94,7 +94,7 @@ extension Throttle {
 }
 
 extension ThrottleLimit {
-    /// The part of one of several equal members, which together never exceed the limit in the long run.
+    /// The part of each of several equal members, which together never exceed the limit in the long run.
     func share(of members: Int) -> ThrottleLimit {
         func times(_ count: Int, _ period: Duration) -> Duration {
             .nanoseconds(period.saturatedNanoseconds.saturatingMultiplied(by: Int64(count)))
@@ -153,7 +153,8 @@ extension LeaseStateMachine.Ask {
             case .window(let most, let length, .fixed): (kind, calls, period) = ("fixed", most, length)
             case .window(let most, let length, .sliding):
                 (kind, calls, period) = ("sliding", most, length)
-                // A permit also stays in the window until its lease has left it; and it must not end before it comes.
+                // A permit also stays in the window until its lease has left the window; and it must not end before it
+                // arrives.
                 lease = min(lease, max(period / 20, engineLimit))
             }
             return [kind, "\(calls)", "\(max(1, period.microseconds))", "\(burst)"]

@@ -12,7 +12,7 @@
         let pipeline: Pipeline
         let runOptions: RunOptions
         let exchange: Watched<Exchange<Bytes>>
-        /// Whether the pipeline relies on the attempt to end by itself: a transport need not end its streams in time.
+        /// Whether the pipeline relies on the attempt to end itself: a transport need not end its streams in time.
         private let endsAttempts: Bool
         private let tellsPriority: Bool
 
@@ -80,7 +80,7 @@
             }
         }
 
-        /// A policy that the caller passed to gRPC itself makes the copies.
+        /// Without an execution policy of the caller: with one, gRPC itself makes the copies.
         private var mayBeCopied: Bool { pipeline.makesCopies && callOptions.executionPolicy == nil }
 
         private func verdict(of end: AttemptEnd) -> Verdict {
@@ -96,7 +96,7 @@
         ) async throws -> AttemptEnd {
             let isCopy = attempt.hedge > 0
             guard let number = exchange.change({ $0.begin(isCopy: isCopy) }) else {
-                // A retry's rule requested the impossible: the call ends like its last attempt.
+                // A retry rule requested an impossible attempt: the call ends like its last attempt.
                 if isCopy { throw CopyLost(policy: "hedge") }
                 guard let last = exchange.change({ $0.lastEnd }) else { throw CancellationError() }
                 return last
@@ -121,7 +121,7 @@
                         }
                         progress.withLock { $0.end = end }
                     }
-                    // So that the cause of its end is asked why.
+                    // Thrown so that the pipeline looks for the cause of the end.
                     if progress.withLock({ $0.end }) == nil { throw CancellationError() }
                 }
             } catch {
@@ -211,7 +211,7 @@
             }
         }
 
-        /// nil if the caller wants nothing more.
+        /// nil if the caller has stopped reading.
         private func receive(from inbound: Base.Inbound, _ number: Int) async -> AttemptEnd? {
             do {
                 for try await part in inbound {

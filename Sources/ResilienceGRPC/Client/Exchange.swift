@@ -18,14 +18,14 @@
         private(set) var attempts = 0
         /// How the last attempt ended.
         private(set) var lastEnd: AttemptEnd?
-        /// The attempts that have a stream and have not ended; of those that a policy cut off, only the latest ones.
+        /// The attempts that have a stream and have not ended, including the latest ones that a policy cut off.
         private var open: Set<Int> = []
         /// The part that waits for the caller: one at a time, so that a slow reader slows the server down.
         private var waiting: RPCResponsePart<Bytes>?
         /// How the response ends.
         private var end: AttemptEnd?
         private var isEndRead = false
-        /// Whether the caller wants nothing more.
+        /// Whether the caller has stopped reading.
         private var isAbandoned = false
 
         init(replayLimit: Int) { requests = RequestLog(limit: replayLimit) }
@@ -67,7 +67,7 @@
         // MARK: The attempts
 
         /// An attempt begins; nil if the RPC is committed to another one.
-        /// - Parameter isCopy: Whether the attempts before it go on.
+        /// - Parameter isCopy: Whether earlier attempts continue.
         mutating func begin(isCopy: Bool) -> Int? {
             guard attempts == 0 || requests.isReplayable, !isAbandoned else { return nil }
             attempts += 1
@@ -91,7 +91,7 @@
             return true
         }
 
-        /// The attempt is cancelled: by the caller, by a policy, whose error is judged next, or for another copy.
+        /// The attempt is cancelled: by the caller, by a policy (whose error is judged next), or for another copy.
         /// - Returns: Whether its end counts: not if the RPC is committed to another one.
         mutating func cutOff(_ attempt: Int) -> Bool {
             guard !requests.hasLost(attempt) else {
@@ -115,7 +115,7 @@
         }
 
         /// Passes a part of the response to the caller, and so commits the RPC to this attempt. nil if the caller has
-        /// not read the previous part; false if it wants nothing more, at least not from this attempt.
+        /// not read the previous part; false if it wants no more parts, or none from this attempt.
         mutating func hand(_ part: RPCResponsePart<Bytes>, of attempt: Int) -> Bool? {
             if isAbandoned || requests.hasLost(attempt) { return false }
             guard waiting == nil else { return nil }

@@ -20,11 +20,11 @@
     /// It is a transport around another one, not an interceptor, because an interceptor has only one stream, on which
     /// an RPC can't be repeated.
     ///
-    /// An attempt begins when the pipeline lets it in, and ends with the server's status: so a stream holds its permits
+    /// An attempt begins when the pipeline admits it, and ends with the server's status: so a stream holds its permits
     /// until it ends, and a ``/Resilience/Timeout`` limits the whole stream, as gRPC's own deadlines do. The verdict of
-    /// an attempt is that of its status: see `Verdict.init(_:)`. In addition, a stream that the transport loses is
-    /// uncertain. If the transport gives an RPC no stream, it was never sent: transient instead of uncertain. An
-    /// attempt that a timeout of the pipeline ends is also uncertain, once it has a stream.
+    /// an attempt comes from its status: see `Verdict.init(_:)`. A stream that the transport loses is uncertain. If the
+    /// transport gives an RPC no stream, it was never sent: transient instead of uncertain. An attempt that the
+    /// pipeline's timeout ends is also uncertain, once it has a stream.
     ///
     /// An RPC is repeated only until it is committed. As in gRPC's retry design (A6), it is committed by the first part
     /// of the response other than the status, or if the request is larger than `replayLimit`. Parts of the request are
@@ -32,15 +32,15 @@
     /// failure goes to the caller.
     ///
     /// A `Hedge` in the pipeline makes copies of an RPC. The copy whose response begins first, or that succeeds without
-    /// one, wins the RPC: the others are cancelled, and no further copy begins. Until then a copy that fails ends the
-    /// RPC only if its status is not one that begins the next copy.
+    /// one, wins the RPC: the others are cancelled, and no further copy begins. Until then a failed copy ends the RPC,
+    /// unless its status begins the next copy.
     ///
     /// The deadline is the earliest of the caller's `CallOptions.timeout`, ``/Resilience/RunOptions/deadline``, the
     /// ``/Resilience/CallDeadline`` that travels with the task, and the pipeline's timeouts: the server receives it in
-    /// `grpc-timeout`, and no attempt goes on after it.
+    /// `grpc-timeout`, and no attempt continues after it.
     ///
-    /// `grpc-previous-rpc-attempts` tells the server how many attempts came before: the RPC's, or, if more, the
-    /// attempts of the request that the task answers (``/Resilience/CallOrigin``).
+    /// `grpc-previous-rpc-attempts` tells the server the number of earlier attempts: the RPC's, or, if larger, the
+    /// number for the request that the task answers (``/Resilience/CallOrigin``).
     ///
     /// A call that a policy rejects or ends fails with an `RPCError`: ``/Resilience/DeadlinePassed`` and
     /// ``/Resilience/TimedOut`` are `DEADLINE_EXCEEDED`; a full bulkhead and an exhausted throttle are
@@ -105,7 +105,7 @@
         /// - Throws: The error of that transport.
         public func connect() async throws { try await base.connect() }
 
-        /// Begins no further streams; those that are open go on.
+        /// Begins no further streams; open ones continue.
         public func beginGracefulShutdown() { base.beginGracefulShutdown() }
 
         /// The configuration of the transport that carries the RPCs, without a retry or hedging policy if the method's
@@ -136,7 +136,7 @@
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await call.run() }
                 defer {
-                    // In this order: an attempt that finds itself abandoned is cancelled, not failed.
+                    // In this order: an attempt that finds itself abandoned counts as cancelled, not failed.
                     group.cancelAll()
                     call.exchange.change { $0.abandon() }
                 }

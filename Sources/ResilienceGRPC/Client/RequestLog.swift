@@ -63,24 +63,24 @@
         }
 
         /// An attempt begins.
-        /// - Parameter isCopy: Whether the attempts before it go on.
+        /// - Parameter isCopy: Whether earlier attempts continue.
         mutating func begin(_ attempt: Int, isCopy: Bool) {
             if !isCopy { taken = [:] }
             taken[attempt] = 0
             if !isReplayable, holder == nil { holder = attempt }
         }
 
-        /// An attempt has ended: the RPC can't be committed to it any more.
+        /// An attempt has ended: the RPC can no longer be committed to it.
         mutating func ended(_ attempt: Int) {
             if holder != attempt { taken[attempt] = nil }
         }
 
         /// No further attempt follows.
-        /// - Parameter attempt: The attempt that goes on. nil, the default, for the one that has sent most.
+        /// - Parameter attempt: The attempt that continues. nil, the default, for the one that has sent most.
         mutating func commit(to attempt: Int? = nil) {
             guard isReplayable else { return }
             isReplayable = false
-            // Of several that have sent as much, the first.
+            // In a tie, the first.
             holder = attempt ?? taken.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
             dropTaken()
         }

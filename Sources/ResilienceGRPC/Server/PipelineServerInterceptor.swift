@@ -2,8 +2,8 @@
     public import GRPCCore
     public import Resilience
 
-    /// Asks a pipeline before each RPC of a server, and rejects RPCs that it does not let in: a bulkhead limits the
-    /// RPCs in flight, a throttle their rate.
+    /// Asks a pipeline before each RPC of a server, and rejects RPCs that it does not admit: a bulkhead limits the RPCs
+    /// in flight, a throttle their rate.
     ///
     /// ```swift
     /// let server = GRPCServer(
@@ -14,7 +14,7 @@
     /// An RPC holds its permits until its handler has failed, or its whole response has been produced.
     ///
     /// The client's `grpc-timeout` becomes the ``/Resilience/CallDeadline`` of the handler and of the response's
-    /// producer, and all their pipelines obey it. An RPC whose deadline passes before it is let in fails without a
+    /// producer, and all their pipelines obey it. An RPC whose deadline passes before it is admitted fails without a
     /// handler. An unreadable value is ignored.
     ///
     /// `grpc-previous-rpc-attempts` becomes the handler's ``/Resilience/CallOrigin``, and so does a `priority` (RFC
@@ -28,9 +28,9 @@
     /// rejection names a wait, the status has it as `grpc-retry-pushback-ms`, so that clients obey it. Other errors are
     /// rethrown unchanged.
     ///
-    /// An RPC is one attempt, since its request can't be read twice: a ``/Resilience/Retry`` in the pipeline repeats
-    /// nothing. A ``/Resilience/ClientTimeout`` makes the handler's deadline earlier; a ``/Resilience/Timeout`` does
-    /// nothing here.
+    /// An RPC is one attempt, since its request can't be read twice: a ``/Resilience/Retry`` in the pipeline has no
+    /// effect, nor does a ``/Resilience/Timeout``. A ``/Resilience/ClientTimeout`` makes the handler's deadline
+    /// earlier.
     public struct PipelineServerInterceptor: ServerInterceptor {
         private let pipeline: @Sendable (MethodDescriptor) -> Pipeline
         private let options: @Sendable (MethodDescriptor) -> RunOptions
@@ -122,8 +122,8 @@
             }
         }
 
-        /// The error with which the RPC fails, with a request not to retry, if there is one. That overrides the wait of
-        /// a rejection, but not the handler's own word.
+        /// The error with which the RPC fails, with a request not to retry, if there is one. The request overrides the
+        /// wait of a rejection, but not the handler's own pushback.
         private static func failure(of error: any Error, _ origin: CallOrigin) -> any Error {
             let own = (error as? any RPCErrorConvertible).map { RPCError($0) }
             let mayRetry = origin.shouldCallerRetry != false

@@ -1,6 +1,6 @@
 public import Resilience
 
-/// A request field in which a deadline travels over HTTP: how long the client will still wait for the answer.
+/// A request field that carries a deadline over HTTP: how much longer the client waits for the answer.
 ///
 /// ```swift
 /// // Client
@@ -13,9 +13,9 @@ public import Resilience
 /// ```
 ///
 /// The value is the remaining time, not an instant, since the clocks of two machines differ. It does not include the
-/// way to the server, so the server's deadline is later than the client's by that.
+/// transit to the server, so the server's deadline is later by that time.
 ///
-/// Nothing makes a deadline later: a value is written rounded down, and a value that can't be read counts as missing.
+/// A deadline never becomes later: values are rounded down when written, and an unreadable value counts as missing.
 ///
 /// | field | value |
 /// |---|---|
@@ -34,8 +34,8 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
 
     /// `x-envoy-expected-rq-timeout-ms`: the time that is left, in milliseconds.
     ///
-    /// Proxies also write and read this field: Envoy tells the server behind it how long it waits, and takes over such
-    /// a time from a caller if its `respect_expected_rq_timeout` is set.
+    /// Proxies also write and read this field: Envoy tells the server behind it how long it waits, and accepts such a
+    /// time from a caller if its `respect_expected_rq_timeout` is set.
     public static let standard = DeadlineField(name: standardName, syntax: .milliseconds)
 
     private static let standardName = "x-envoy-expected-rq-timeout-ms"
@@ -60,8 +60,8 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns the value for a remaining time, rounded down to the field's precision.
     ///
-    /// A time of less than a millisecond is `0`, which says that the deadline has passed. Don't send such a request:
-    /// no caller waits for its answer, and Envoy takes 0 for no limit.
+    /// A time of less than a millisecond is `0`: the deadline has passed. Don't send such a request: no caller waits
+    /// for its answer, and Envoy takes 0 for no limit.
     /// - Parameter remaining: How long until the deadline; 0 or less if it has passed.
     /// - Returns: nil if there is no deadline: from 292 years on.
     public func value(for remaining: Duration) -> String? {
@@ -75,8 +75,8 @@ public struct DeadlineField: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Returns the value for a remaining time; nil for none: if there is no deadline, or if the request already names a
-    /// time that is no longer. Less than a millisecond is always `0`.
+    /// Returns the value for a remaining time; nil if there is no deadline, or if the request already names a time that
+    /// is not longer. Less than a millisecond is always `0`.
     package func value(for remaining: Duration, over named: String?) -> String? {
         let value = value(for: remaining)
         guard value != "0", let named = named.flatMap(self.remaining) else { return value }

@@ -8,8 +8,8 @@
 /// print(endpoint)
 /// ```
 ///
-/// It is a key for registries and metrics, and others may choose parts of it. So equivalent parts are made equal (RFC
-/// 3986 §6.2), short, and harmless to show:
+/// It is a key for registries and metrics, and outsiders may choose parts of it. So equivalent parts are made equal
+/// (RFC 3986 §6.2), short, and safe to show:
 ///
 /// - The case of scheme and host does not matter, nor does the scheme's own port.
 /// - User and password, query and fragment are dropped.
@@ -79,8 +79,7 @@ public struct HTTPEndpoint: Sendable, Hashable, CustomStringConvertible {
 // MARK: - Characters
 
 extension HTTPEndpoint {
-    /// The text with unreserved characters decoded and all others encoded, except literal ones of `besides`. Repeating
-    /// this changes nothing.
+    /// The text with unreserved characters decoded and all others encoded, except those in `besides`. Idempotent.
     private static func safe(_ text: String, besides: String, limit: Int, foldsCase: Bool = false) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

@@ -3,8 +3,8 @@
     public import Resilience
 
     // Several fields of one name are one field whose value is their list, joined by commas (RFC 9110 §5.3);
-    // `HTTPFields` reads them so. Then a list, such as RateLimit, is read as a whole. A field with only one possible
-    // value, such as Retry-After, is not guessed.
+    // `HTTPFields` reads them so. So a list, such as RateLimit, is read as a whole. A list in a field for one value,
+    // such as Retry-After, is ignored.
 
     extension RequestSemantics {
         /// The method of a request, and whether it has an `Idempotency-Key` field that is not blank.
@@ -31,7 +31,7 @@
         /// - Parameters:
         ///   - request: The request that was answered.
         ///   - remark: The remark in the body, if you read it; nil by default.
-        ///   - dialect: How the server writes down its limits.
+        ///   - dialect: The format in which the server states its limits.
         ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
         /// - Returns: The verdict.
         public func verdict(
@@ -48,7 +48,7 @@
         /// Reads the fields of a response.
         /// - Parameters:
         ///   - fields: The fields of the response.
-        ///   - dialect: How the server writes down its limits.
+        ///   - dialect: The format in which the server states its limits.
         ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
         public init(_ fields: HTTPFields, dialect: RateLimitDialect = .automatic, now: Int64? = nil) {
             self.init(dialect: dialect, now: now) { fields.value($0) }

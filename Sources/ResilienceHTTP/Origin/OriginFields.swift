@@ -47,7 +47,7 @@ public struct OriginFields: Sendable, Hashable {
         return isValid ? name.lowercased() : nil
     }
 
-    /// Returns the fields for a request: none for a first attempt without a priority, or with that of 3.
+    /// Returns the fields for a request: none for a first attempt without a priority, or with urgency 3.
     /// - Parameters:
     ///   - priority: The call's priority, rounded to the nearest urgency; nil, the default, for none.
     ///   - number: The number of the attempt. 1 by default.
@@ -63,7 +63,7 @@ public struct OriginFields: Sendable, Hashable {
     /// Returns the priority and the attempt of a request. Unreadable values count as missing.
     /// - Parameters:
     ///   - highest: The highest priority that a request gets, even without one of its own. nil, the default, for any.
-    ///   - header: Returns the value of a request field, whatever the case of its name in the request.
+    ///   - header: Returns the value of a request field, with any case in the request.
     public func origin(atMost highest: CallPriority? = nil, header: (String) -> String?) -> CallOrigin {
         let asked = priority.flatMap(header).flatMap(Self.priority)
         let number = attempt.flatMap(header).flatMap { value in

@@ -2,7 +2,7 @@ extension FailureResponse {
     /// The fields of the response, each name once: `Retry-After`, `x-should-retry`, `x-envoy-overloaded`,
     /// `RateLimit-Policy`, `RateLimit`, and the type of the body.
     ///
-    /// `Retry-After` is in whole seconds, rounded up, and at least 1, so that no client comes too early or at once.
+    /// `Retry-After` is in whole seconds, rounded up, and at least 1, so that no client returns too early or at once.
     public var fields: [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         if let retryAfter {
@@ -20,7 +20,7 @@ extension FailureResponse {
 
     /// The body of the response: a problem in JSON (RFC 9457). Empty if ``hasBody`` is false.
     ///
-    /// Its members are `type`, which is "about:blank", `title`, which is the status's own phrase, `status`, and ``detail``.
+    /// Its members are `type` ("about:blank"), `title` (the status's own phrase), `status`, and ``detail``.
     public var problem: String {
         guard hasBody else { return "" }
         var members = [#""type":"about:blank""#]

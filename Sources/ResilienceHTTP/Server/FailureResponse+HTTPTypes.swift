@@ -34,7 +34,8 @@
         /// ``FailureResponse/init(rejecting:limitsClient:)``.
         /// - Parameters:
         ///   - failure: The failure of the pipeline around the service's own work.
-        ///   - limitsClient: Whether a throttle of that pipeline counts the requests of one client alone. True by default.
+        ///   - limitsClient: Whether a throttle of that pipeline counts the requests of one client alone. True by
+        ///     default.
         public init(rejecting failure: CallFailure, limitsClient: Bool = true) {
             var response = FailureResponse(rejecting: failure, limitsClient: limitsClient)
             response.hasBody = false

@@ -44,16 +44,15 @@ public struct FailureResponse: Sendable, Hashable {
     public var status: Int
     /// Why the request can't be served: a word for your metrics.
     public var reason: Reason
-    /// The client's wait, for the field `Retry-After`; nil if unknown.
+    /// The wait for the field `Retry-After`; nil if unknown.
     public var retryAfter: Duration?
     /// Whether the client should send the request again, for the fields `x-should-retry` and `x-envoy-overloaded`; nil
     /// sends neither. By default the answer of the task's ``/Resilience/CallOrigin``: false if this service's retries
-    /// failed, or if the request was tried three times. Also false if the failed other service does not want to be
-    /// asked again.
+    /// failed, or if the request was tried three times. Also false if the failed other service wants no retry.
     public var shouldRetry: Bool?
     /// The longest wait in the field, 1 s or more. An hour by default.
     public var longestRetryAfter = Duration.seconds(3600)
-    /// The rest of the client's limit, for the fields `RateLimit` and `RateLimit-Policy`; nil leaves them out.
+    /// The client's remaining quota, for the fields `RateLimit` and `RateLimit-Policy`; nil omits them.
     public var quota: ServerQuota?
     /// The sentence for people in ``problem``; nil for none.
     public var detail: String?
@@ -77,7 +76,7 @@ public struct FailureResponse: Sendable, Hashable {
     ///
     /// | failure | status |
     /// |---|---|
-    /// | `ThrottleExceeded` | 429 if the limit is the client's; 503 if it is that of the whole service |
+    /// | `ThrottleExceeded` | 429 if the limit is the client's; 503 if it is the whole service's |
     /// | `BulkheadFull`, `WouldWait` | 503 |
     /// | `CircuitOpen`, or a rejection by your own policy | 503 |
     /// | `DeadlinePassed`, `TimedOut` | 504 |
@@ -128,7 +127,7 @@ public struct FailureResponse: Sendable, Hashable {
 
     private static func upstream(_ failure: CallFailure) -> (Int, Reason) {
         switch failure {
-        // A timeout of the server itself cancels a task whose client still waits.
+        // The server's own timeout cancels a task whose client still waits.
         case .rejected(is DeadlinePassed), .ended(is TimedOut): return (504, .timedOut)
         case _ where Task.isCancelled: return (499, .cancelled)
         case .rejected: return (503, .upstreamUnavailable)

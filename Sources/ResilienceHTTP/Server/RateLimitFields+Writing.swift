@@ -1,8 +1,8 @@
 public import Resilience
 
 extension RateLimitFields {
-    /// Returns the fields that tell a client the rest of its limits: `RateLimit-Policy` and `RateLimit`, as structured
-    /// fields (draft 10 of the IETF's RateLimit fields).
+    /// Returns the fields with a client's remaining quotas: `RateLimit-Policy` and `RateLimit`, as structured fields
+    /// (draft 10 of the IETF's RateLimit fields).
     ///
     /// ```swift
     /// // RateLimit-Policy: "requests";q=20;w=2
@@ -13,8 +13,8 @@ extension RateLimitFields {
     /// ```
     ///
     /// A quota without a name is called "default". Times are in whole seconds, rounded up.
-    /// - Parameter quotas: The rest of each limit, such as `Throttle.quota`. A quota without a `limit` is left out of
-    ///   the first field, one without a `remaining` out of the second.
+    /// - Parameter quotas: The quotas, such as `Throttle.quota`. A quota without a `limit` is not in the first field, a
+    ///   quota without a `remaining` not in the second.
     /// - Returns: The fields that have a value.
     public static func fields(for quotas: [ServerQuota]) -> [(name: String, value: String)] {
         var (policies, limits) = ("", "")
@@ -38,7 +38,7 @@ extension RateLimitFields {
 
     /// A structured string has only printable ASCII (RFC 9651 §3.3.3); a question mark stands for anything else.
     private static func string(_ value: String) -> String {
-        // Most names are fine.
+        // Most names need no change.
         if value.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
         {
             return "\"\(value)\""

@@ -1,16 +1,16 @@
 package import Resilience
 
-/// A client's error, which means that a call to another service failed.
+/// An error of a client: a call to another service failed.
 ///
-/// A server answers it with a 502 or a 504, as ``FailureResponse/init(upstream:)`` says, not with a bug's 500.
-/// `URLError` conforms, and ResilienceAsyncHTTPClient conforms the errors of async-http-client. Conform the errors of a
-/// client of your own, unless they are `VerdictConvertible`.
+/// A server answers it with 502 or 504 by ``FailureResponse/init(upstream:)``, not with a bug's 500. `URLError`
+/// conforms, and ResilienceAsyncHTTPClient conforms the errors of async-http-client. Conform the errors of a client of
+/// your own, unless they are `VerdictConvertible`.
 public protocol UpstreamError: Error {
     /// Whether the other service, or the way to it, failed. True by default; false for the caller's own errors of the
     /// same type, such as an invalid URL.
     var isUpstream: Bool { get }
 
-    /// Whether the time ran out: then the answer is a 504. False by default.
+    /// Whether the time ran out, so that the answer is a 504. False by default.
     var isTimeout: Bool { get }
 }
 
@@ -23,7 +23,7 @@ extension CallFailure {
     /// The error as a client's.
     package static func upstreamError(_ error: any Error) -> (any UpstreamError)? {
         #if canImport(Foundation)
-            // On Apple's systems URLSession throws an NSError, which can be cast to a URLError, and not to a protocol of it.
+            // On Apple's systems URLSession throws an NSError, which can be cast to URLError, but not to its protocols.
             if let error = error as? URLError { return error }
         #endif
         return error as? any UpstreamError

@@ -6,20 +6,20 @@ extension Pipeline {
     /// | policy | default | why there, and with this default |
     /// |---|---|---|
     /// | ``/Resilience/Timeout`` "total" | 30 s | the call with all its attempts and waits: nobody waits longer |
-    /// | ``/Resilience/Retry`` | 3 retries, from 50 ms doubling, full jitter; after a 429 from 1 s; `Retry-After` is a floor | around all that follows, so that each attempt is admitted and counted anew |
-    /// | ``/Resilience/RetryBudget`` of the retry | `.tokens()` | in an outage the retries end, and the load stays that of the first attempts |
-    /// | ``/Resilience/CircuitBreaker``, by the pipeline's name | opens at 50 % failures of at least 100 attempts in 30 s, or at 9 in a row; for 5 s, doubling up to 60 s | the share is for a server's traffic; an app that makes few calls has only the row: two calls of 4 attempts each, and one more. See below. Before throttle and bulkhead, so that a rejected call takes nothing of them |
-    /// | ``/Resilience/Throttle`` | no rate of its own; a 429 holds all calls, then one goes first | one 429 is enough for all calls, and `Pipeline.note(_:)` has something to hold |
-    /// | ``/Resilience/Bulkhead`` | 1,000 at a time, no queue | a limit on what can pile up, not a tuned one |
+    /// | ``/Resilience/Retry`` | 3 retries, from 50 ms doubling, full jitter; after a 429 from 1 s; never earlier than `Retry-After` | outside the rest, so that each attempt is admitted and counted |
+    /// | ``/Resilience/RetryBudget`` of the retry | `.tokens()` | in an outage retries stop, and only first attempts remain |
+    /// | ``/Resilience/CircuitBreaker``, by the pipeline's name | opens at 50 % failures of at least 100 attempts in 30 s, or at 9 in a row; for 5 s, doubling up to 60 s | the share is for a server's traffic; for an app with few calls, the 9 in a row are two calls of 4 attempts, plus one: see below. Outside throttle and bulkhead, so that a rejected call uses neither |
+    /// | ``/Resilience/Throttle`` | no rate; a 429 holds all calls, then one probes | one 429 is enough for all calls, and `Pipeline.note(_:)` needs a throttle |
+    /// | ``/Resilience/Bulkhead`` | 1,000 at a time, no queue | limits how many can pile up; not tuned |
     /// | ``/Resilience/Timeout`` "attempt" | 10 s | one attempt that hangs leaves time for two more |
     ///
     /// ```swift
     /// let session = URLSession.shared.resilient(.http("catalog"))
     /// ```
     ///
-    /// The breaker counts attempts, and a call has up to `1 + maxRetries` of them. So the row is that of two calls plus
-    /// one attempt: `2 × (1 + maxRetries) + 1`, and at least 5. A simulation with the defaults, in which each attempt
-    /// takes 100 ms and fails at random:
+    /// The breaker counts attempts, and a call has up to `1 + maxRetries` of them. So the number in a row is two calls
+    /// plus one attempt: `2 × (1 + maxRetries) + 1`, and at least 5. A simulation with the defaults, in which each
+    /// attempt takes 100 ms and fails at random:
     ///
     /// | service | calls | failing | circuit |
     /// |---|---|---|---|
@@ -28,15 +28,15 @@ extension Pipeline {
     /// | busy, down | 50 a second | all | opens after 9 attempts, within 0.3 s |
     /// | busy | 50 a second, for an hour | 10 % of the attempts | stays closed |
     ///
-    /// A 429 holds all calls of the pipeline, since they share the limit. If it asks for long, one call goes ahead
-    /// after 5 minutes, and then now and then. A 503, with or without `Retry-After`, counts as a failure and holds only
-    /// its own call: one path that is down stops the others only if its failures open the circuit. With an
+    /// A 429 holds all calls of the pipeline, since they share the limit. During a long hold, one call probes after 5
+    /// minutes, and then from time to time. A 503, with or without `Retry-After`, counts as a failure and holds only
+    /// its own call: one failing path stops the others only if its failures open the circuit. With an
     /// ``HTTPEndpointRegistry``, each path has a circuit and a throttle of its own.
     ///
     /// The order and most figures come from .NET's standard resilience handler, except: the limit of calls is inside
-    /// of the retry, so that a call holds no permit while it waits; the first wait is 50 ms instead of 2 s, as in the
-    /// AWS SDKs, since the budget already limits the retries; a 429 holds all calls; the circuit opens at 50 % instead
-    /// of 10 %, which retries make good; and it opens for few calls as well.
+    /// the retry, so that a call holds no permit while it waits; the first wait is 50 ms instead of 2 s, as in the AWS
+    /// SDKs, since the budget already limits the retries; a 429 holds all calls; the circuit opens at 50 % instead of
+    /// 10 %, since retries hide 10 %; and it also opens with few calls.
     ///
     /// Make one for each service, or for each endpoint with an ``HTTPEndpointRegistry``, and share it.
     ///
@@ -45,16 +45,15 @@ extension Pipeline {
     ///   - total: How long a call may take, with all attempts and waits; above 0. 30 seconds by default.
     ///   - attempt: How long an attempt may take; above 0. 10 seconds by default.
     ///   - maxRetries: How many attempts may follow the first; 0 or more. 3 by default.
-    ///   - budget: Limits the retries of all calls together; nil for no limit. By default a budget of tokens of its
-    ///     own.
+    ///   - budget: The budget that limits the retries of all calls together; nil for no limit. By default its own
+    ///     `.tokens()`.
     ///   - rate: The rate limit on attempts. No limit by default. An attempt waits for its turn as long as its call
     ///     may take.
     ///   - concurrency: How many attempts may be in flight; 1 or more. 1,000 by default.
-    ///   - enforcement: How the two timeouts end calls. By default themselves, each with a child task. With `.client`
-    ///     they are of the type ``/Resilience/ClientTimeout``, which costs a twentieth of that: for clients that end by
-    ///     themselves at their attempt's deadline, as `URLSession` and async-http-client do with the modules of this
-    ///     package.
-    ///   - classifier: Decides what an error means.
+    ///   - enforcement: Who ends calls at the two timeouts. By default the timeouts, each with a child task. With
+    ///     `.client` each is a ``/Resilience/ClientTimeout``, which costs a twentieth of that: for clients that end at
+    ///     their attempt's deadline, as `URLSession` and async-http-client do with the modules of this package.
+    ///   - classifier: Returns the verdict of an error.
     ///   - observers: The observers of the policies' events; nil for none at first.
     ///   - timeBase: The clock of the pipeline and of its policies.
     /// - Returns: The pipeline, with policies of its own.

@@ -6,21 +6,20 @@ extension Pipeline {
     /// | policy | default | why there, and with this default |
     /// |---|---|---|
     /// | ``/Resilience/Timeout`` "request" | 30 s | the request with its wait: behind most proxies, nobody waits longer |
-    /// | ``/Resilience/Throttle``, if there is a rate | none | before the bulkhead, so that a request that is too many takes no place in its queue. Nothing waits for it |
-    /// | ``/Resilience/Bulkhead`` | 256 at a time, 256 in the queue for up to 1 s, by priority | what is too much is rejected while its client still waits, and with the wait that it should make. Among equals the oldest goes first |
+    /// | ``/Resilience/Throttle``, if there is a rate | none | outside the bulkhead, so that an excess request takes no place in its queue. No request waits for it |
+    /// | ``/Resilience/Bulkhead`` | 256 at a time, 256 in the queue for up to 1 s, by priority | an excess request is rejected while its client still waits, with a wait until it should retry. Among equals the oldest is first |
     ///
     /// ```swift
     /// let requests = Pipeline.server("api")
     /// let response = try await requests.run { try await handle(request) }
     /// ```
     ///
-    /// It has no retry, since the client decides that, and no circuit breaker, which guards a service that you call,
-    /// with
+    /// It has no retry, which the client decides, and no circuit breaker, which guards a service that you call: see
     /// ``http(_:total:attempt:maxRetries:budget:rate:concurrency:timeoutsEnforcedBy:classifier:observers:timeBase:)``.
-    /// Pipelines inside a handler share its deadline if one travels: see ``DeadlineField``.
+    /// Pipelines inside a handler share its request's deadline, if any: see ``DeadlineField``.
     ///
-    /// `concurrency` is the server's best requests per second times their length in seconds (Little's law): measure it,
-    /// and add some.
+    /// `concurrency` is the server's highest requests per second times their duration in seconds (Little's law):
+    /// measure it, and add some.
     ///
     /// - Parameters:
     ///   - name: The name of the pipeline. "server" by default.
@@ -29,7 +28,7 @@ extension Pipeline {
     ///   - concurrency: How many requests are handled at a time; 1 or more. 256 by default.
     ///   - queue: How many requests may wait; 0 or more. 256 by default.
     ///   - maxWait: How long a request may wait; 0 or more. 1 second by default.
-    ///   - classifier: Decides what an error means.
+    ///   - classifier: Returns the verdict of an error.
     ///   - observers: The observers of the policies' events; nil for none at first.
     ///   - timeBase: The clock of the pipeline and of its policies.
     /// - Returns: The pipeline, with policies of its own.

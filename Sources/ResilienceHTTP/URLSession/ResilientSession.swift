@@ -15,16 +15,16 @@
     ///
     /// Make it once, and keep it. It tells the policies about each request:
     ///
-    /// - **What the answer means**, from status, fields and method, and from the body if you give a ``Remark``. When
-    ///   no attempt is left, the last answer is returned, with its status.
-    /// - **Whether it may be sent twice.** A lost `POST` without an `Idempotency-Key` is uncertain, and not repeated,
-    ///   regardless of the pipeline's other calls; nor is one that a ``/Resilience/Timeout`` ended. The pipeline's own
-    ///   classifier is asked first. You still catch the `URLError` itself. A request whose body is an `httpBodyStream`
-    ///   is sent once, since a stream can't be read again: use `httpBody`, or ``upload(for:from:options:)``.
-    /// - **When it must have ended.** The attempt's deadline ends the request, even in the middle of a body, and the
-    ///   call throws ``/Resilience/TimedOut``. So the pipeline can use ``/Resilience/ClientTimeout``, which costs some
-    ///   40 ns, where ``/Resilience/Timeout`` costs a child task. The request's `timeoutInterval` becomes no longer
-    ///   than that.
+    /// - **The answer's verdict**, from status, fields and method, and from the body if you give a ``Remark``. When no
+    ///   attempt is left, the last answer is returned, with its status.
+    /// - **Whether it may be sent twice.** A `POST` without an `Idempotency-Key` that is lost, or ended by a
+    ///   ``/Resilience/Timeout``, is uncertain and not repeated, regardless of the pipeline's other calls. The
+    ///   pipeline's own classifier is asked first. You still catch the `URLError` itself. A request whose body is an
+    ///   `httpBodyStream` is sent once, since a stream can't be read again: use `httpBody`, or
+    ///   ``upload(for:from:options:)``.
+    /// - **Its deadline.** The attempt's deadline ends the request, even in the middle of a body, and the call throws
+    ///   ``/Resilience/TimedOut``. So the pipeline can use ``/Resilience/ClientTimeout``, which costs some 40 ns, while
+    ///   ``/Resilience/Timeout`` costs a child task. The request's `timeoutInterval` is at most the time left.
     /// - **Whether it may have copies.** A `Hedge` in the pipeline copies requests that may be sent twice.
     ///
     /// A request that is cancelled throws `CancellationError`. It can be cancelled at any moment, even on Linux: see
@@ -32,12 +32,11 @@
     ///
     /// See <doc:HTTPClientsGuide>.
     public struct ResilientSession: Sendable {
-        /// Returns a meaning in an answer's body that the status alone does not have; nil for none.
+        /// Returns the meaning of an answer by its body, beyond its status; nil for none.
         ///
         /// It is called once for each answer, even with status 200.
         public typealias Remark = @Sendable (HTTPURLResponse, Data) -> ServerRemark?
-        /// Returns the request to send instead of one that was answered with 401, with new credentials; nil to leave it
-        /// at the 401.
+        /// Returns a request with new credentials to send after a 401; nil to keep the 401.
         public typealias Reauthorize = @Sendable (URLRequest) async throws -> URLRequest?
 
         /// The session that sends the requests.
@@ -109,11 +108,10 @@
         }
 
         #if !canImport(FoundationNetworking)
-            /// Sends a request, and returns its answer as soon as its head has come.
+            /// Sends a request, and returns its answer as soon as the head arrives.
             ///
-            /// The call ends with the head: policies neither see nor end what comes after it, and a bulkhead's permit
-            /// is free again. So a `Hedge` makes no copies. To keep a permit for the body, use
-            /// `Pipeline.acquire(options:)`.
+            /// The call ends with the head: policies neither see nor end the body, and a bulkhead's permit is free
+            /// again. So a `Hedge` makes no copies. To keep a permit for the body, use `Pipeline.acquire(options:)`.
             /// - Parameters:
             ///   - request: The request, of HTTP.
             ///   - options: Options of this call, such as a deadline.
@@ -152,7 +150,7 @@
                 options: call.options, judging: { call.judge($0.1, $0.0) }, answer)
         }
 
-        /// The request for an attempt: it ends by the attempt's deadline, and tells the server of the attempt.
+        /// The request for an attempt: it ends by the attempt's deadline, and its fields describe the attempt.
         func limited(
             _ request: URLRequest, by attempt: CallAttempt, _ options: RunOptions = RunOptions()
         ) throws -> URLRequest {
@@ -179,18 +177,17 @@
         /// ```
         /// - Parameters:
         ///   - pipeline: The pipeline that the requests go through.
-        ///   - dialect: How the server writes down its limits.
-        ///   - notesQuotas: Whether the rest of a limit, in a successful answer, holds the pipeline's throttles: see
-        ///     `Pipeline.note(_:)`. False by default, since the limit may be about other calls than the pipeline's.
-        ///   - deadlineField: The field that tells the server how long the attempt may take. nil, the default, tells
-        ///     it nothing: only your own services can use a deadline, and others need not know your timeouts.
-        ///   - originFields: The fields that tell the server the call's priority and the number of the attempt,
-        ///     unless the request has them. nil, the default, tells it nothing.
-        ///   - remark: Returns a meaning in an answer's body that the status alone does not have, such as a 200 with
-        ///     an error inside.
+        ///   - dialect: The format in which the server states its limits.
+        ///   - notesQuotas: Whether the remaining quota in a successful answer holds the pipeline's throttles: see
+        ///     `Pipeline.note(_:)`. False by default, since the limit may be about other calls.
+        ///   - deadlineField: The field that tells the server how long the attempt may take; nil, the default, for
+        ///     none: only your own services can use a deadline, and others need not know your timeouts.
+        ///   - originFields: The fields that tell the server the call's priority and the number of the attempt, unless
+        ///     the request has them; nil, the default, for none.
+        ///   - remark: Returns the meaning of an answer by its body, such as a 200 with an error inside.
         ///   - reauthorize: Renews the credentials of a request that was answered with 401. It is called at most once
         ///     for a call, and its request is sent in the same attempt and in later ones. Concurrent calls call it
-        ///     concurrently. If it throws, its error ends the attempt.
+        ///     concurrently. If it throws, the attempt fails with its error.
         /// - Returns: The session with the pipeline.
         public func resilient(
             _ pipeline: Pipeline, dialect: RateLimitDialect = .automatic, notesQuotas: Bool = false,
@@ -208,7 +205,7 @@
         /// Limits the server's longest allowed silence to a time, in whole seconds, rounded up: on Linux fractions of a
         /// second are cut off, and the number must not be too large for an integer.
         ///
-        /// The request and the session each have such a limit, and it is unknown here which of the two counts.
+        /// The request and the session each have such a limit, and it is unknown which of the two counts.
         fileprivate mutating func limitSilence(to time: Duration, _ ofSession: TimeInterval) {
             let seconds = TimeInterval(time.wholeSecondsRoundedUp)
             if seconds < timeoutInterval, seconds < ofSession { timeoutInterval = seconds }

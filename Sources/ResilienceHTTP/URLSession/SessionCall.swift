@@ -37,7 +37,7 @@
 
         private var isRepeatable: Bool { options.isIdempotent == true && !hasStream }
 
-        /// Whether the request may be sent concurrently, and something would do so.
+        /// Whether the request may be sent concurrently, and a policy would do so.
         var mayBeCopied: Bool { session.pipeline.makesCopies && isRepeatable }
 
         /// The session's task has ended.
@@ -68,7 +68,7 @@
                 defer { isRead = hasStream }
                 return isRead
             }
-            // Only if a rule of a retry repeats it anyway.
+            // Reached only if a retry rule repeats it anyway.
             if wasStreamRead { throw URLError(.requestBodyStreamExhausted) }
             let sent = request.latest
             let answer = try await httpAnswer(send, to: sent.request, attempt)

@@ -31,7 +31,7 @@
         /// - Parameters:
         ///   - request: The request that was answered.
         ///   - remark: The remark in the body, if you read it; nil by default.
-        ///   - dialect: How the server writes down its limits.
+        ///   - dialect: The format in which the server states its limits.
         ///   - now: The wall clock in seconds since 1970, as for ``RetryAfter``; nil, the default, reads the machine's.
         /// - Returns: The verdict.
         public func verdict(
@@ -52,8 +52,8 @@
         /// - Connection lost or reset, timeout, a handshake or an answer cut short, an unknown failure: transient if
         ///   the request is ``RequestSemantics/isRepeatable``; otherwise uncertain, because a server may have acted on
         ///   it.
-        /// - Everything else, which will fail again in the same way: permanent. Examples are an untrusted
-        ///   certificate, a bad URL, a redirect loop, a missing sign-in, and contents that can't be decoded or stored.
+        /// - Any other failure, which will recur in the same way: permanent. Examples are an untrusted certificate, a
+        ///   bad URL, a redirect loop, a missing sign-in, and contents that can't be decoded or stored.
         ///
         /// `URLError.cancelled` is also permanent. Whether the caller's own task is cancelled shows in the task, not in
         /// the error; in a task that is not cancelled, the error means that the connection was refused for good.
@@ -63,9 +63,9 @@
         public func verdict(for request: RequestSemantics) -> Verdict {
             if isOffline { return Verdict(connectionFailureOf: request, mayHaveBeenSent: false) }
             return switch code {
-            // A handshake that fails on a bad line and one that always fails look the same here. It counts as sent,
-            // since TLS 1.3 lets a client send before the server has agreed to its certificate. On Linux a connection
-            // closed without an answer is a bad response.
+            // A handshake that fails on a bad network looks like one that always fails. It counts as sent, since TLS
+            // 1.3 lets a client send before the server has accepted its certificate. On Linux a connection closed
+            // without an answer is a bad response.
             case .networkConnectionLost, .timedOut, .secureConnectionFailed, .badServerResponse, .cannotParseResponse,
                 .unknown:
                 Verdict(connectionFailureOf: request, mayHaveBeenSent: true)
@@ -73,11 +73,11 @@
             }
         }
 
-        /// Whether the request never reached a server: there is no network, or none that may be used, the host does not
-        /// exist, or it accepts no connection.
+        /// Whether the request never reached a server: there is no usable network, the host does not exist, or it
+        /// accepts no connection.
         ///
-        /// The error does not tell whether a redirect was followed first; if one was, another server has seen the
-        /// request. If you post to a server that answers with redirects, don't follow them in the session.
+        /// The error does not show whether a redirect was followed first; if so, another server has seen the request.
+        /// If you post to a server that answers with redirects, don't follow them in the session.
         public var isOffline: Bool {
             switch code {
             case .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff, .callIsActive: true
@@ -87,8 +87,8 @@
         }
     }
 
-    /// The verdict of a failed request without further knowledge, so that a pipeline around any use of `URLSession`
-    /// needs no classifier.
+    /// The verdict of a failed request of unknown kind, so that a pipeline around any use of `URLSession` needs no
+    /// classifier.
     extension URLError: VerdictConvertible {
         /// The verdict for a request that may not be sent twice: transient if no server saw it, uncertain if one may
         /// have acted on it, permanent if it will fail again in the same way.

@@ -13,16 +13,16 @@ extension ManualClock {
     /// #expect(clock.now == start + .seconds(7))
     /// ```
     ///
-    /// With a `seed`, the next step is a random one of those that are ready. A test that loops over seeds tries a
+    /// With a `seed`, the next step is chosen at random from the ready ones. A test that loops over seeds tries a
     /// different interleaving for each, and can repeat it.
     ///
     /// The run consists of the body's task, its children, every `Task` and `Task.detached` that one of them starts,
-    /// actors without an executor of their own, and the tasks that policies make. It ends their waits for this clock
-    /// and for each other, and no others: a task that waits for the network, another clock, the main actor or another
-    /// thread can't be part of it. The repository's guide "Testing code that uses policies" shows substitutes.
+    /// actors without an executor of their own, and the tasks that policies make. It ends only their waits for this
+    /// clock and for each other: a task that waits for the network, another clock, the main actor or another thread
+    /// can't be part of it. The repository's guide "Testing code that uses policies" shows substitutes.
     ///
     /// - Parameters:
-    ///   - seed: Chooses the next step among those that are ready; nil, the default, takes them in order.
+    ///   - seed: Chooses the next of several ready steps; nil, the default, takes them in order.
     ///   - maxSteps: The most steps of the run, after which it throws ``RunFailure/noEnd(steps:)``. 10 million by
     ///     default.
     ///   - body: The code to run. When it has returned, the run is over as soon as no task is ready. Tasks that still

@@ -75,7 +75,8 @@ public final class ManualClock: TimeBase, Clock {
     /// - Parameter target: The instant to move to; an earlier one moves no time.
     public func advance(to target: MonotonicInstant) { advance { _ in target } }
 
-    /// Moves time forward in one step, then fires the alarms that are due. Each fires late, as after a process
+    /// Moves time forward in one step, then fires the alarms that are due. Each fires late, as after a process was
+    /// stopped, a machine slept, or every thread was blocked.
     ///
     /// - Parameter duration: How far to move; a negative one moves no time.
     public func jump(by duration: Duration) {
@@ -127,7 +128,7 @@ public final class ManualClock: TimeBase, Clock {
     }
 
     func end(_ executor: SteppedExecutor) {
-        // After a run that was given up, these continue no more than its other tasks.
+        // After a run that was given up, these, like its other tasks, never continue.
         _ = resumeIdlers()
         state.withLock { $0.executor = nil }
         executor.end()

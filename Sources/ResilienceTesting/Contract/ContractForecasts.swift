@@ -31,7 +31,7 @@ extension ContractStage {
     /// - Returns: The call, which has gone as far as it can at this time.
     func callAsForecast(_ operation: @escaping @Sendable (CallAttempt) async throws -> Void) async -> Caller<End> {
         let forecast = pipeline.forecast()
-        require(pipeline.forecast() == forecast, "of one call it forecasts two things")
+        require(pipeline.forecast() == forecast, "it gives one call two different forecasts")
         let call = Caller(on: clock) { [self] begun in
             await self.call { attempt in
                 begun.set()

@@ -27,7 +27,7 @@ extension PolicyContract {
                 // The policy may keep some errors, but not one more for every round.
                 stage.require(
                     traces.count < before + rounds,
-                    "the errors of calls that were cancelled between two attempts are never let go of")
+                    "the errors of calls that were cancelled between two attempts are never released")
             },
             ContractTrial(name: "an hour passes at once while calls wait") { stage in
                 let gate = Gate()
@@ -56,7 +56,7 @@ extension PolicyContract {
         ]
     }
 
-    /// Plays the same history several times: without an observer, with one, and with one that asks for forecasts.
+    /// Plays the same history without an observer, with an observer, and with an observer that asks for forecasts.
     ///
     /// - Returns: The stages of two histories, with complaints about their differences.
     func compareObserved(
@@ -88,7 +88,7 @@ extension PolicyContract {
         _ stages: [ContractStage<Subject>], than others: [ContractStage<Subject>], _ word: String, _ other: String
     ) {
         let (one, without) = (stages[0].tally.happenings, others[0].tally.happenings)
-        // A policy with random numbers of its own never repeats a history, and can't be compared.
+        // A policy with its own random numbers never repeats a history, and can't be compared.
         guard stages.allSatisfy({ $0.tally.happenings == one }),
             others.allSatisfy({ $0.tally.happenings == without }), one != without
         else { return }

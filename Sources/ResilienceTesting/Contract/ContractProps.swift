@@ -48,7 +48,7 @@ enum ContractMark {
     @TaskLocal static var value = 0
 }
 
-/// A gate that is shut until it is opened. Cancellation lets one task through.
+/// A gate that is shut until opened. A cancelled task passes it.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -183,7 +183,7 @@ struct Sleeping: Policy {
     }
 }
 
-/// An actor whose steps are part of a clock's run, and that notices when code that should run on it runs elsewhere.
+/// An actor whose steps are part of a clock's run. It notices if its code runs elsewhere.
 actor ContractActor {
     private final class Home: SerialExecutor {
         let clock: ManualClock

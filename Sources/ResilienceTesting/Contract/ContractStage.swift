@@ -87,7 +87,7 @@ final class ContractStage<Subject: Sendable>: Sendable {
                 return last
             }
             // No policy can break this, or make a call outlive its operation: the driver guarantees both.
-            require(returned == last, "returns something else than the last attempt did")
+            require(returned == last, "does not return the last attempt's result")
             note(number, "returns")
             end = .returned
         } catch {
@@ -128,12 +128,12 @@ final class ContractStage<Subject: Sendable>: Sendable {
 
     // MARK: Afterwards
 
-    /// No call is inside any more: the policy must let calls through, now or within an hour.
+    /// No call is inside any more: the policy must admit calls, now or within an hour.
     func finish() {
         requireEmpty()
         do {
             let passed = try clock.run { [self] in
-                // Within the run: a task that an alarm wakes goes on here, not beside it.
+                // Within the run, so that a task that an alarm wakes also continues in it.
                 clock.advance(by: .seconds(3_600))
                 return !(await call()).failed
             }

@@ -144,7 +144,7 @@ extension PolicyContract {
         ]
     }
 
-    // MARK: What is around and inside
+    // MARK: Outer and inner policies
 
     private static var surroundings: [ContractTrial<Subject>] {
         [

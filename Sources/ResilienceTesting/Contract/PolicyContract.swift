@@ -19,8 +19,8 @@ public import Resilience
 /// and with forecasts; thousands of concurrent calls, first one step at a time in random orders and then on all
 /// threads.
 ///
-/// After each trial no call may be inside, no alarm may be left behind, and an hour later a call must get through. So
-/// make the policy with limits that let at least four calls in at once, and with waits of less than an hour.
+/// After each trial no call may be inside, no alarm may be set, and an hour later a call must be admitted. So make the
+/// policy with limits that admit at least four calls at once, and with waits of less than an hour.
 public struct PolicyContract<Subject: Sendable>: Sendable {
     let make: @Sendable (ManualClock) -> Subject
     let guarding: @Sendable (Subject, ManualClock) -> Pipeline
@@ -52,7 +52,7 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - calls: The number of calls in the last trial, which run concurrently on all threads. 10 000 by default.
-    ///   - seed: Seeds all random choices. On all threads a seed does not decide everything.
+    ///   - seed: Seeds all random choices. On all threads, runs with the same seed may differ.
     ///   - permitsOut: Returns the number of permits and other resources for calls in flight; it must be 0 when there
     ///     are none. Without it, only the outside behavior is checked.
     /// - Returns: The findings of the trials.
@@ -75,7 +75,7 @@ public struct PolicyContract<Subject: Sendable>: Sendable {
                 stage.complain("\(ManualClock.RunFailure.everybodyWaits)")
                 everyCallEnds = false
             } catch {
-                // It would do the same in the other trials.
+                // The other trials would fail in the same way.
                 stage.complain("\(error)")
                 report.add(stage, trial: trial.name)
                 return report
@@ -124,7 +124,7 @@ public struct PolicyContractReport: Sendable, CustomStringConvertible {
     }
 }
 
-/// Something that a policy must not do.
+/// A violation of the policy contract.
 public struct ContractViolation: Sendable, Hashable, CustomStringConvertible {
     /// The name of the trial.
     public let trial: String

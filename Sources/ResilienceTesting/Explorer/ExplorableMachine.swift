@@ -1,7 +1,7 @@
 /// A state machine prepared for the ``Explorer``: with its possible inputs and its invariants.
 ///
-/// Usually a value with the machine under test, a slow and obvious model for its answers, the time, and the resources
-/// handed out and not yet returned.
+/// Usually a value with the machine under test, a slow and obvious model of its answers, the time, and the unreturned
+/// resources.
 ///
 /// ```swift
 /// struct Turnstile: ExplorableMachine {
@@ -27,7 +27,7 @@
 public protocol ExplorableMachine {
     /// The inputs of the machine. An enum prints best.
     associatedtype Input: Hashable, Sendable
-    /// The identity of a state; `Never` if the machine does not say which states are the same.
+    /// The identity of a state; `Never` if the machine can't identify states.
     associatedtype Identity: Hashable = Never
 
     /// The inputs that may come now.
@@ -39,10 +39,10 @@ public protocol ExplorableMachine {
     /// - Throws: Any error, such as ``BrokenInvariant``.
     mutating func apply(_ input: Input) throws
 
-    /// The identity of the present state: states of one identity have the same future, and are explored from once.
+    /// The identity of the present state. States with one identity have the same future, and are explored once.
     ///
-    /// Without it every path is walked. With it, an exploration reaches deeper; one that meets no new state is
-    /// complete.
+    /// Without it every path is walked. With it, an exploration reaches deeper, and is complete when it meets no new
+    /// state.
     var identity: Identity? { get }
 }
 
@@ -55,7 +55,7 @@ extension ExplorableMachine {
     /// Throws unless a condition holds.
     ///
     /// - Parameters:
-    ///   - condition: What must hold.
+    ///   - condition: The condition that must hold.
     ///   - complaint: The message if it does not.
     /// - Throws: ``BrokenInvariant`` if the condition is false.
     public func require(_ condition: Bool, _ complaint: @autoclosure () -> String) throws(BrokenInvariant) {

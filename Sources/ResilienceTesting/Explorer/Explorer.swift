@@ -31,8 +31,8 @@ public struct Explorer<Machine: ExplorableMachine> {
 
     /// Walks every history of up to `depth` inputs.
     ///
-    /// Without an ``ExplorableMachine/identity`` little memory is used, and time grows as the number of inputs to the
-    /// power of `depth`. With one, each state is kept, and explored from once.
+    /// Without an ``ExplorableMachine/identity``, it uses little memory, and time grows as the number of inputs to the
+    /// power of `depth`. With one, each state is kept, and explored once.
     ///
     /// - Parameters:
     ///   - depth: The most inputs of one history. Optional if the machine has an identity.
@@ -85,7 +85,7 @@ public struct Explorer<Machine: ExplorableMachine> {
 
     private func counterExample(_ trace: [Input], _ violation: any Error) -> CounterExample<Input> {
         var (trace, violation) = thinned(trace, violation)
-        // No more inputs can be left out, but another history of the same inputs may be shorter.
+        // No further input can be left out, but another history of the same inputs may be shorter.
         if trace.count > 1 {
             var search = Search(depth: trace.count - 1, allowed: Set(trace), budget: 100_000)
             search.shallowFirst(initial)
@@ -94,8 +94,8 @@ public struct Explorer<Machine: ExplorableMachine> {
         return CounterExample(code: code, trace: trace, violation: violation)
     }
 
-    /// Leaves out inputs, first by halves and at last one by one, while something still breaks: the "ddmin" of Zeller
-    /// and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
+    /// Leaves out inputs, first by halves and finally one by one, while an invariant still breaks: the "ddmin" of
+    /// Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
     private func thinned(_ trace: [Input], _ violation: any Error) -> (trace: [Input], violation: any Error) {
         var best = (trace: trace, violation: violation)
         var length = max(1, trace.count / 2)
@@ -118,7 +118,7 @@ public struct Explorer<Machine: ExplorableMachine> {
         }
     }
 
-    /// Applies the possible inputs, up to the one that breaks something; nil if none does.
+    /// Applies the possible inputs until one breaks an invariant; nil if none does.
     private func replay(_ inputs: ArraySlice<Input>) -> (trace: [Input], violation: any Error)? {
         var machine = initial
         var trace: [Input] = []
@@ -231,8 +231,7 @@ public struct Explorer<Machine: ExplorableMachine> {
 public struct Exploration: Sendable, Hashable, CustomStringConvertible {
     /// The number of inputs applied.
     public let transitions: Int
-    /// The number of different states met; nil if the machine does not say which are the same, or the walks were
-    /// random.
+    /// The number of different states met; nil if the machine has no identity, or the walks were random.
     public let states: Int?
     /// The length of the longest history, or its limit.
     public let depth: Int

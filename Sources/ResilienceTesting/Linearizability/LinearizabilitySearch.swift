@@ -1,5 +1,5 @@
 /// A search for an order that explains a history: Wing and Gong's search ("Testing and Verifying Concurrent Objects",
-/// 1993), which tries each possible next step and undoes those that do not fit, with Lowe's memory of earlier failures
+/// 1993), which tries each possible next step and undoes steps that do not fit, with Lowe's memory of earlier failures
 /// ("Testing for Linearizability", 2017; Horn and Kroening, "Faster Linearizability Checking via P-Compositionality",
 /// 2015).
 struct LinearizabilitySearch<Model: SequentialModel> {
@@ -40,8 +40,7 @@ struct LinearizabilitySearch<Model: SequentialModel> {
         while let step = steps.last {
             guard let thread = steps[steps.count - 1].untried.popLast() else {
                 if steps.count > longest.count + 1 { longest = steps.compactMap(\.thread) }
-                // Remembered only now: most of a history is explained without a step back, so nothing needs to be
-                // hashed.
+                // Hashed only now: most of a history is explained without a step back, and needs no hash.
                 failed.insert(Configuration(happened: happened, model: step.model))
                 if let thread = step.thread { happened[thread] -= 1 }
                 steps.removeLast()

@@ -1,4 +1,4 @@
-/// The behavior of an object that only one thread uses. A ``History`` is checked against it.
+/// The behavior of an object that only one thread uses, to check a ``History`` against.
 ///
 /// Two equal models must give the same answers from then on.
 public protocol SequentialModel: Hashable {

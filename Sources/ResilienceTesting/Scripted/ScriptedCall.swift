@@ -2,8 +2,8 @@ import Resilience
 
 /// A stand-in for a function that the code under test calls: plays results in order, and records every call.
 ///
-/// An `async` function calls the script itself, a synchronous one its ``call(_:)``; both with `try` unless `Failure` is
-/// `Never`.
+/// An `async` function calls the script itself, a synchronous function its ``call(_:)``; both with `try` unless
+/// `Failure` is `Never`.
 ///
 /// ```swift
 /// struct TestAccount: Account {
@@ -63,7 +63,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         state.withLock { $0.results.append(contentsOf: results) }
     }
 
-    /// The result that is played when the script is used up. Without one such a call throws ``ScriptEnded``, or traps
+    /// The result that is played when the script is used up. Without it, such a call throws ``ScriptEnded``, or traps
     /// if it can't throw that.
     public var fallback: Result<Output, Failure>? {
         get { state.withLock { $0.fallback } }
@@ -78,10 +78,10 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
     /// that.
     public func hold() { state.withLock { $0.holds = true } }
 
-    /// Lets held calls go.
+    /// Releases held calls.
     ///
-    /// - Parameter count: The number of calls to let go, the oldest first; none if 0 or less. Later calls are still
-    ///   held. If nil, the default, all go, and later calls are not held.
+    /// - Parameter count: The number of calls to release, the oldest first; none if 0 or less. Later calls are still
+    ///   held. If nil, the default, all are released, and later calls are not held.
     public func release(_ count: Int? = nil) {
         let released = state.withLock { state in
             if count == nil { state.holds = false }
@@ -92,7 +92,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         for waiter in released { waiter.resume() }
     }
 
-    /// Removes calls, results and the fallback, and lets held calls go.
+    /// Removes calls, results and the fallback, and releases held calls.
     public func reset() {
         let released = state.withLock { state in
             state.results = []
@@ -137,8 +137,8 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         return try begin(input, otherwise: otherwise()).result.get()
     }
 
-    /// - Returns: The result, and the waiter if the call is held. It is held from here on, so that a test that has
-    ///   waited for the call can release it.
+    /// - Returns: The result, and the waiter if the call is held. The call is held from here on, so that a test that
+    ///   has waited for it can release it.
     private func begin(
         _ input: Input, canBeHeld: Bool = false, otherwise: @autoclosure () -> Output? = nil
     ) -> (result: Result<Output, Failure>, held: PolicyWaiter?) {
@@ -171,7 +171,7 @@ public final class ScriptedCall<Input: Sendable, Output: Sendable, Failure: Erro
         if wake == .cancelled, let failure = CancellationError() as? Failure { throw failure }
     }
 
-    // MARK: What was called
+    // MARK: Recorded calls
 
     /// Waits until at least a number of calls have begun, or the task is cancelled.
     ///

@@ -12,8 +12,8 @@
 /// #expect(session.$token.writes.inputs == ["fresh"])
 /// ```
 ///
-/// A read gives the next value of its script. When that is used up, it gives the fallback of ``reads``. Without a
-/// fallback it gives the last written value, as any property does.
+/// A read returns the next value of its script. When that is used up, it returns the fallback of ``reads``, or without
+/// a fallback the last written value, as any property does.
 ///
 /// A `Sendable` class can't have a wrapped property, which is a `var`. Keep the script in a `let` there, and forward to
 /// its ``wrappedValue``. For an `async` or throwing getter, use a ``ScriptedCall``.

@@ -7,7 +7,7 @@
             var open = 0
             var watchers = CountWaiters()
 
-            /// Tasks wait until a count has risen. These wait for a number that falls, so it counts as negative.
+            /// `CountWaiters` wait until a count has risen. These tasks wait for a number that falls, so it is negated.
             var count: Int { -open }
         }
 

@@ -61,8 +61,8 @@
 
         /// Closes the connection without an answer.
         ///
-        /// If the connection has carried an answer before, a client may mistake it for an idle one that has just ended,
-        /// and silently send the request again on a new one; `URLSession` does. To see the failure, give the earlier
+        /// If the connection has carried an answer before, a client may mistake it for an idle connection that has just
+        /// ended, and silently resend the request on a new one; `URLSession` does. To see the failure, give the earlier
         /// answer the header `Connection: close`.
         public static let closeWithoutAnswer = StubAnswer(ending: .close)
 

@@ -3,7 +3,7 @@
     import Foundation
     import Resilience
 
-    /// One client's connection: requests are read and answered in turn, until one side ends it.
+    /// One client's connection: reads and answers requests in turn, until one side ends it.
     struct StubConnection {
         let socket: AsyncSocket
         let script: ScriptedOperation<StubRequest, StubAnswer>

@@ -17,8 +17,8 @@
     /// await server.stop()
     /// ```
     ///
-    /// It speaks HTTP/1.1 without TLS, and keeps connections open. A request counts once all of it has arrived. One
-    /// that is not HTTP is answered with 400; it neither counts nor uses an answer of the script.
+    /// It speaks HTTP/1.1 without TLS, and keeps connections open. A request counts once all of it has arrived. A
+    /// request that is not HTTP is answered with 400; it neither counts nor uses an answer of the script.
     public final class StubServer: Sendable {
         /// The server's address: `http://127.0.0.1:port/`.
         public let url: URL
@@ -159,13 +159,13 @@
         /// Holds requests from now on: each waits for ``release(_:)``, before any delay of its own.
         public func hold() { script.hold() }
 
-        /// Lets held requests go.
+        /// Releases held requests.
         ///
-        /// - Parameter count: The number of requests to let go, the oldest first; later ones are still held. If nil,
-        ///   the default, all go, and later ones are not held.
+        /// - Parameter count: The number of requests to release, the oldest first; later ones are still held. If nil,
+        ///   the default, all are released, and later ones are not held.
         public func release(_ count: Int? = nil) { script.release(count) }
 
-        /// Waits until at least a number of requests have come, or the task is cancelled.
+        /// Waits until at least a number of requests have arrived, or the task is cancelled.
         ///
         /// - Parameter count: The number of requests to wait for, counted from the beginning or the last ``reset()``.
         public nonisolated(nonsending) func waitForRequests(_ count: Int) async { await script.waitForCalls(count) }
@@ -177,7 +177,7 @@
         /// The most requests that were held or delayed at the same time.
         public var mostRunning: Int { script.mostRunning }
 
-        /// Removes requests, answers and the fallback, and lets held requests go.
+        /// Removes requests, answers and the fallback, and releases held requests.
         public func reset() { script.reset() }
     }
 

@@ -28,14 +28,14 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
     /// Creates a bulkhead with all permits free.
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - limit: How it finds its limit on concurrent calls. By default by latencies.
+    ///   - limit: The rule that finds the limit on concurrent calls. By default by latencies.
     ///   - queue: How many calls may wait; 0 or more. While the limit is lower to measure the baseline, more calls wait
     ///     or are rejected.
     ///   - order: Which waiting call is next, and which is rejected when the queue is full.
-    ///   - maxWait: The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
-    ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`, as
-    ///     a `Bulkhead` does.
-    ///   - shedding: How waiting calls are rejected under overload. nil, the default, lets them wait.
+    ///   - maxWait: The longest wait in the queue; 0 or more. nil, the default, for no limit. With 0, no call waits.
+    ///   - predictsWait: Whether to reject a call at once if it would probably wait beyond its deadline or `maxWait`,
+    ///     as a `Bulkhead` does.
+    ///   - shedding: The rule that rejects waiting calls under overload. nil, the default, lets them wait.
     ///   - timeBase: The time base for waits and latencies; it must be the pipeline's.
     ///   - observers: The observers of this bulkhead's events; nil for none at first.
     public convenience init(
@@ -69,7 +69,7 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
     public var traits: PolicyTraits { bulkhead.traits }
     public func forecast(_ call: inout PolicyCall) -> PolicyForecast { bulkhead.forecast(&call) }
 
-    // The bulkhead has the first two words of the slot; in the third is the instant of entry.
+    // The bulkhead uses the first two words of the slot; the third holds the instant of entry.
     public func enter(_ call: inout PolicyCall, _ slot: inout PolicySlot) -> PolicyEntry {
         let entry = bulkhead.enter(&call, &slot)
         if case .proceed = entry { slot.third = UInt64(bitPattern: call.now.nanoseconds) }
@@ -107,7 +107,7 @@ public final class AdaptiveBulkhead: Policy, StatusReporting {
     /// - Parameter queue: How many calls may wait; 0 or more.
     public func setQueue(_ queue: Int) { bulkhead.setQueue(queue) }
 
-    /// The limits, how many calls are inside and in the queue, and what was learned.
+    /// The limits, the numbers of calls inside and in the queue, and the learned values.
     public var status: AdaptiveBulkheadStatus {
         AdaptiveBulkheadStatus(bulkhead: bulkhead.status, adaptive: adapter.status)
     }

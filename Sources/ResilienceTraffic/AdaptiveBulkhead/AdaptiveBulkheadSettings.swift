@@ -12,20 +12,20 @@ extension AdaptiveBulkhead {
     /// {"kind": "aimd", "increase": 1, "decrease": 0.9}
     /// ```
     ///
-    /// each with `initial`, `lowest`, `highest`, `windowSeconds`, `slowAfterSeconds` and `verdicts`, too. One with an
-    /// algorithm of your own can't be encoded.
+    /// each also with `initial`, `lowest`, `highest`, `windowSeconds`, `slowAfterSeconds` and `verdicts`. A limit with
+    /// an algorithm of your own can't be encoded.
     public struct Settings: SettingsGroup {
-        /// How the bulkhead finds its limit.
+        /// The rule that finds the limit; by default `gradient`.
         public var limit: AdaptiveLimit
-        /// How many calls may wait; 0 or more.
+        /// The largest number of waiting calls, 0 or more; by default 0.
         public var queue: Int
-        /// Which waiting call is next, and which is rejected when the queue is full.
+        /// Which waiting call is next, and which is rejected when the queue is full; by default `firstInFirstOut`.
         public var order: Bulkhead.Order
-        /// The longest wait in the queue; 0 or more. nil is no limit; with 0 no call waits.
+        /// The longest wait in the queue, 0 or more; nil, the default, for no limit. With 0, no call waits.
         public var maxWait: Duration?
-        /// Whether to reject a call at once if it would probably wait for too long.
+        /// Whether to reject a call at once if it would probably wait too long; by default true.
         public var predictsWait: Bool
-        /// How waiting calls are rejected under overload; nil if they are not.
+        /// The rule that rejects waiting calls under overload; nil, the default, for no such rule.
         public var shedding: LoadShedding?
 
         /// Creates settings.
@@ -60,14 +60,14 @@ extension AdaptiveBulkhead {
     }
 }
 
-/// A registry of bulkheads that find their limits, one for each key.
+/// A registry of adaptive bulkheads, one for each key.
 public typealias AdaptiveBulkheadRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, AdaptiveBulkhead>
 
 extension AdaptiveBulkhead: ConfigurablePolicy {
     private var knowsNoLimit: Bool { adapter.permits == settings.limit.initial }
 
-    /// Whether no call is inside, the limits are those that the bulkhead was made with, and none was set by hand: evicting it
-    /// would lose nothing.
+    /// Whether no call is inside, the limits are the initial ones, and none was set by hand: evicting it would lose
+    /// nothing.
     public var isAtRest: Bool { bulkhead.inUse == 0 && hasQueueAsMade && knowsNoLimit }
 
     private var hasQueueAsMade: Bool {
@@ -75,7 +75,7 @@ extension AdaptiveBulkhead: ConfigurablePolicy {
         return state.withLock { !$0.isSetByHand && $0.made.queue == queue }
     }
 
-    /// Whether what was learned is a minute old, and nothing was set by hand.
+    /// Whether a learned limit is a minute old, and nothing was set by hand.
     ///
     /// Calls inside do not prevent eviction: they came through another key that shares this bulkhead.
     /// - Parameter time: How long the bulkhead has not been used.
@@ -83,8 +83,7 @@ extension AdaptiveBulkhead: ConfigurablePolicy {
         (time >= .seconds(60) || knowsNoLimit) && hasQueueAsMade
     }
 
-    /// The settings that this bulkhead can't take over while it runs: all but the queue's size, and the limit that it begins
-    /// with.
+    /// The settings that this bulkhead can't apply while it runs: all but the queue's size and the initial limit.
     /// - Parameter settings: The settings.
     public func inTheWay(of settings: Settings) -> [String] {
         var (own, other) = (self.settings, settings)
@@ -92,9 +91,9 @@ extension AdaptiveBulkhead: ConfigurablePolicy {
         return own.differences(from: other)
     }
 
-    /// Takes over the queue's size, as ``setQueue(_:)`` does. What was learned stays.
+    /// Applies the queue's size, as ``setQueue(_:)`` does. The learned limit stays.
     /// - Parameter settings: The settings.
-    /// - Returns: What stands in the way; nothing has changed then.
+    /// - Returns: The settings that can't be applied; if there are any, nothing has changed.
     @discardableResult public func apply(_ settings: Settings) -> [String] {
         let others = inTheWay(of: settings)
         guard others.isEmpty, let settings = settings.allowed() else { return others }

@@ -26,7 +26,7 @@ public struct AdaptiveBulkheadStatus: PolicyStatusDetail {
                 "adaptive_limit_latency_seconds", "How long the latest calls took.", title: "calls take",
                 adaptive.latency),
             StatusReading(
-                "adaptive_limit_baseline_seconds", "How long a call takes that finds no queue.",
+                "adaptive_limit_baseline_seconds", "How long a call takes without a queue.",
                 title: "without a queue", adaptive.baseline),
         ]
     }

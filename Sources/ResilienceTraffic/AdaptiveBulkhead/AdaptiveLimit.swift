@@ -2,53 +2,53 @@ public import Resilience
 
 /// How an ``AdaptiveBulkhead`` finds its limit on concurrent calls.
 ///
-/// The limit changes with each window of calls, and at once when the other side asks for fewer. It does not change
-/// while no call ends, and is not raised while fewer than half of the permits are in use.
+/// The limit changes after each window of calls, and at once when the other side asks for fewer. It stays while no call
+/// ends, and is not raised while fewer than half of the permits are in use.
 ///
-/// A window ends when it has lasted for its shortest time and the mean latency of its calls is known to 5 % (the
-/// standard error), from 16 calls on, and from as many as there are permits; or after 400 calls. It contains the calls
-/// that succeeded. A very slow call counts as four times the earlier mean. After a change the next window begins a mean
-/// latency later, when calls that began before are over.
+/// A window contains the calls that succeeded. It ends when its shortest time is over, it has at least 16 calls and as
+/// many as there are permits, and the standard error of their mean latency is at most 5 %; or after 400 calls. A very
+/// slow call counts as four times the earlier mean. After a change the next window begins a mean latency later, when
+/// earlier calls are over.
 ///
-/// If more than a tenth of the calls are cut off when their time runs out, beyond chance (three standard errors), the
-/// limit becomes half of the calls that ran at the same time, and so on. If fewer than seven in ten calls then end
-/// well, the limit was not the reason, and is restored.
+/// If more than a tenth of the calls time out, beyond chance (three standard errors), the limit becomes half of the
+/// calls that ran at the same time, and so on. If the rate of successes then falls below 70 %, the limit was not the
+/// reason, and is restored.
 ///
 /// The baseline is the latency of a call that finds no queue on the other side. It is learned while less than half of
 /// the permits are in use, and otherwise **by halving the limit** for a window, until that no longer makes calls
-/// faster: first at the beginning, later at most every minute, and for at most a twentieth of the time. After a change
-/// of the service the limit falls at first; if calls became no faster, their latency is the new baseline.
+/// faster: first at the start, later at most once a minute, and for at most a twentieth of the time. After the service
+/// changes, the limit falls at first; if calls did not become faster, their latency is the new baseline.
 ///
 /// See <doc:AdaptiveBulkheadGuide>.
 public struct AdaptiveLimit: Sendable {
-    /// The limit as long as nothing is known.
+    /// The limit until another is learned.
     public internal(set) var initial: Int
-    /// The lowest limit; at most `highest`.
+    /// The lowest limit, 1 or more, at most `highest`; by default 1.
     var lowest: Int
-    /// The highest limit.
+    /// The highest limit; by default 200.
     var highest: Int
     var algorithm: any LimitAlgorithm
-    /// The shortest time between two changes.
+    /// The shortest time between two changes; above 0; by default 100 ms.
     var window: Duration
-    /// A window whose mean latency is longer is an overload.
+    /// The mean latency above which a window is an overload; above 0; nil, the default, for no limit.
     var slowAfter: Duration?
-    /// The failures that are an overload.
+    /// The failures that are an overload, never success or cancelled; by default `throttled`.
     var verdicts: VerdictSet
 
     /// The bounds of the limit.
     public var range: ClosedRange<Int> { lowest...max(lowest, highest) }
 
-    /// Raises the limit by a constant with each window, and lowers it by a factor after an overload.
+    /// Raises the limit by a constant after each window, and lowers it by a factor after an overload.
     ///
     /// It ignores latencies except for `slowAfter`, so it is for services that report their overload.
     /// - Parameters:
     ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
-    ///   - increase: How many permits are added with each window in which at least half are in use; above 0. Until the
-    ///     first overload the limit doubles instead.
+    ///   - increase: The number of permits added after each window in which at least half are in use; above 0. Until
+    ///     the first overload the limit doubles instead.
     ///   - decrease: The limit's factor after an overload, above 0 and below 1.
     ///   - window: The shortest time between two raises, above zero.
-    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, for no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. A call
     ///     that an inner `Timeout` ended is an overload as well.
     public static func aimd(
@@ -60,16 +60,16 @@ public struct AdaptiveLimit: Sendable {
             slowAfter: slowAfter, on: verdicts)
     }
 
-    /// Lowers the limit at once to where calls find no queue, and raises it faster and faster while there is none.
+    /// Lowers the limit at once to where calls find no queue, and raises it faster and faster while there is no queue.
     ///
     /// It adapts quickly to changes. Begin with this one.
     /// - Parameters:
     ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
-    ///   - tolerance: By which share of the baseline latencies may be longer, 0.01…10. The limit settles above the
-    ///     service's own concurrency by this share. 0.05 is enough where all calls take about as long.
+    ///   - tolerance: The share by which latencies may exceed the baseline, 0.01…10. The limit settles above the
+    ///     service's own concurrency by this share. 0.05 is enough if all calls take about as long.
     ///   - window: The shortest time between two changes, above zero.
-    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, for no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. After an
     ///     overload the limit falls by a tenth.
     public static func gradient(
@@ -88,9 +88,9 @@ public struct AdaptiveLimit: Sendable {
     /// - Parameters:
     ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
-    ///   - queue: Which share of the limit may wait on the other side, within 0.01…0.9.
+    ///   - queue: The share of the limit that may wait on the other side, within 0.01…0.9.
     ///   - window: The shortest time between two changes, above zero.
-    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, for no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default. After an
     ///     overload the limit falls by a tenth.
     public static func vegas(
@@ -107,7 +107,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - initial: The limit as long as nothing is known, within `range`. By default 20, or the nearest in `range`.
     ///   - range: The bounds of the limit, 1 or more.
     ///   - window: The shortest time between two changes, above zero.
-    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, is no limit.
+    ///   - slowAfter: A window whose mean latency is longer is an overload. nil, the default, for no limit.
     ///   - verdicts: The failures that are an overload; neither success nor cancelled. Throttled by default.
     public static func custom(
         _ algorithm: some LimitAlgorithm, initial: Int? = nil, in range: ClosedRange<Int> = 1...200,

@@ -16,8 +16,8 @@ struct AdaptiveLimitStateMachine: Sendable {
     }
 
     private enum Constants {
-        /// A window has at least this many calls, and at least as many as there are permits, since calls in volleys
-        /// differ. It never needs more than `mostCalls`, or `mostCallsOfSearch` while calls are held back to measure.
+        /// A window has at least this many calls, and at least one per permit, since calls in volleys differ. It never
+        /// needs more than `mostCalls`, or `mostCallsOfSearch` while calls are held back to measure.
         static let leastCalls = 16
         static let mostCalls = 400
         static let mostCallsOfSearch = 100
@@ -28,12 +28,12 @@ struct AdaptiveLimitStateMachine: Sendable {
         /// If more than this share of a window is cut off, beyond chance, its latencies are inconclusive: it may be an
         /// overload.
         static let mostCuts = 0.1
-        /// In standard deviations: chance explains less than this.
+        /// Chance explains less than this many standard deviations.
         static let chance = 3.0
-        /// This many calls show how many end well in a time; fewer than `fewSuccesses` successes show nothing.
+        /// This many calls show the rate of successes; fewer than `fewSuccesses` successes show nothing.
         static let callsOfCutback = 30
         static let fewSuccesses = 8
-        /// In an overload, at a lower limit at least this share of the calls still end well.
+        /// In an overload, a lower limit keeps at least this share of the rate of successes.
         static let asMany = 0.7
         /// Above half of the limit, this many permits in use are enough.
         static let inUse = 8
@@ -65,7 +65,7 @@ struct AdaptiveLimitStateMachine: Sendable {
     private struct Cutback: Hashable {
         /// The limit to go back to.
         let limit: Double
-        /// How many calls ended well per nanosecond; 0 if hardly any.
+        /// Successes per nanosecond; 0 if hardly any.
         let rate: Double
         let began: Int64
     }
@@ -83,20 +83,19 @@ struct AdaptiveLimitStateMachine: Sendable {
     /// How old the baseline may be.
     private var age = 0.0
     private var height: Height?
-    /// When the search began that halves the limit to measure the baseline; nil if there is none.
+    /// When the search began, which halves the limit to measure the baseline; nil without a search.
     private var searchBegan: Int64?
-    /// The calls of the window that ended well, and the number of cut-off calls. The window begins at this instant,
-    /// which may be ahead.
+    /// The window's successes, its number of cut-off calls, and its start, which may be in the future.
     private var calls = LatencyMean()
     private var cuts = 0
-    /// The quickest of those, a minute at most: a clock may have jumped.
+    /// The time of the shortest cut-off call, at most a minute: a clock may have jumped.
     private var cutTime = Constants.longestAge
     private var cutback: Cutback?
-    /// Until when the limit is known not to be the reason for cut-off calls, and how many ended well then.
+    /// Until this instant, the limit is not the reason for cut-off calls; with the rate of successes then.
     private var heldUntil = Int64.min
     private var heldRate = 0.0
     private var windowBegins = Int64.min
-    /// When the number of permits changed last.
+    /// When the number of permits last changed.
     private var changedAt = Int64.min
     private var isWindowOpen = false
     private var peak = 0
@@ -134,7 +133,7 @@ struct AdaptiveLimitStateMachine: Sendable {
                 cutTime = min(cutTime, latency)
                 add(nil, began: began, inUse, at: now)
             } else if latency >= (self.latency ?? 0) / 2 {
-                // A call with far too little time shows nothing. The mean may be that of a queue.
+                // A call with far too little time shows nothing. The mean may include a queue.
                 overload(began: began, at: now)
             }
         case .success: add(latency, began: began, inUse, at: now)
@@ -142,7 +141,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         return permits != before
     }
 
-    /// A search that no calls end would hold back half of them for nothing.
+    /// Without calls that end, a search would hold back half of the calls for nothing.
     private mutating func giveUpSearch(at now: Int64) {
         guard isSearching, let height else { return }
         let volleys = 1 + Double(Constants.mostCallsOfSearch) / max(1, limit)
@@ -152,7 +151,7 @@ struct AdaptiveLimitStateMachine: Sendable {
         change(to: endSearch(), at: now)
     }
 
-    /// Restarts from this limit, or from the nearest within the bounds. The baseline stays.
+    /// Restarts from this limit, or the nearest within the bounds. The baseline stays.
     mutating func set(to limit: Int, at now: Int64) {
         (height, searchBegan, cutback) = (nil, nil, nil)
         change(to: Double(limit), at: now)
@@ -178,13 +177,13 @@ struct AdaptiveLimitStateMachine: Sendable {
         Double(calls.count) / Double(max(1, now.saturatingSubtracting(windowBegins)))
     }
 
-    /// Whether this rate would have ended enough calls well in the window to be compared.
+    /// Whether the window, at this rate, would have enough successes to compare.
     private func tells(_ rate: Double, at now: Int64) -> Bool {
         rate * Double(now.saturatingSubtracting(windowBegins)) >= Double(Constants.callsOfCutback)
     }
 
-    /// Many calls are cut off. If the reason is too many concurrent calls, at least as many end well with fewer. If
-    /// fewer end well, in proportion, calls are cut off at any limit.
+    /// Many calls are cut off. If concurrency is the reason, a lower limit keeps the rate of successes. If the rate
+    /// falls in proportion to the limit, calls are cut off at any limit.
     private mutating func cutBack(at now: Int64) {
         let rate = calls.count < Constants.fewSuccesses ? 0 : rate(at: now)
         if let cutback, cutback.rate > 0 {
@@ -200,12 +199,12 @@ struct AdaptiveLimitStateMachine: Sendable {
         let (full, inUse, time) = (endSearch(), Double(peak), cutTime)
         if cutback.map({ $0.rate == 0 }) ?? true { cutback = Cutback(limit: full, rate: rate, began: now) }
         change(to: min(algorithm.limitAfterOverload(full), min(full, inUse) / 2), at: now)
-        // Calls that begin now and will be cut off are cut off by then.
+        // Any call that begins now and will be cut off has been by then.
         windowBegins = max(windowBegins, now.saturatingAdding(Int64(time)))
     }
 
     /// Examines the window's cut-off calls.
-    /// - Returns: Whether the window must go on, for more to be seen.
+    /// - Returns: Whether the window must continue, to see more calls.
     private mutating func minds(cutsAt now: Int64) -> Bool {
         let areMany = hasManyCuts
         let areEnough = calls.count + cuts >= Constants.callsOfCutback
@@ -229,11 +228,11 @@ struct AdaptiveLimitStateMachine: Sendable {
     private mutating func add(_ latency: Double?, began: Int64, _ inUse: Int, at now: Int64) {
         if !isWindowOpen { (isWindowOpen, windowBegins) = (true, now) }
         if now < windowBegins, let latency, began >= changedAt, cutback == nil {
-            // The mean was that of a clock that jumped, or of a service that hung.
+            // The mean is from a clock that jumped, or a service that hung.
             windowBegins = min(windowBegins, changedAt.saturatingAdding(Int64(latency * Constants.clip)))
         }
         guard now >= windowBegins else { return }
-        // It shows nothing about calls from before the limit changed.
+        // A cut-off call from before the limit changed shows nothing.
         guard latency != nil || began >= changedAt else { return }
         if let latency {
             calls.add(min(latency, (self.latency ?? .infinity) * Constants.clip))

@@ -1,15 +1,14 @@
-/// Down to the share of the limit that found no queue, up by a share that doubles while no queue shows.
+/// Lowers the limit to the share that found no queue; raises it by a share that doubles while there is no queue.
 ///
-/// The share, baseline ÷ latency, is the gradient of Netflix's concurrency-limits and of Envoy, at least a half there
-/// as here. By Little's law, limit × baseline ÷ latency is the other side's own concurrency. Near the limit at which a
-/// queue last showed, it grows by a twentieth. See
-/// ``AdaptiveLimit/gradient(initial:in:tolerance:window:slowAfter:on:)``.
+/// The share, baseline ÷ latency, is the gradient of Netflix's concurrency-limits and of Envoy, with the same minimum
+/// of a half. By Little's law, limit × baseline ÷ latency is the other side's own concurrency. Near the limit of the
+/// last queue, it grows by a twentieth. See ``AdaptiveLimit/gradient(initial:in:tolerance:window:slowAfter:on:)``.
 struct GradientLimit: LimitAlgorithm {
     private static let step = 0.05
-    /// By which share of the baseline latencies may be longer.
+    /// The share by which latencies may exceed the baseline, 0.01…10; by default 0.1.
     var tolerance: Double
     private var growth = 1.0
-    /// The limit at which a queue last showed.
+    /// The limit at the last sign of a queue.
     private var ceiling = Double.infinity
 
     init(tolerance: Double) { self.tolerance = tolerance }

@@ -1,7 +1,7 @@
 /// The mean of latencies, and its standard error.
 ///
-/// The mean, since Little's law is about means: where calls come in volleys, most of them find no queue, and the median
-/// does not show it.
+/// Not the median: when calls come in volleys, most of them find no queue, so the median hides it. Little's law is
+/// about means.
 struct LatencyMean: Sendable, Hashable {
     private(set) var count = 0
     private var sum = 0.0

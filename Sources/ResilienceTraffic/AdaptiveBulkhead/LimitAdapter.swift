@@ -2,7 +2,7 @@ import Resilience
 
 /// The limit of an ``AdaptiveBulkhead``, learned from the calls that leave it.
 ///
-/// Its lock is taken inside that of the bulkhead's state, or alone.
+/// Its lock is taken inside the lock of the bulkhead's state, or alone.
 final class LimitAdapter: Sendable {
     let settings: AdaptiveLimit
     private let machine: Locked<AdaptiveLimitStateMachine>

@@ -6,8 +6,8 @@
 ///
 /// - Important: It is asked under the bulkhead's lock. It must not use the bulkhead.
 public protocol LimitAlgorithm: Sendable, Hashable {
-    /// Whether the rule compares latencies with the baseline. If so, the bulkhead measures the baseline again from time
-    /// to time, with half of the limit. True by default.
+    /// Whether the rule compares latencies with the baseline. If so, the bulkhead sometimes measures the baseline
+    /// again, with half of the limit. True by default.
     var usesBaseline: Bool { get }
 
     /// Returns the limit after a window of calls.
@@ -16,7 +16,7 @@ public protocol LimitAlgorithm: Sendable, Hashable {
 
     /// Returns the limit after an overload: the other side asked for fewer calls, or a window was too slow.
     ///
-    /// Calls that had begun before cause no further overload.
+    /// Calls that began earlier cause no further overload.
     /// - Parameter limit: The limit until now.
     mutating func limitAfterOverload(_ limit: Double) -> Double
 }
@@ -29,13 +29,13 @@ extension LimitAlgorithm {
 public struct LimitWindow: Sendable, Hashable {
     /// The limit that the calls had. Its whole part is the number of permits.
     public let limit: Double
-    /// The latency of a call: the mean of the window's calls, less what may be chance, but not thereby less than
-    /// ``baseline``. Above zero.
+    /// The mean latency of the window's calls, less its standard error, but not thereby less than ``baseline``. Above
+    /// zero.
     public let latency: Duration
     /// The latency of a call that finds no queue on the other side. Above zero.
     public let baseline: Duration
-    /// Whether at least half of the permits were in use at some moment. If not, the limit restrained no call and
-    /// should not rise.
+    /// Whether at least half of the permits were in use at some moment. If not, the limit held back no call and should
+    /// not rise.
     public let isBusy: Bool
 
     /// Creates a window, to test an algorithm.

@@ -1,13 +1,13 @@
-/// By small steps to where a few calls wait on the other side: up while fewer wait, down while more do.
+/// Moves the limit by small steps until a few calls wait on the other side: up while fewer wait, down while more do.
 ///
-/// TCP Vegas does so (Brakmo and Peterson, 1995); like this, it estimates how many wait: limit × (1 − baseline ÷
-/// latency). The bounds are shares of the limit, as in Netflix's concurrency-limits, where fixed ones were too slow at
-/// high limits. Until a queue first shows the limit doubles. See
-/// ``AdaptiveLimit/vegas(initial:in:queue:window:slowAfter:on:)``.
+/// This is TCP Vegas (Brakmo and Peterson, 1995), with its estimate of the waiting calls: limit × (1 − baseline ÷
+/// latency). The bounds are shares of the limit: in Netflix's concurrency-limits, fixed bounds were too slow at high
+/// limits. Until the first queue the limit doubles. See ``AdaptiveLimit/vegas(initial:in:queue:window:slowAfter:on:)``.
 struct VegasLimit: LimitAlgorithm {
-    /// Below which share of the limit that waits on the other side the limit is raised; at most `mostQueue`.
+    /// The share of the limit waiting on the other side below which the limit rises, 0.01…0.9, at most `mostQueue`; by
+    /// default 0.03.
     var leastQueue: Double
-    /// Above which share of the limit that waits on the other side the limit is lowered.
+    /// The share of the limit waiting on the other side above which the limit falls, 0.01…0.9; by default 0.08.
     var mostQueue: Double
     private var isStarting = true
 

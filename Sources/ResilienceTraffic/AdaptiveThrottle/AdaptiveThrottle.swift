@@ -7,9 +7,9 @@ public import Resilience
 /// let page = try await throttle.run { try await client.search() }
 /// ```
 ///
-/// An overloaded service spends its time on calls that it does not accept. So this policy rejects some of them locally,
-/// and lets through about `multiplier` times as many as the service accepts. It needs no configured limit: it follows
-/// the capacity of the service, up and down.
+/// An overloaded service spends time on calls that it does not accept. So this policy rejects some of them locally, and
+/// admits about `multiplier` times as many as the service accepts. It needs no configured limit: it follows the
+/// service's capacity, up and down.
 ///
 /// See <doc:AdaptiveThrottleGuide>.
 public final class AdaptiveThrottle: Policy, StatusReporting {
@@ -28,20 +28,21 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
     ///
     /// If the service accepted `accepted` of the `calls` in the window, the share `max(0, (calls − multiplier ×
     /// accepted) ÷ (calls + 1))` of the next calls is rejected at random. Calls rejected here count among `calls` by
-    /// the share of failures that are ``/Resilience/Verdict/throttled``: if a third is, each counts as a third of a
-    /// call. Calls that were let through and then cancelled, or rejected by an inner policy, count only in the divisor.
+    /// the share of failures that are ``/Resilience/Verdict/throttled``: if that is a third, each counts as a third of
+    /// a call. Calls that were admitted and then cancelled, or rejected by an inner policy, count only in the divisor.
     /// Source: Google's *Site Reliability Engineering*, "Handling Overload".
     /// - Parameters:
     ///   - name: The name in events and errors.
-    ///   - multiplier: How many calls are let through for each that the service accepts, 1.1…100. 2 by default: calls
-    ///     are rejected once the service does not accept half of them. A lower one rejects sooner, and later finds out
-    ///     that the service has recovered; with 1, never.
-    ///   - window: The time that is looked back on; above 0. 2 minutes by default. It advances by a tenth at a time.
+    ///   - multiplier: The number of calls admitted per call that the service accepts, 1.1…100. 2 by default: calls are
+    ///     rejected once the service does not accept half of them. A lower multiplier rejects sooner, and detects a
+    ///     recovery later; 1 would never detect it.
+    ///   - window: The time over which calls are counted; above 0. 2 minutes by default. It advances by a tenth at a
+    ///     time.
     ///   - minimumCalls: The number of calls in the window below which no call is rejected; 1 or more. 10 by default.
-    ///   - maxRejection: The largest share of calls that is rejected, 0…1. 0.9 by default: the others find out
-    ///     whether the service has recovered.
-    ///   - failing: The verdicts that mean that the service did not accept the call; neither success nor cancelled.
-    ///     Other verdicts mean accepted, except for calls that were cancelled or rejected by an inner policy, which are
+    ///   - maxRejection: The largest share of calls that is rejected, 0…1. 0.9 by default: the others detect a
+    ///     recovery.
+    ///   - failing: The verdicts of calls that the service did not accept; neither success nor cancelled. Calls with
+    ///     other verdicts were accepted, except for calls that were cancelled or rejected by an inner policy, which are
     ///     neither.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
     ///   - timeBase: The time base of the window; it must be the pipeline's.
@@ -129,7 +130,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
         call.emit(event, from: name, to: lazyObservers.known)
     }
 
-    /// The counts, and the share of calls that is rejected now.
+    /// The counts, and the present share of rejected calls.
     public var status: AdaptiveThrottleStatus {
         let now = base.now
         return ask { machine in
@@ -157,7 +158,7 @@ public final class AdaptiveThrottle: Policy, StatusReporting {
 
     public var description: String {
         let settings = settings
-        return "\(name): lets through \(settings.multiplier) × what was accepted in the last \(settings.window.text)"
+        return "\(name): admits \(settings.multiplier) × the calls accepted in the last \(settings.window.text)"
     }
 }
 

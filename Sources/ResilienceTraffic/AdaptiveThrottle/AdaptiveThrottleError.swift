@@ -1,6 +1,6 @@
 public import Resilience
 
-/// An adaptive throttle rejected the call, because the service accepts too few; it did not run.
+/// An adaptive throttle rejected the call, because the service accepts too few. The call did not run.
 public struct AdaptiveThrottleExceeded: Rejection, Hashable {
     /// The throttle's name.
     public let policy: String

@@ -3,11 +3,12 @@ public import Resilience
 extension AdaptiveThrottle {
     /// An event of an adaptive throttle.
     public enum Event: PolicyEventDetail, Equatable {
-        /// The service accepts too few calls: from now on a share of them is rejected, at first this one, 0…1.
+        /// The service accepts too few calls: this share of them, 0…1, is rejected from now on, until the share
+        /// changes.
         case began(Double)
         /// The call was rejected. The share of calls that is rejected, 0…1.
         case rejected(Double)
-        /// The service accepts enough calls again: none is rejected from now on.
+        /// The service accepts enough calls again: no call is rejected from now on.
         case ended
 
         public var kind: String {

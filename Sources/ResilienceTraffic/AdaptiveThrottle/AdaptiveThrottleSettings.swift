@@ -6,15 +6,16 @@ extension AdaptiveThrottle {
     ///
     /// See <doc:AdaptiveThrottleGuide> for what the settings do.
     public struct Settings: SettingsGroup {
-        /// How many calls are let through for each that the service accepts, 1.1…100.
+        /// The number of calls admitted per call that the service accepts, 1.1…100; by default 2.
         public var multiplier: Double
-        /// The time that is looked back on; above 0.
+        /// The time over which calls are counted; above 0; by default 120 seconds.
         public var window: Duration
-        /// The number of calls in the window below which no call is rejected; 1 or more.
+        /// The number of calls in the window below which no call is rejected, 1 or more; by default 10.
         public var minimumCalls: Int
-        /// The largest share of calls that is rejected, 0…1.
+        /// The largest share of calls that is rejected, 0…1; by default 0.9.
         public var maxRejection: Double
-        /// The verdicts that mean that the service did not accept the call; neither success nor cancelled.
+        /// The verdicts of calls that the service did not accept, never success or cancelled; by default `throttled`,
+        /// `transient` and `uncertain`.
         public var failing: VerdictSet
 
         /// Creates settings.

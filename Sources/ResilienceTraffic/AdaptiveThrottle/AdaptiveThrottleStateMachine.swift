@@ -1,6 +1,6 @@
 import Resilience
 
-/// Decides which calls to let through to a service that accepts too few of them.
+/// Decides which calls to admit to a service that accepts too few of them.
 ///
 /// Source: Google's *Site Reliability Engineering*, "Handling Overload", client-side throttling.
 struct AdaptiveThrottleStateMachine: Sendable, Hashable {
@@ -14,20 +14,20 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     static let buckets = 10
 
     private(set) var settings: Settings
-    /// The calls that were let through, and have ended.
+    /// The calls that were admitted and have ended.
     private var counted: LatestTime
     /// The calls among them that failed because the other side asked for fewer calls.
     private var throttled: LatestTime
     /// The calls that were rejected here.
     private var rejected: LatestTime
-    /// The calls that were let through and showed nothing about the service.
+    /// The admitted calls that showed nothing about the service.
     private var silent: LatestTime
-    /// The latest time of a call's beginning or end: the compared windows begin at the same time, even if the clock is
-    /// set back.
+    /// The latest time at which a call began or ended: the compared windows begin at the same time, even if the clock
+    /// is set back.
     private var latest = MonotonicInstant.distantPast
-    /// How far rejected calls count, 0…1, by the failures when the latest one ended.
+    /// The weight of a rejected call, 0…1, by the failures when the latest one ended.
     private var overload = 0.0
-    /// Whether calls were rejected when a call last came or ended.
+    /// Whether calls were rejected when a call last began or ended.
     private(set) var isRejecting = false
 
     init(_ settings: Settings) {
@@ -49,9 +49,9 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
     /// The share of calls that is rejected, 0…1.
     ///
     /// Rejected calls count only by the share of failures that mean too many calls. If they counted after any failure,
-    /// a service that fails half of its calls for reasons of its own would be sent fewer and fewer, since each
-    /// rejection would cause the next. Without a failure in the window they count as after the latest one: otherwise
-    /// all calls would come at once when the last 429 leaves the window, however few had been let through.
+    /// a service that fails half of its calls for other reasons would get fewer and fewer, since each rejection would
+    /// cause the next. Without a failure in the window they count as after the latest failure: otherwise all calls
+    /// would be admitted at once when the last 429 leaves the window.
     func rejection(at present: MonotonicInstant) -> Double {
         let now = max(latest, present)
         let counts = counted.counts(at: now)
@@ -73,8 +73,8 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return (calls, calls - settings.multiplier * Double(counts.calls - counts.failures))
     }
 
-    /// Until when every call is let in, however many come and succeed, if nothing else happens; nil if that is
-    /// uncertain.
+    /// Until this instant every call is admitted, however many begin and succeed, if nothing else happens; nil if that
+    /// is uncertain.
     var calmEnds: MonotonicInstant? {
         guard !isRejecting, !settings.failing.contains(Verdict.success) else { return nil }
         let (counts, rejected) = (counted.counts(at: latest), rejected.counts(at: latest).calls)
@@ -83,10 +83,10 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return excess(counts, rejected, at: latest).excess <= 0 ? stretchEnds : nil
     }
 
-    /// Until when calls count in the same way as at the latest time, and none that count expire.
+    /// Until this instant calls count as at the latest time, and no counted call expires.
     var stretchEnds: MonotonicInstant { counted.stretchEnds(after: latest) }
 
-    /// Takes successes that came between the latest time and ``stretchEnds``.
+    /// Adds successes from between the latest time and ``stretchEnds``.
     mutating func succeeded(_ count: Int) {
         if count > 0 { counted.add(OutcomeCounts(calls: count), at: latest) }
     }
@@ -96,8 +96,8 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         failures == 0 ? nil : Double(throttled.counts(at: now).calls) / Double(failures)
     }
 
-    /// A call comes.
-    /// - Returns: Whether it is let through, and the change since the last time.
+    /// A call begins.
+    /// - Returns: Whether it is admitted, and the change since the last time.
     mutating func admits(
         at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> (isAdmitted: Bool, Change?) {
@@ -109,8 +109,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return (false, change)
     }
 
-    /// A call that was let through has ended. Calls in flight do not count, so that a first volley is not taken for
-    /// unaccepted calls.
+    /// An admitted call has ended. Calls in flight do not count: a first volley would look like unaccepted calls.
     ///
     /// A call that was cancelled, or rejected by an inner policy, does not justify a rejection. But if it did not
     /// count at all, the rejections alone would cause more rejections, for ever.
@@ -130,7 +129,7 @@ struct AdaptiveThrottleStateMachine: Sendable, Hashable {
         return change(to: rejection(at: now) > 0)
     }
 
-    /// Applies other settings. The counts are kept, unless the window has another length.
+    /// Applies other settings. The counts are kept unless the window's length changes.
     mutating func change(to settings: Settings) {
         let isOtherWindow = settings.window != self.settings.window
         self.settings = settings

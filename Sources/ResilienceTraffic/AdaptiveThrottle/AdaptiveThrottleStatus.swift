@@ -2,7 +2,7 @@ public import Resilience
 
 /// The state of an ``AdaptiveThrottle`` at one moment.
 public struct AdaptiveThrottleStatus: PolicyStatusDetail {
-    /// The calls of the window: those that ended, and those that were rejected.
+    /// The number of calls in the window, ended or rejected.
     public let calls: Int
     /// The number of calls that the service accepted.
     public let accepted: Int
@@ -20,7 +20,7 @@ public struct AdaptiveThrottleStatus: PolicyStatusDetail {
         self.rejection = rejection
     }
 
-    /// Whether a call is more likely to be let through than rejected: ``rejection`` is at most 0.5.
+    /// Whether at least half of the calls are admitted: ``rejection`` is at most 0.5.
     public var isAllowed: Bool { rejection <= 0.5 }
 
     public static var kind: String { "adaptiveThrottle" }

@@ -3,10 +3,10 @@ import Synchronization
 
 /// Lets a call enter, and report a success, without asking an adaptive throttle that rejects nothing.
 ///
-/// It is a copy of the machine's last answer, written under the throttle's lock. The machine gets the successes counted
-/// here before any other input.
+/// It is a copy of the machine's last answer, written under the throttle's lock. The machine gets the successes that
+/// were counted here before any other input.
 struct CalmPass: ~Copyable, Sendable {
-    /// The number of the tally; in the low half the successes counted in it.
+    /// The number of the tally in the high half, and its successes in the low half.
     private let tally = Atomic<UInt64>(sealed)
     /// Before this instant every call enters, in nanoseconds; `Int64.max` for any time.
     private let calmEnds = Atomic<Int64>(.min)
@@ -26,10 +26,10 @@ struct CalmPass: ~Copyable, Sendable {
     }
 
     /// A call has succeeded.
-    /// - Returns: false if the machine has to be told.
+    /// - Returns: false if the call must report to the machine.
     @inline(__always) func succeeded(_ call: inout PolicyCall) -> Bool {
         while true {
-            // First the tally: if its end was written later, the tally has changed, and the exchange fails.
+            // Read the tally first: if its end is written later, the tally changes, and the exchange fails.
             let word = tally.load(ordering: .acquiring)
             guard word & 0xFFFF_FFFF < Self.most, call.now.nanoseconds < tallyEnds.load(ordering: .acquiring) else {
                 return false
@@ -40,8 +40,8 @@ struct CalmPass: ~Copyable, Sendable {
         }
     }
 
-    /// Returns the successes since the last time; until ``update(_:)``, all others have to take the lock. Call it under
-    /// the lock, before any input of the machine.
+    /// Returns the successes since the last time. Until ``update(_:)``, all others take the lock. Call it under the
+    /// lock, before any input of the machine.
     func takeTally() -> Int {
         let word = tally.exchange(Self.sealed, ordering: .acquiring)
         return word == Self.sealed ? 0 : Int(word & 0xFFFF_FFFF)

@@ -4,7 +4,7 @@ public import Resilience
 public enum CacheEvent: PolicyEventDetail, Equatable {
     /// A call got a fresh value.
     case hit
-    /// A call got a stale value. A new one is being loaded, or could not be loaded a moment before.
+    /// A call got a stale value. A new value is being loaded, or its load has just failed.
     case hitStale
     /// A call got a cached failure.
     case hitFailure
@@ -54,11 +54,11 @@ public enum CacheEvent: PolicyEventDetail, Equatable {
         switch self {
         case .hit: "fresh value"
         case .hitStale: "stale value"
-        case .hitFailure: "failure that is kept"
+        case .hitFailure: "cached failure"
         case .missed: "no value, loading one"
         case .loaded(let time): "loaded in \(time.text)"
         case .failed(let verdict, let time): "load failed after \(time.text): \(verdict)"
-        case .fellBack(let verdict): "\(verdict), returning the value from before"
+        case .fellBack(let verdict): "\(verdict), returning the stale value"
         case .evicted(let count): "evicted \(count) to make room"
         }
     }

@@ -1,17 +1,20 @@
 /// How long a ``CallCache`` keeps a value, and when it returns it, by the age of the value.
 public struct CacheLifetime: Sendable, Hashable {
-    /// How long the value is fresh: it is returned, and nothing is loaded.
+    /// How long the value is fresh: it is returned without a load; 0 for never.
     public var freshFor: Duration
-    /// For how long after that it is still returned at once, while a new value is loaded (`stale-while-revalidate`, RFC 5861).
+    /// How long after ``freshFor`` it is still returned at once, while a new value is loaded; by default 0
+    /// (`stale-while-revalidate`, RFC 5861).
     public var staleWhileRevalidate: Duration
-    /// For how long after it was fresh it is returned if a new value can't be loaded (`stale-if-error`, RFC 5861).
+    /// How long after ``freshFor`` it is returned if a new value can't be loaded; by default 0 (`stale-if-error`, RFC
+    /// 5861).
     public var staleIfError: Duration
 
     /// Creates a lifetime.
     /// - Parameters:
     ///   - freshFor: How long the value is fresh; 0 for never.
-    ///   - staleWhileRevalidate: How much longer it is returned at once, while a new value is loaded. 0 by default.
-    ///   - staleIfError: How long after it was fresh it is returned if a new value can't be loaded. 0 by default.
+    ///   - staleWhileRevalidate: How long after that it is still returned at once, while a new value is loaded. 0 by
+    ///     default.
+    ///   - staleIfError: How long after `freshFor` it is returned if a new value can't be loaded. 0 by default.
     public init(freshFor: Duration, staleWhileRevalidate: Duration = .zero, staleIfError: Duration = .zero) {
         self.freshFor = freshFor
         self.staleWhileRevalidate = staleWhileRevalidate

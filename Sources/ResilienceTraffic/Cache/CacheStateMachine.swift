@@ -9,7 +9,7 @@ public import Resilience
 ///    └────▶ failed ── time    └────────────────┘
 /// ```
 ///
-/// It returns released content: a deinit may be user code, which must not run under the lock.
+/// It returns removed content for its caller to release: a deinit may be user code, which must not run under the lock.
 @usableFromInline struct CacheStateMachine<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     @usableFromInline enum Content: Sendable {
         case value(Value, CacheLifetime)
@@ -19,13 +19,13 @@ public import Resilience
     @usableFromInline struct Entry: Sendable {
         let key: Key
         @usableFromInline let content: Content
-        /// When the content came, or a later reading of another thread.
+        /// When the content was stored, or a later reading of another thread.
         fileprivate let since: MonotonicInstant
-        /// Until when a value is fresh, or a failure is kept.
+        /// The end of a value's freshness, or of a kept failure.
         @usableFromInline let until: MonotonicInstant
         /// No load begins before this, if a stale value can be returned.
         fileprivate(set) var pausedUntil = MonotonicInstant.distantPast
-        /// The other side named a wait when the latest load failed.
+        /// The wait that the other side named when the latest load failed.
         fileprivate(set) var hold: Hold?
         fileprivate(set) var cost: Int
 
@@ -36,7 +36,7 @@ public import Resilience
         }
     }
 
-    /// No load begins before this. Without a value that may be returned, a call gets the error.
+    /// No load begins before this. Without a usable value, a call gets the error.
     struct Hold: Sendable {
         let error: any Error
         let until: MonotonicInstant
@@ -45,7 +45,7 @@ public import Resilience
     /// The content for a key.
     enum Found: Sendable {
         case fresh(Value)
-        /// The caller begins the load in the background, if there is one, and waits for it no longer than until `until`.
+        /// The caller begins the load, if any, in the background, and waits for it at most until `until`.
         case stale(Value, load: Load?, until: MonotonicInstant)
         case failed(any Error)
         /// The caller waits for a load.
@@ -54,7 +54,7 @@ public import Resilience
 
     /// A call's load. Its value is kept if nothing was written to the key since the call.
     struct Load: Sendable, Equatable {
-        /// The same for all calls that share the load, and for no other of any key.
+        /// Unique among all loads of all keys, and the same for all calls that share the load.
         let number: Int
     }
 
@@ -66,17 +66,17 @@ public import Resilience
 
     private struct Loading {
         let number: Int
-        /// How many calls load the key, or wait for a load.
+        /// The number of calls that load the key, or wait for a load.
         var calls = 1
     }
 
-    /// A load begins after this, however long the wait that the other side names.
+    /// A load may begin after this, however long the wait that the other side named.
     static var longestHold: Duration { .seconds(3600) }
 
     private let maxCount: Int
     private let maxCost: Int
     private let pauseAfterError: Duration
-    /// The place of each key's entry. A hit copies no entry: that would count references.
+    /// The place of each key's entry. A hit copies no entry, to avoid reference counting.
     @usableFromInline var places: [Key: Int] = [:]
     @usableFromInline var entries = Sieve<Entry>()
     private(set) var cost = 0
@@ -86,7 +86,7 @@ public import Resilience
 
     /// - Parameters:
     ///   - maxCount: The most entries, 1 or more.
-    ///   - maxCost: The most that they may cost together, 1 or more.
+    ///   - maxCost: The largest total cost, 1 or more.
     ///   - pauseAfterError: How long after a load failed a stale value is returned without another load.
     init(maxCount: Int, maxCost: Int, pauseAfterError: Duration = .zero) {
         self.maxCount = maxCount
@@ -135,7 +135,7 @@ public import Resilience
         places[key].flatMap { entries[$0].fresh(at: now) }
     }
 
-    /// The content at the start of a load: another one may have ended since the call looked, or a value may have been
+    /// The content at the start of a load: since the call looked, another load may have ended, or a value may have been
     /// stored. nil if the load must begin.
     func settled(_ key: Key, at now: MonotonicInstant) -> Result<Value, any Error>? {
         guard let entry = places[key].map({ entries[$0] }) else { return nil }
@@ -146,7 +146,8 @@ public import Resilience
         }
     }
 
-    /// The value of a key if it may be returned after a load has failed, or took too long for a caller. Marks the key as used.
+    /// The value of a key if it may be returned after a load failed, or took too long for a caller. Marks the key as
+    /// used.
     /// - Parameter pausing: Whether no load begins for a while.
     mutating func afterError(_ key: Key, pausing: Bool, at now: MonotonicInstant) -> Value? {
         guard let place = places[key], case .value(let value, let lifetime) = entries[place].content,
@@ -181,7 +182,7 @@ public import Resilience
         return Gone()
     }
 
-    /// The loads of a key no longer count.
+    /// Makes the loads of a key no longer count.
     private mutating func outdate(_ key: Key) -> [Key] {
         loading.index(forKey: key).map { [loading.remove(at: $0).key] } ?? []
     }
@@ -196,9 +197,9 @@ public import Resilience
 
     /// A load has failed.
     /// - Parameters:
-    ///   - isAnswer: Whether the failure is an answer: then a kept value is wrong.
-    ///   - isOutage: Whether a stale value is returned instead, as long as it may be.
-    ///   - keepingFor: How long to keep an answer; zero for not at all.
+    ///   - isAnswer: Whether the failure is an answer, so that a kept value is wrong.
+    ///   - isOutage: Whether a usable stale value is returned instead.
+    ///   - keepingFor: How long to keep an answer; zero for never.
     ///   - wait: The wait that the other side named; zero if it named none.
     mutating func ended(
         _ load: Load, of key: Key, with error: any Error, isAnswer: Bool, isOutage: Bool, keepingFor time: Duration,
@@ -214,8 +215,8 @@ public import Resilience
         return Gone(entries: put(.failure(error), for: key, lasting: time, cost: 0, at: now))
     }
 
-    /// After a failure other than an outage, a stale value is returned only as without the failure: while it
-    /// revalidates.
+    /// After a failure other than an outage, a stale value is returned only while it revalidates, as without the
+    /// failure.
     private mutating func pause(
         _ key: Key, after error: any Error, isOutage: Bool, wait: Duration, at now: MonotonicInstant
     ) -> [Entry] {
@@ -224,7 +225,7 @@ public import Resilience
         }
         let entry = entries[place]
         let end = isOutage ? .distantFuture : entry.until + lifetime.staleWhileRevalidate
-        // A caller that fell back a moment before may have paused it for longer.
+        // A caller that just fell back may have paused it for longer.
         entries[place].pausedUntil = max(entry.pausedUntil, min(now + max(pauseAfterError, wait), end))
         guard wait > .zero else { return [] }
         entries[place].hold = Hold(error: error, until: now + wait)
@@ -271,7 +272,7 @@ public import Resilience
         _ content: Content, for key: Key, lasting time: Duration, cost: Int, at now: MonotonicInstant
     ) -> [Entry] {
         var gone: [Entry] = []
-        // The replaced entry makes room by its cost, and may be evicted to make more.
+        // The replaced entry's cost is free again, and it may be evicted to make more room.
         if let place = places[key] {
             self.cost -= entries[place].cost
             entries[place].cost = 0

@@ -28,7 +28,7 @@ public struct CacheStatus: PolicyStatusDetail {
     public func readings(at now: MonotonicInstant) -> [StatusReading] {
         [
             StatusReading("cache_entries", "Values and failures that a cache keeps.", title: "entries", count),
-            StatusReading("cache_cost", "What they cost together.", title: cost > 0 ? "cost" : nil, cost),
+            StatusReading("cache_cost", "Total cost of a cache's entries.", title: cost > 0 ? "cost" : nil, cost),
         ] + loads.readings(at: now)
     }
 }

@@ -31,7 +31,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     private let classifier: Classifier
     private let costOf: (@Sendable (Value) -> Int)?
     private let lifetimeOf: (@Sendable (Key, Value) -> CacheLifetime?)?
-    /// The loads in flight, by the numbers of the machine: a call after a write joins none from before it.
+    /// The loads in flight, by the machine's numbers: a call after a write joins no load from before it.
     private let loads: SingleFlight<Int, Value>
     @usableFromInline let state: Locked<CacheStateMachine<Key, Value>>
 
@@ -39,21 +39,21 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     /// - Parameters:
     ///   - name: The name in events.
     ///   - lifetime: How long a value is kept. Each time is 0 or more.
-    ///   - staleOn: The failures after which an earlier value is returned, as long as `staleIfError` allows; neither
+    ///   - staleOn: The failures after which a stale value is returned, as long as `staleIfError` allows; neither
     ///     success nor cancelled. ``/Resilience/VerdictSet/outages`` by default.
     ///   - failuresFor: How long a failure that is an answer is kept, and thrown without a load; 0, the default, for
-    ///     not at all. ``/Resilience/Verdict/permanent`` is an answer, such as a 404, if it is not in `staleOn`. It
-    ///     drops an earlier value.
-    ///   - pauseAfterError: How long after any other failed load an earlier value is returned without another load,
-    ///     while it may still be returned; 0 or more. 1 second by default. If the other side has named a longer wait,
-    ///     no load begins before that is over, up to an hour.
-    ///   - maxCount: The most entries, 1 or more. 1000 by default.
+    ///     never. ``/Resilience/Verdict/permanent`` is an answer, such as a 404, if it is not in `staleOn`. It drops an
+    ///     earlier value.
+    ///   - pauseAfterError: How long after any other failed load a usable stale value is returned without another load;
+    ///     0 or more. 1 second by default. If the other side has named a longer wait, no load begins before that is
+    ///     over, up to an hour.
+    ///   - maxCount: The largest number of entries, 1 or more. 1000 by default.
     ///   - maxCost: The highest total cost of all values, 1 or more. nil, the default, for no limit.
     ///   - costOf: Returns the cost of a value, such as its bytes. Less than 0 counts as 0. Without it each value
     ///     costs 1, if there is a `maxCost`.
     ///   - lifetimeOf: Returns the lifetime of a value, for example from a response's `Cache-Control`; nil for
-    ///     `lifetime`. Times of less than 0 count as 0, and a value with nothing but zeros is not kept.
-    ///   - classifier: Classifies the errors of loads. It should be that of the pipeline in the load.
+    ///     `lifetime`. Negative times count as 0. A value whose times are all 0 is not kept.
+    ///   - classifier: Classifies the errors of loads. It should be the classifier of the pipeline in the load.
     ///   - timeBase: The time base of ages and deadlines.
     ///   - observers: The observers of the cache's events; nil for none at first.
     public convenience init(
@@ -78,7 +78,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     ///   - settings: The settings.
     ///   - costOf: Returns the cost of a value, such as its bytes.
     ///   - lifetimeOf: Returns the lifetime of a value; nil for the lifetime of the settings.
-    ///   - classifier: Classifies the errors of loads. It should be that of the pipeline in the load.
+    ///   - classifier: Classifies the errors of loads. It should be the classifier of the pipeline in the load.
     ///   - timeBase: The time base of ages and deadlines.
     ///   - observers: The observers of the cache's events; nil for none at first.
     public init(
@@ -107,9 +107,9 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
     ///   - deadline: When a call that waits for a load must have ended; by default the ``/Resilience/CallDeadline``
     ///     that travels with the task. The earlier one counts.
     ///   - load: Loads the value, if no load is in flight. It may outlive this call: see ``SingleFlight``.
-    /// - Returns: The value. It is older than `freshFor` if a new one is being loaded, or can't be loaded.
+    /// - Returns: The value. It is stale if a new value is being loaded, or can't be loaded.
     /// - Throws: The error of the load, or a cached failure; `CancellationError` if the caller is cancelled while it
-    ///   waits; ``/Resilience/TimedOut`` or ``/Resilience/DeadlinePassed`` because of the deadline, if no earlier value
+    ///   waits; ``/Resilience/TimedOut`` or ``/Resilience/DeadlinePassed`` because of the deadline, if no stale value
     ///   may be returned.
     @inlinable @inline(__always) public nonisolated(nonsending) func value(
         for key: Key, deadline: MonotonicInstant = .distantFuture,
@@ -120,11 +120,11 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
             if observers.want(.trace) { tell(.hit, at: now) }
             return value
         }
-        // Until here the load is not even made: a capturing closure is an allocation.
+        // The load is made only here: a capturing closure is an allocation.
         return try await look(for: key, at: now, deadline: deadline, load())
     }
 
-    /// The caller found no fresh value a moment before.
+    /// The caller has just found no fresh value.
     @usableFromInline nonisolated(nonsending) func look(
         for key: Key, at now: MonotonicInstant, deadline: MonotonicInstant,
         _ load: @escaping @Sendable () async throws -> Value
@@ -142,7 +142,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
             throw error
         case .missing(let ticket):
             tell(.missed, at: now)
-            // The machine's results are released outside of the lock, here and below, since a deinit may be user code.
+            // Here and below, the machine's results are released outside of the lock, since a deinit may be user code.
             defer { _ = state.withLock { $0.isOver(ticket, of: key) } }
             do {
                 return try await loads.run(for: ticket.number, deadline: deadline) { [self] in
@@ -150,7 +150,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
                 }
             } catch {
                 let now = timeBase.now
-                // Anything else that ends the call at its deadline cancels it, and may be first.
+                // Something else that ends the call at its deadline cancels it, and may be first.
                 let isLate = now >= CallDeadline.earlier(deadline, on: timeBase)
                 let verdict = isLate && error is CancellationError ? .transient : classifier.verdict(for: error)
                 guard isLate || !Task.isCancelled, settings.staleOn.contains(verdict),
@@ -244,7 +244,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         }
     }
 
-    /// Loads a new value in the background: no caller's cancellation or deadline ends it.
+    /// Loads a new value in the background. No caller's cancellation or deadline ends the load.
     /// - Parameter end: When the value can no longer be returned at once. From then on the load belongs to its
     ///   waiting calls.
     private func refresh(
@@ -254,7 +254,7 @@ public final class CallCache<Key: Hashable & Sendable, Value: Sendable>: StatusR
         Task(executorPreference: timeBase.taskExecutor) { @concurrent [self] in
             _ = try? await CallDeadline.lifting {
                 try await CallOrigin.lifting {
-                    // It is not part of the flight whose operation may have asked.
+                    // The refresh is not part of a flight whose operation asked for the value.
                     try await FlightPath.$current.withValue([]) {
                         guard state.withLock({ $0.counts(ticket, of: key) }) else { return }
                         _ = try await loads.run(for: ticket.number, deadline: end) { [self] in

@@ -14,15 +14,16 @@ public import Resilience
 public struct CallCacheSettings: SettingsGroup {
     /// How long a value is kept; each time is 0 or more.
     public var lifetime: CacheLifetime
-    /// The failures of a load after which a value from before may be returned; neither success nor cancelled.
+    /// The failures of a load after which a stale value may be returned, never success or cancelled; `.outages` by
+    /// default.
     public var staleOn: VerdictSet
-    /// How long a failure is kept that is an answer, such as a 404; 0 or more.
+    /// How long to keep a failure that is an answer, such as a 404; 0 or more; by default 0.
     public var failuresFor: Duration
-    /// How long after a load has failed a value from before is returned without another load; 0 or more.
+    /// How long after a failed load a stale value is returned without another load; 0 or more; by default 1 second.
     public var pauseAfterError: Duration
-    /// The most entries, 1 or more.
+    /// The largest number of entries, 1 or more; by default 1000.
     public var maxCount: Int
-    /// The most that all values may cost together, 1 or more; nil if costs are not counted.
+    /// The largest total cost of all values, 1 or more; nil, the default, if costs are not counted.
     public var maxCost: Int?
 
     /// Creates settings.

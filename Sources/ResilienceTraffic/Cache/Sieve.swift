@@ -1,8 +1,8 @@
-/// The entries of a bounded cache, and their order of eviction: SIEVE, by Y. Zhang et al., NSDI 2024.
+/// The entries of a bounded cache, with the eviction order of SIEVE (Y. Zhang et al., NSDI 2024).
 ///
-/// They are in the order of their arrival. A hit only marks its entry. To evict, a hand moves from the oldest entry to
-/// the newest, and begins again at the oldest: it unmarks marked entries, and evicts the first unmarked one. So an
-/// entry used once is evicted soon, and one used repeatedly stays, as with LRU; but a hit moves nothing.
+/// Entries are in order of arrival. A hit only marks its entry. To evict, a hand moves from the oldest entry to the
+/// newest, and begins again at the oldest: it unmarks marked entries, and evicts the first unmarked one. So an entry
+/// used once is evicted soon, and one used repeatedly stays, as with LRU; but a hit moves nothing.
 @usableFromInline struct Sieve<Element: Sendable>: Sendable {
     @usableFromInline struct Node: Sendable {
         @usableFromInline var element: Element?
@@ -64,7 +64,7 @@
     mutating func evict() -> Element? {
         guard oldest != Self.none else { return nil }
         var place = hand == Self.none ? oldest : hand
-        // This ends: a second round meets no mark.
+        // This ends: a second round finds no mark.
         while nodes[place].isMarked {
             nodes[place].isMarked = false
             place = nodes[place].newer == Self.none ? oldest : nodes[place].newer

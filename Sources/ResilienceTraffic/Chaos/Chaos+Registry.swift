@@ -4,13 +4,13 @@ public import Resilience
 public typealias ChaosRegistry<Key: Hashable & Sendable> = PolicyRegistry<Key, Chaos>
 
 extension Chaos: RegistryEntry {
-    /// Whether the policy can take over the settings of another one: always.
+    /// Whether the policy can apply the settings of another chaos policy: always true.
     /// - Parameter other: The policy with the new settings.
     public func canBeReconfigured(like other: Chaos) -> Bool { true }
 
-    /// Applies the injections, the script, the scope and the limits of another chaos policy, but not its source of
-    /// chance. The counts stay, and so does the switch, unless both come from a configuration and the new one names
-    /// another time (``Settings/until``). An unchanged script goes on where it is.
+    /// Applies the injections, script, scope and limits of another chaos policy, but not its random generator. The
+    /// counts stay. So does the switch, unless both policies come from a configuration and the new one names another
+    /// time (``Settings/until``). An unchanged script continues where it is.
     /// - Parameter other: The policy with the new settings.
     /// - Returns: This policy. nil, with nothing changed, within
     ///   `PolicySettings.checked(_:)` if a setting was invalid.

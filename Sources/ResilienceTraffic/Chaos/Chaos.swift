@@ -18,10 +18,9 @@ import Synchronization
 /// chaos.turnOn(for: .seconds(900))
 /// ```
 ///
-/// It is off until ``turnOn(for:)``, and turns itself off when the time is over. While off, it costs almost nothing.
+/// It is off until ``turnOn(for:)``, and turns itself off when that time is over. While off, it costs almost nothing.
 ///
-/// Put it innermost: an injected failure stands for the operation's. The policies around it classify, count and repeat
-/// an injected failure like the operation's own.
+/// Put it innermost. The policies around it classify, count and retry an injected failure like the operation's own.
 ///
 /// See <doc:ChaosGuide>.
 public final class Chaos: Policy, StatusReporting {
@@ -56,7 +55,7 @@ public final class Chaos: Policy, StatusReporting {
         var parts: Parts
         /// When a configuration turns it off, in seconds since 1970; nil if none turns it on.
         var configuredEnd: Int64?
-        /// The same on the policy's time base.
+        /// The same instant on the policy's time base.
         var configuredUntil: MonotonicInstant?
         /// By ticket.
         var pending: [UInt64: Pending] = [:]
@@ -64,13 +63,13 @@ public final class Chaos: Policy, StatusReporting {
         func injection(_ source: ChaosStateMachine.Source) -> ChaosInjection {
             switch source {
             case .chance(let index): parts.injections[index]
-            // Never nil: the machine skips steps that are.
+            // Never nil: the machine skips nil steps.
             case .script(let index): parts.script[index]!
             }
         }
 
-        /// Whether a call that was resumed is still in its delay: the policy's end has changed meanwhile.
-        /// - Returns: The present wait, and its end.
+        /// Whether a resumed call is still in its delay, because the policy's end has changed.
+        /// - Returns: The new wait, and its end.
         mutating func waitsOn(_ ticket: UInt64, at now: MonotonicInstant) -> (PolicyWaiter, MonotonicInstant)? {
             guard let due = pending[ticket]?.due, due > now, let ends = machine.ends, ends > now else { return nil }
             let waiter = PolicyWaiter(turn: due)
@@ -99,13 +98,13 @@ public final class Chaos: Policy, StatusReporting {
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - injections: The injections, and the share of calls for each. The rates add up to 1 or less.
-    ///   - script: The injections of the first calls, whatever rates are given here; nil for a call that is left
-    ///     alone. Empty by default. It begins anew each time the policy is turned on. See ``play(_:)``.
+    ///   - script: The injections of the first calls, regardless of their rates; nil leaves a call alone. Empty by
+    ///     default. It restarts each time the policy is turned on. See ``play(_:)``.
     ///   - scope: The calls that may be touched. All by default.
-    ///   - limit: How many calls are touched at most each time the policy is turned on; 0 or more. nil, the default,
-    ///     is no limit.
-    ///   - maxDelayed: How many calls may be in an injected delay at the same time; 0 or more. Others are left alone.
-    ///     nil, the default, is no limit.
+    ///   - limit: The largest number of calls touched each time the policy is turned on; 0 or more. nil, the default,
+    ///     for no limit.
+    ///   - maxDelayed: The largest number of calls in an injected delay at the same time; 0 or more. Others are left
+    ///     alone. nil, the default, for no limit.
     ///   - generator: The source of chance; pass a seeded one to repeat a run.
     ///   - timeBase: The time base of delays and of the switch; it must be the pipeline's.
     ///   - observers: The observers of this policy's events; nil for none at first.
@@ -115,7 +114,7 @@ public final class Chaos: Policy, StatusReporting {
         timeBase: any TimeBase = .system, observers: PolicyObservers? = nil
     ) {
         let sum = injections.reduce(0) { $0 + $1.rate }
-        // A little more, for sums like 0.1 + 0.2 + 0.7.
+        // Allows a little more, for sums like 0.1 + 0.2 + 0.7.
         let injections = Self.checks.require(
             sum <= 1 + 1e-9, injections, "rates", "must add up to 1 or less", else: [])
         self.name = name
@@ -141,9 +140,8 @@ public final class Chaos: Policy, StatusReporting {
     }
 
     /// Turns the policy on for a time, after which it turns itself off. If it is already on, only its end changes.
-    /// Otherwise the script and the limit begin anew.
-    /// - Parameter duration: For how long; at most ``longestTime``, to which a longer one is cut. Zero or less turns the
-    ///   policy off.
+    /// Otherwise the script and the limit restart.
+    /// - Parameter duration: How long; cut to ``longestTime``. Zero or less turns the policy off.
     public func turnOn(for duration: Duration) {
         guard duration > .zero else { return turnOff() }
         let length = min(duration, Self.longestTime)
@@ -153,7 +151,7 @@ public final class Chaos: Policy, StatusReporting {
         resume(state.withLock { $0.pending })
     }
 
-    /// Turns the policy off at once. Calls in an injected delay go on, and no answer is lost any more.
+    /// Turns the policy off at once. Calls in an injected delay proceed, and no further answer is lost.
     public func turnOff() {
         let now = base.now
         change(at: now) { $0.turnOff(at: now) ? .turnedOff(.turnedOff) : nil }
@@ -161,11 +159,10 @@ public final class Chaos: Policy, StatusReporting {
 
     /// Begins a script: the next calls in scope get its steps in order, while the policy is on. It replaces the earlier
     /// script.
-    /// - Parameter script: The injections of the calls, whatever rates are given here; nil for a call that is left
-    ///   alone.
+    /// - Parameter script: The injections of the calls, regardless of their rates; nil leaves a call alone.
     public func play(_ script: [ChaosInjection?]) {
         guard SettingChecks.mayChange else { return }
-        // The old script is released outside of the lock: it has user code.
+        // The old script is released outside of the lock, since it has user code.
         _ = state.withLock { state in
             state.machine.play(script.map { $0?.plan })
             defer { state.parts.script = script }
@@ -181,7 +178,7 @@ public final class Chaos: Policy, StatusReporting {
         if left > .zero { turnOn(for: left) }
     }
 
-    /// Turns the policy off, and resets its counts. A configuration turns it on again only if it names another time.
+    /// Turns the policy off and resets its counts. A configuration turns it on again only with another time.
     public func reset() {
         let now = base.now
         change(at: now) { machine in
@@ -260,11 +257,11 @@ public final class Chaos: Policy, StatusReporting {
             call.emit(Event.turnedOff(.timeIsOver), from: name, to: lazyObservers.known)
             return .proceed
         case .now:
-            // Never nil, here and below: an answer with a source has an injection.
+            // Never nil, here and below: every answer with a source has an injection.
             return act(injection!, &call)
         case .after(let nanoseconds, _, let ticket):
             slot.first = ticket
-            // The effect after the delay is reported later.
+            // An effect after the delay is reported later.
             if injection!.kind == .delay { tell(injection!, after: .nanoseconds(nanoseconds), &call) }
             return .park(waiter!, until: min(end, call.deadline))
         case .onReturn(_, let ticket):
@@ -289,7 +286,7 @@ public final class Chaos: Policy, StatusReporting {
         guard let pending else { return .proceed }
         let injection = pending.injection
         if injection.kind == .delay {
-            // The operation would have been slow: a late beginning is not a rejection.
+            // This stands for a slow operation: a late start is not a rejection.
             return isOver ? .fail(injection.failure(of: name)) : .proceed
         }
         tell(injection, after: pending.delay, &call)
@@ -336,7 +333,7 @@ public final class Chaos: Policy, StatusReporting {
         slot = PolicySlot()
         let injection: ChaosInjection? = state.withLock { state in
             let pending = state.pending.removeValue(forKey: ticket)
-            // The reporter of a permit's end has the answer.
+            // The caller that reports a permit's end already has the answer.
             let mayBeLost = outcome.verdict.kind == .success && mayRepeat
             let isLost = state.machine.left(ticket, succeeded: mayBeLost, at: now)
             return isLost ? pending?.injection : nil
@@ -347,7 +344,7 @@ public final class Chaos: Policy, StatusReporting {
         return .replace(injection.failure(of: name), as: verdict)
     }
 
-    // MARK: What it is
+    // MARK: Description
 
     public var traits: PolicyTraits { PolicyTraits(injectsFaults: true) }
 
@@ -357,7 +354,8 @@ public final class Chaos: Policy, StatusReporting {
         return state.withLock { $0.machine.status(at: now) }
     }
 
-    /// Whether the policy is off, as a new one of the same configuration would be, and no call is in an injected delay.
+    /// Whether no call is in an injected delay, and the policy is off, as a new policy of the same configuration would
+    /// be.
     public var isAtRest: Bool {
         let now = base.now
         return state.withLock { state in
@@ -366,7 +364,7 @@ public final class Chaos: Policy, StatusReporting {
         }
     }
 
-    /// The terms that another policy takes over.
+    /// The terms that another policy applies.
     struct Terms {
         let machine: ChaosStateMachine.Settings
         let parts: Parts
@@ -382,10 +380,10 @@ public final class Chaos: Policy, StatusReporting {
         }
     }
 
-    /// Takes over the settings of another policy. A configuration with the same time as before leaves the switch alone:
-    /// a policy turned off by hand stays off.
+    /// Applies the settings of another policy. A configuration with the same time leaves the switch alone: a policy
+    /// turned off by hand stays off.
     func take(over other: Terms) {
-        // The old parts are released outside of the lock: they have user code.
+        // The old parts are released outside of the lock, since they have user code.
         let (_, isOtherTime) = state.withLock { state in
             state.machine.change(to: other.machine)
             let old = (state.parts, state.configuredEnd != other.configuredEnd)
@@ -398,7 +396,7 @@ public final class Chaos: Policy, StatusReporting {
         turnOn(for: other.configuredUntil.map { base.now.duration(to: $0) } ?? .zero)
     }
 
-    /// The settings, without ``isOn``.
+    /// The settings, but not ``isOn``.
     public var description: String {
         let parts = state.withLock { $0.parts }
         let all = parts.injections.map(\.description) + (parts.script.isEmpty ? [] : ["a script"])

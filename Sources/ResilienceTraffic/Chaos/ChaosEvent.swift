@@ -3,7 +3,7 @@ public import Resilience
 extension Chaos {
     /// An event of a chaos policy.
     public enum Event: PolicyEventDetail, Equatable {
-        /// The call fails with this verdict in place of its operation, after this wait.
+        /// The call fails with this verdict, without running its operation, after this wait.
         case failed(Verdict, after: Duration)
         /// The operation succeeded, and its answer was lost; the call fails with this verdict.
         case lostAnswer(Verdict)
@@ -13,9 +13,9 @@ extension Chaos {
         case behaved(String)
         /// The call ends as if it had been cancelled, after this wait.
         case cancelled(after: Duration)
-        /// The call was to be delayed, and is left alone, because enough others are delayed.
+        /// The call was not delayed, because enough others are delayed.
         case leftOut
-        /// The limit of touched calls was reached; no further one is touched.
+        /// The limit of touched calls was reached; no further call is touched.
         case limitReached(Int)
         /// The policy was turned on, for this time.
         case turnedOn(for: Duration)

@@ -14,9 +14,9 @@ public import Resilience
 public struct ChaosInjection: Sendable, CustomStringConvertible {
     /// The kinds of injections.
     public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
-        /// The call fails in place of its operation, which does not run.
+        /// The call fails, and its operation does not run.
         case fault
-        /// The operation runs, with all its effects, and the call fails although it succeeded.
+        /// The operation runs, with all its effects. The call fails even if the operation succeeded.
         case lostAnswer
         /// The call waits before its operation runs.
         case delay
@@ -55,7 +55,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         self.behavior = behavior
     }
 
-    /// The call fails in place of its operation, which does not run, with an ``/Resilience/InjectedFault``.
+    /// The call fails with an ``/Resilience/InjectedFault``, and its operation does not run.
     /// - Parameters:
     ///   - verdict: The meaning of the failure: transient, throttled, permanent or uncertain. Transient by default.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -64,8 +64,8 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         _ verdict: Verdict = .transient, at rate: Double = 1, after delay: Duration = .zero
     ) -> ChaosInjection { ChaosInjection(.fault, at: rate, delay: delay...delay, verdict) }
 
-    /// The call fails in place of its operation, which does not run, with an error of your own. The pipeline's
-    /// classifier decides its verdict.
+    /// The call fails with an error of your own, and its operation does not run. The pipeline's classifier decides the
+    /// verdict.
     /// - Parameters:
     ///   - error: The error that the call throws, as it is.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -109,7 +109,7 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         ChaosInjection(.delay, at: rate, delay: durations)
     }
 
-    /// A closure runs before the operation: it clears a cache or opens a circuit, for example.
+    /// A closure runs before the operation, for example to clear a cache or open a circuit.
     /// - Parameters:
     ///   - name: What the closure does, for events. "behavior" by default.
     ///   - rate: The share of all calls, 0…1. 1 by default.
@@ -118,9 +118,9 @@ public struct ChaosInjection: Sendable, CustomStringConvertible {
         _ name: String = "behavior", at rate: Double = 1, _ body: @escaping @Sendable () -> Void
     ) -> ChaosInjection { ChaosInjection(.behavior, at: rate, behavior: (name, body)) }
 
-    /// The call ends as if its task had been cancelled: it throws `CancellationError`, no policy of its pipeline counts
-    /// it, and none repeats it. Its operation does not run. The task itself is not cancelled, so code around the
-    /// pipeline sees an ordinary failure, as with a service that cancels something itself.
+    /// The call ends as if its task had been cancelled: it throws `CancellationError`, and no policy of its pipeline
+    /// counts or retries it. Its operation does not run. The task itself is not cancelled, so code around the pipeline
+    /// sees an ordinary failure.
     /// - Parameters:
     ///   - rate: The share of all calls, 0…1. 1 by default.
     ///   - delay: How long the call waits first, 0 or more. 0 by default.

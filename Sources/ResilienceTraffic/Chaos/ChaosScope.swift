@@ -7,18 +7,19 @@ public import Resilience
 /// try await Chaos.tagged("game-day") { try await search("swift") }
 /// ```
 public struct ChaosScope: Sendable {
-    /// The tags of which the call must have one; empty if it needs none. See ``Chaos/tagged(_:_:)``.
+    /// The tags of touched calls, which have at least one of them; empty for all calls. See ``Chaos/tagged(_:_:)``.
     public let tags: Set<String>
-    /// The highest priority that a call may have; nil for any.
+    /// The highest priority of a touched call; nil for any.
     public let maxPriority: CallPriority?
     private let matches: (@Sendable (borrowing PolicyCall) -> Bool)?
 
     /// Creates a scope. By default it contains all calls.
     /// - Parameters:
-    ///   - tags: The tags of which the call must have one; empty if it needs none.
-    ///   - maxPriority: The highest priority that a call may have, its own or that of its ``/Resilience/CallOrigin``; nil for any.
-    ///   - matches: Returns whether a call may be touched, by its pipeline, attempt or options. nil if all may. It is
-    ///     called once for each attempt while the policy is on, outside of every lock.
+    ///   - tags: The tags of touched calls, which have at least one of them; empty, the default, for all calls.
+    ///   - maxPriority: The highest priority of a touched call, its own or its ``/Resilience/CallOrigin``'s; nil, the
+    ///     default, for any.
+    ///   - matches: Returns whether a call may be touched, by its pipeline, attempt or options; nil, the default, for
+    ///     all. It is called once for each attempt while the policy is on, outside of every lock.
     public init(
         tags: Set<String> = [], maxPriority: CallPriority? = nil,
         where matches: (@Sendable (borrowing PolicyCall) -> Bool)? = nil

@@ -1,7 +1,7 @@
 public import Resilience
 
 extension Chaos {
-    /// The settings of a ``Chaos`` policy as a value, which can be read from a file or a server: so that a game day needs no
+    /// The settings of a ``Chaos`` policy as a value, which can be read from a file or a server, so a game day needs no
     /// new build.
     ///
     /// ```swift
@@ -12,12 +12,12 @@ extension Chaos {
     /// let chaos = Chaos("search.chaos", settings: settings)
     /// ```
     ///
-    /// The switch is ``until``: without it, and after it, the policy is off. The same settings read again, or by a process
-    /// that starts again, do not extend it, unless it is more than a day away.
+    /// The switch is ``until``: without it, and after it, the policy is off. Reading the same settings again, even in a
+    /// restarted process, does not extend it, unless it is more than a day away.
     ///
     /// See <doc:ChaosGuide> for what the settings do.
     public struct Settings: SettingsGroup {
-        /// What an injected failure means.
+        /// The verdict of an injected failure.
         public enum FaultVerdict: String, SettingChoice {
             /// ``/Resilience/Verdict/transient``.
             case transient
@@ -29,13 +29,13 @@ extension Chaos {
             case uncertain
         }
 
-        /// What an attempt gets.
+        /// The injection for an attempt.
         public enum Step: String, SettingChoice {
-            /// It is left alone.
+            /// Nothing is injected.
             case none
-            /// It fails in place of its operation.
+            /// It fails without running its operation.
             case fault
-            /// Its operation runs, and it fails although that succeeded.
+            /// Its operation runs, and it fails even if that succeeded.
             case lostAnswer
             /// It waits before its operation runs.
             case delay
@@ -43,35 +43,38 @@ extension Chaos {
             case cancellation
         }
 
-        /// When the policy turns itself off: a date and time in UTC, such as "2026-11-27T15:00:00Z", or without seconds,
-        /// "2026-11-27T15:00Z". nil if it is off. It is on for at most a day (``Chaos/longestTime``) from when it is given the
+        /// The UTC time at which the policy turns itself off, such as "2026-11-27T15:00:00Z" or "2026-11-27T15:00Z";
+        /// nil, the default, if it is off. It is on for at most a day (``Chaos/longestTime``) after it is given the
         /// settings.
         public var until: String?
-        /// The share of attempts that fail in place of their operation, 0…1. The rates add up to 1 or less.
+        /// The share of attempts that fail without running their operation, 0…1; by default 0. The rates add up to 1 or
+        /// less.
         public var faultRate: Double
-        /// What such a failure means.
+        /// The verdict of an injected failure; by default `transient`.
         public var faultVerdict: FaultVerdict
-        /// How long an attempt waits before it fails so, 0 or more.
+        /// The delay before an injected failure, 0 or more; by default 0.
         public var faultAfter: Duration
-        /// The share of attempts whose answer is lost, 0…1. It means ``/Resilience/Verdict/uncertain``.
+        /// The share of attempts whose answer is lost, 0…1; by default 0. A lost answer means `uncertain`.
         public var lostAnswerRate: Double
-        /// The share of attempts that are delayed, 0…1.
+        /// The share of attempts that are delayed, 0…1; by default 0.
         public var delayRate: Double
-        /// How long they wait, at least; 0 or more.
+        /// The shortest injected delay, 0 or more; by default 1 second.
         public var delay: Duration
-        /// How long they wait, at most; `delay` or more, nil for exactly ``delay``.
+        /// The longest injected delay, `delay` or more; nil, the default, for exactly ``delay``.
         public var maxDelay: Duration?
-        /// The share of attempts that end as if they had been cancelled, 0…1.
+        /// The share of attempts that end as if cancelled, 0…1; by default 0.
         public var cancellationRate: Double
-        /// What the first attempts get, whatever the rates.
+        /// The steps of the first attempts, in order, regardless of the rates; by default empty.
         public var script: [Step]
-        /// The tags of which a call must have one; empty if it needs none.
+        /// The tags of touched calls, which have at least one of them; empty, the default, for all calls.
         public var tags: [String]
-        /// The highest priority that a call may have; nil for any.
+        /// The highest priority of a touched call; nil, the default, for any.
         public var maxPriority: CallPriority?
-        /// How many attempts are touched at most each time the policy is turned on, 0 or more; nil for no limit.
+        /// The largest number of attempts touched each time the policy is turned on, 0 or more; nil, the default, for
+        /// no limit.
         public var limit: Int?
-        /// How many attempts may be in an injected delay at the same time, 0 or more; nil for no limit.
+        /// The largest number of attempts in an injected delay at the same time, 0 or more; nil, the default, for no
+        /// limit.
         public var maxDelayed: Int?
 
         /// Creates settings.
@@ -157,12 +160,12 @@ extension Chaos {
         fileprivate var scope: ChaosScope { ChaosScope(tags: Set(tags), maxPriority: maxPriority) }
     }
 
-    /// Creates a chaos policy: on until the time that the settings name, and at most for a day.
+    /// Creates a chaos policy that is on until ``Settings/until``, for at most a day.
     /// - Parameters:
     ///   - name: The name in events and errors.
     ///   - settings: The settings.
-    ///   - timeBase: The time base of delays and of the switch; it must be that of the pipeline.
-    ///   - observers: The observers that are told what this policy does; nil for none at first.
+    ///   - timeBase: The time base of delays and of the switch; it must be the pipeline's.
+    ///   - observers: The observers of this policy's events; nil for none at first.
     public convenience init(
         _ name: String = "chaos", settings: Settings, timeBase: any TimeBase = .system,
         observers: PolicyObservers? = nil
@@ -201,7 +204,7 @@ struct UTCText: Equatable {
     /// Since 1970-01-01 00:00:00.
     let seconds: Int64
 
-    /// nil if the text is no such date, or is before 1970.
+    /// nil if the text is not such a date, or is before 1970.
     init?(_ text: String) {
         let bytes = Array(text.utf8)
         let form = Array((bytes.count == 17 ? "0000-00-00T00:00Z" : "0000-00-00T00:00:00Z").utf8)

@@ -12,13 +12,13 @@ struct ChaosStateMachine: Sendable, Hashable {
     }
 
     struct Settings: Sendable, Hashable {
-        /// What chance chooses from. The rates add up to 1 or less.
+        /// The injections to choose from at random. The rates add up to 1 or less.
         var plans: [Plan]
-        /// What the first calls get, one after another; nil for a call that is left alone.
+        /// The injections of the first calls, in order; nil leaves a call alone.
         var script: [Plan?] = []
-        /// How many calls are touched at most each time the policy is turned on.
+        /// The largest number of calls touched each time the policy is turned on.
         var limit = Int.max
-        /// How many calls may be in an injected delay at the same time.
+        /// The largest number of calls in an injected delay at the same time.
         var maxDelayed = Int.max
     }
 
@@ -39,7 +39,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         case now(Source)
         /// The call waits for this many nanoseconds, then asks ``ChaosStateMachine/woke(_:at:)``.
         case after(Int64, Source, ticket: UInt64)
-        /// The call is touched when it comes out: ``ChaosStateMachine/left(_:succeeded:at:)``.
+        /// The call is touched when its operation ends: ``ChaosStateMachine/left(_:succeeded:at:)``.
         case onReturn(Source, ticket: UInt64)
         /// The call is left alone, because enough others are in a delay.
         case leftOut(Source)
@@ -95,7 +95,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         return wasOff
     }
 
-    /// Turns the policy off. Calls that were to be touched later no longer are.
+    /// Turns the policy off. Calls that were to be touched later no longer will be.
     /// - Returns: Whether it was on.
     mutating func turnOff(at now: MonotonicInstant) -> Bool {
         let wasOn = isOn(at: now)
@@ -109,7 +109,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         delayed = 0
     }
 
-    /// A call in scope comes.
+    /// A call in scope begins.
     /// - Parameter mayWait: Whether the call can wait. If not, delays are left out.
     mutating func choose(
         at now: MonotonicInstant, mayWait: Bool, using generator: inout some RandomNumberGenerator
@@ -172,8 +172,8 @@ struct ChaosStateMachine: Sendable, Hashable {
     }
 
     /// A call has waited.
-    /// - Parameter isDue: Whether its delay is over, or its own time.
-    /// - Returns: Whether the effect after the delay still applies: not if the policy was off meanwhile.
+    /// - Parameter isDue: Whether its delay is over, or its own time has run out.
+    /// - Returns: Whether the effect after the delay still applies: not if the policy was off in between.
     mutating func woke(_ ticket: UInt64, isDue: Bool = true, at now: MonotonicInstant) -> Bool {
         guard case .delayed(let kind) = pending.removeValue(forKey: ticket) else { return false }
         delayed -= 1
@@ -182,7 +182,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         return true
     }
 
-    /// A call that was to be touched later comes out.
+    /// The operation of a call that was to be touched later has ended.
     /// - Returns: Whether its answer is lost.
     mutating func left(_ ticket: UInt64, succeeded: Bool, at now: MonotonicInstant) -> Bool {
         switch pending.removeValue(forKey: ticket) {
@@ -197,7 +197,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         }
     }
 
-    /// Applies other settings. The script begins anew only if it is another one.
+    /// Applies other settings. The script restarts only if it has changed.
     mutating func change(to settings: Settings) {
         if settings.script != self.settings.script { position = 0 }
         self.settings = settings
@@ -209,7 +209,7 @@ struct ChaosStateMachine: Sendable, Hashable {
         position = 0
     }
 
-    /// Resets to the original state, and off.
+    /// Resets to the original state, which is off.
     mutating func reset() {
         ends = nil
         letGo()

@@ -6,7 +6,7 @@ public struct ChaosStatus: PolicyStatusDetail {
     public let isOn: Bool
     /// The time until the policy turns itself off; zero while it is off.
     public let timeLeft: Duration
-    /// The number of calls failed in place of their operation, since the policy was made or reset.
+    /// The number of calls that failed without running their operation, since the policy was made or reset.
     public let faults: Int
     /// The number of lost answers.
     public let lostAnswers: Int
@@ -27,12 +27,12 @@ public struct ChaosStatus: PolicyStatusDetail {
     /// - Parameters:
     ///   - isOn: Whether calls are touched now.
     ///   - timeLeft: The time until the policy turns itself off; zero while it is off.
-    ///   - faults: How many calls have failed in place of their operation.
+    ///   - faults: The number of calls that failed without running their operation.
     ///   - lostAnswers: The number of lost answers.
     ///   - delays: The number of delayed calls.
     ///   - behaviors: The number of runs of a closure.
     ///   - cancellations: The number of calls ended as if they had been cancelled.
-    ///   - leftOut: How many calls were to be delayed, and were not.
+    ///   - leftOut: The number of calls not delayed because enough others were.
     ///   - delayed: The number of calls in an injected delay now.
     ///   - scriptLeft: The number of steps left in the script.
     public init(
@@ -54,7 +54,7 @@ public struct ChaosStatus: PolicyStatusDetail {
     /// The number of calls touched, by any injection.
     public var touched: Int { faults + lostAnswers + delays + behaviors + cancellations }
 
-    /// Always true: the policy rejects no call. An injected failure stands for the operation's.
+    /// Always true: the policy rejects no call. An injected failure counts as the operation's.
     public var isAllowed: Bool { true }
 
     public static var kind: String { "chaos" }

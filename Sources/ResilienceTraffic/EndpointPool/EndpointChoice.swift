@@ -6,11 +6,11 @@ public enum EndpointChoice: String, SettingChoice {
     ///
     /// It costs time in proportion to the number of endpoints.
     case roundRobin
-    /// Of two endpoints drawn at random, in proportion to their weights, the one with fewer calls in flight: the power
-    /// of two choices. Calls in flight count in proportion to the weight.
+    /// The one with fewer calls in flight, relative to its weight, of two endpoints drawn at random in proportion to
+    /// their weights: the power of two choices.
     ///
-    /// It costs the same for any number of endpoints as long as all have the same weight. Source: Mitzenmacher, "The Power of
-    /// Two Choices in Randomized Load Balancing" (1996).
+    /// It costs the same for any number of endpoints as long as all have the same weight. Source: Mitzenmacher, "The
+    /// Power of Two Choices in Randomized Load Balancing" (1996).
     case leastLoaded
 }
 
@@ -19,14 +19,14 @@ public enum EndpointChoice: String, SettingChoice {
 /// Its weight begins with a share of its full weight, and grows linearly: `max(from, time ÷ over)`. Source: Envoy's
 /// slow start mode, with an aggression of 1.
 public struct SlowStart: SettingsGroup {
-    /// How long it takes until the endpoint has all of its weight.
+    /// The time until the endpoint has its full weight; above 0; by default 30 seconds.
     public var over: Duration
-    /// The share of its weight that it begins with.
+    /// The share of its weight that it begins with, 0.01…1; by default 0.1.
     public var from: Double
 
     /// Creates a slow start.
     /// - Parameters:
-    ///   - over: How long until the endpoint has its full weight; above 0. 30 seconds by default.
+    ///   - over: The time until the endpoint has its full weight; above 0. 30 seconds by default.
     ///   - from: The share of its weight that it begins with, 0.01…1. 0.1 by default. An endpoint with less would get
     ///     no call for a long time.
     public init(over: Duration = .seconds(30), from: Double = 0.1) {

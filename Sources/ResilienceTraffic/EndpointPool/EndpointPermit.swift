@@ -8,8 +8,8 @@ public import Resilience
 /// permit.complete(reply.isGood ? .success : .transient)
 /// ```
 ///
-/// Report once how the work ended; the report consumes the permit. A permit that is dropped without a report counts as
-/// cancelled: it does not count for or against the endpoint.
+/// Report once how the work ended; the report consumes the permit. A permit dropped without a report counts as
+/// cancelled, neither for nor against the endpoint.
 public struct EndpointPermit<Endpoint: Hashable & Sendable>: ~Copyable, Sendable {
     /// The endpoint that the pool chose.
     public let endpoint: Endpoint

@@ -45,19 +45,20 @@ private struct Judged<R: Sendable>: Sendable {
 
 extension Pipeline {
     /// Runs the operation as ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``, each copy on an
-    /// endpoint that the pool chooses: one that no copy of this call has tried, if there is one, and else preferably
-    /// one without a copy in flight.
+    /// endpoint that the pool chooses: if possible an endpoint that no copy of this call has tried, else if possible an
+    /// endpoint without a copy in flight.
     ///
     /// A losing copy does not count for or against its endpoint.
     ///
     /// - Parameters:
     ///   - pool: The endpoints.
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns what a result means. It is called once for each attempt of a copy that returns. By default every
-    ///     result is a success.
+    ///   - judge: Returns the verdict of a result. It is called once for each attempt of a copy that returns. By
+    ///     default every result is a success.
     ///   - operation: The operation, which is given the endpoint.
     /// - Returns: The operation's result in the copy that decides the call.
-    /// - Throws: As ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``; ``NoEndpoint`` if there is no endpoint.
+    /// - Throws: As ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)``; ``NoEndpoint`` if there is no
+    ///   endpoint.
     public nonisolated(nonsending) func runHedged<Endpoint, R: Sendable>(
         over pool: EndpointPool<Endpoint>, options: RunOptions = RunOptions(),
         judging judge: @escaping @Sendable (R) -> Verdict = { _ in .success },
@@ -74,8 +75,9 @@ extension Pipeline {
     /// - Parameters:
     ///   - pool: The endpoints.
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns what a result means. By default every result is a success.
-    ///   - operation: The operation, which is given the endpoint and its attempt: see ``/Resilience/CallAttempt/hedge``.
+    ///   - judge: Returns the verdict of a result. By default every result is a success.
+    ///   - operation: The operation, which is given the endpoint and its attempt: see
+    ///     ``/Resilience/CallAttempt/hedge``.
     /// - Returns: The operation's result in the copy that decides the call.
     /// - Throws: As ``runHedged(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``.
     public nonisolated(nonsending) func runHedged<Endpoint, R: Sendable>(
@@ -114,7 +116,7 @@ extension Pipeline {
 }
 
 extension PipelineCore {
-    /// The meaning of a copy's end for its endpoint, as for an attempt.
+    /// The verdict of a copy's end for its endpoint, as for an attempt.
     fileprivate func meaning(of verdict: Verdict, before deadline: MonotonicInstant) -> Verdict {
         guard Task.isCancelled else { return verdict }
         return deadline != .distantFuture && deadline <= timeBase.now ? .transient : .cancelled

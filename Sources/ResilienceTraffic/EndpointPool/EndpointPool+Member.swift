@@ -1,8 +1,8 @@
 public import Resilience
 
 extension PipelineBuilder {
-    /// Returns a list of one policy that lets every call through, and reports the status of a pool: so the pool is
-    /// among the pipeline's ``/Resilience/Pipeline/statuses``, gauges and health. The pool chooses endpoints only in
+    /// Returns a list of one policy that admits every call and reports the pool's status, so that the pool is among the
+    /// pipeline's ``/Resilience/Pipeline/statuses``, gauges and health. The pool chooses endpoints only in
     /// ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` and its siblings.
     /// - Parameter pool: A pool of endpoints.
     public static func buildExpression<Endpoint>(_ pool: EndpointPool<Endpoint>) -> [Pipeline.Element] {
@@ -26,7 +26,7 @@ private struct EndpointPoolMember<Endpoint: Hashable & Sendable>: Policy, Status
     static func isUniquelyHeld(_ entry: inout Self) -> Bool { isKnownUniquelyReferenced(&entry.pool) }
     /// Counted failures matter no longer than the registry keeps unused entries.
     func canBeEvicted(unusedFor time: Duration) -> Bool { pool.isIdle }
-    /// The pool that calls are given is the program's own.
+    /// Calls use the pool that the program passes, not this one.
     func canBeReconfigured(like other: Self) -> Bool { true }
     func reconfigured(like other: Self) -> Self? { other }
 }

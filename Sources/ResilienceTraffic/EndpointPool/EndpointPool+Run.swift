@@ -3,8 +3,8 @@ public import Resilience
 extension EndpointPool {
     /// Runs one attempt of a call on an endpoint that the call has not tried, and counts how it ends.
     ///
-    /// If a policy of this process rejects it there, such as the endpoint's own breaker, it goes on to the next one at
-    /// once: nothing was sent.
+    /// If a policy of this process, such as the endpoint's own breaker, rejects it there, the attempt continues on the
+    /// next endpoint at once: nothing was sent.
     /// - Parameters:
     ///   - call: The call.
     ///   - tried: The endpoints that the call has tried.
@@ -28,12 +28,12 @@ extension EndpointPool {
         }
     }
 
-    /// Runs an operation on one endpoint, once, without a pipeline. ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``
-    /// has retries and all other policies.
+    /// Runs an operation on one endpoint, once, without a pipeline.
+    /// ``Resilience/Pipeline/run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)`` has retries and all other policies.
     ///
     /// - Parameters:
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns what a result means. By default every result is a success.
+    ///   - judge: Returns the verdict of a result. By default every result is a success.
     ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
     /// - Returns: The operation's result.
     /// - Throws: The operation's error; ``NoEndpoint`` if there is no endpoint.
@@ -48,7 +48,7 @@ extension EndpointPool {
 }
 
 extension EndpointPoolCore {
-    /// Chooses the endpoint that an attempt begins with.
+    /// Chooses the first endpoint of an attempt.
     @usableFromInline func first(_ tried: inout TriedEndpoints, _ call: inout PolicyCall) throws -> Chosen {
         let now = now(of: &call)
         tried.rejected = []
@@ -67,7 +67,7 @@ extension EndpointPoolCore {
     /// If this many endpoints in a row reject an attempt, the others will as well.
     private static let mostRejections = 10
 
-    /// Whether an attempt goes on to another endpoint: not with an error that would be the same there.
+    /// Whether an attempt continues on another endpoint: not after an error that would be the same there.
     /// - Parameters:
     ///   - meaning: The verdict of the error for the endpoint.
     ///   - rejected: The endpoints that have rejected the attempt, including the last one.
@@ -76,7 +76,7 @@ extension EndpointPoolCore {
             && rejected.count < mostRejections
     }
 
-    /// - Returns: The endpoint to go on to; nil if the attempt ends with this error.
+    /// - Returns: The next endpoint; nil if the attempt ends with this error.
     @usableFromInline func threw(
         _ error: any Error, _ pick: EndpointPick, _ tried: inout TriedEndpoints, _ call: inout PolicyCall
     ) -> Chosen? {
@@ -84,7 +84,7 @@ extension EndpointPoolCore {
         let meaning = meaning(of: verdict, &call)
         end(pick, meaning, &call)
         guard !Task.isCancelled else { return nil }
-        // So that the classifier is not asked again.
+        // The classifier is not called again.
         call.settled = verdict
         tried.rejected.append(pick.id)
         guard Self.goesOn(after: error, meaning, rejected: tried.rejected), !call.isOver else { return nil }
@@ -94,8 +94,8 @@ extension EndpointPoolCore {
         return next
     }
 
-    /// The verdict of an attempt's end for its endpoint. The cancellation of its task says nothing, except at the
-    /// attempt's deadline.
+    /// The verdict of an attempt's end for its endpoint. A cancelled task is no evidence, except at the attempt's
+    /// deadline.
     private func meaning(of verdict: Verdict, _ call: inout PolicyCall) -> Verdict {
         call.reading = nil
         guard Task.isCancelled else { return verdict }
@@ -130,18 +130,19 @@ extension PipelineCore {
 }
 
 extension Pipeline {
-    /// Runs the operation through the policies, each attempt on an endpoint that the pool chooses: one that this call
-    /// has not tried, if there is one.
+    /// Runs the operation through the policies, each attempt on an endpoint that the pool chooses, if possible one that
+    /// this call has not tried.
     ///
     /// If the operation throws a ``/Resilience/Rejection``, as a breaker or a bulkhead of the endpoint does, nothing
-    /// has reached that endpoint. Then the attempt goes on to another endpoint at once, ten at most, if possible one
-    /// that the call has not tried. It ends with the last rejection.
+    /// has reached that endpoint. Then the attempt continues at once on another endpoint, if possible one that the call
+    /// has not tried. After ten endpoints it fails with the last rejection.
     ///
     /// - Parameters:
-    ///   - pool: The endpoints. They need not have the pipeline's time base, but then the pool reads its own for each call.
+    ///   - pool: The endpoints. The pool may have another time base than the pipeline, but then reads its own for each
+    ///     call.
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns what a result means. It is called once for each attempt that returns. By default every result is a
-    ///     success.
+    ///   - judge: Returns the verdict of a result. It is called once for each attempt that returns. By default every
+    ///     result is a success.
     ///   - operation: The operation, which is given the endpoint. It runs in the caller's isolation.
     /// - Returns: The result of the operation's last attempt.
     /// - Throws: The error of the operation's last attempt; ``NoEndpoint`` if there is no endpoint for the first one;
@@ -160,7 +161,7 @@ extension Pipeline {
     /// - Parameters:
     ///   - pool: The endpoints.
     ///   - options: Options of this call, such as a deadline.
-    ///   - judge: Returns what a result means. By default every result is a success.
+    ///   - judge: Returns the verdict of a result. By default every result is a success.
     ///   - operation: The operation, which is given the endpoint and its attempt. It runs in the caller's isolation.
     /// - Returns: The result of the operation's last attempt.
     /// - Throws: As ``run(over:options:judging:_:)-(_,_,_,(Endpoint)->R)``.

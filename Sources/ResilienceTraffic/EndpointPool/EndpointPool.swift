@@ -1,6 +1,7 @@
 public import Resilience
 
-/// Several endpoints of one service: chooses one for each attempt, and ejects those that fail more than the others.
+/// Several endpoints of one service: chooses an endpoint for each attempt, and ejects endpoints that fail more than the
+/// others.
 ///
 /// ```swift
 /// let pool = EndpointPool("search", addresses)
@@ -18,7 +19,7 @@ public import Resilience
 /// - An endpoint that fails five times in a row, or much more often than the others, is ejected: it gets no calls for
 ///   a while.
 /// - If too few endpoints are left, all are used.
-/// - An endpoint that is new, or returns, gets few calls at first.
+/// - A new or returning endpoint gets few calls at first.
 ///
 /// Cancelled calls, losing copies, and rejections by policies of this process do not count for or against an endpoint.
 /// An attempt that is cancelled at its deadline does count: the endpoint was too slow.
@@ -42,8 +43,8 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     ///   - endpoints: The endpoints. Duplicates count once. See ``update(_:weights:)``.
     ///   - weights: The weights of endpoints; 1 for all others. See ``update(_:weights:)``.
     ///   - choice: How an endpoint is chosen. By default the less loaded of two.
-    ///   - ejection: When an endpoint is ejected; nil for never.
-    ///   - slowStart: How the weight of a new or returning endpoint grows; nil if it has all of it at once.
+    ///   - ejection: The rules that eject failing endpoints; nil for none.
+    ///   - slowStart: How the weight of a new or returning endpoint grows; nil for full weight at once.
     ///   - panicThreshold: The share of endpoints below which all are used, even ejected ones, 0…1. 0.5 by default.
     ///     With 0, ejected endpoints are never used.
     ///   - failing: The verdicts that count as failures of the endpoint; neither success nor cancelled. A
@@ -95,15 +96,15 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
         unsafeDowncast(list, to: EndpointList<Endpoint>.self)
     }
 
-    /// Replaces the list of endpoints. The state of remaining endpoints is kept; calls in flight on the others go on,
-    /// and count no longer. New endpoints begin with a small weight (``SlowStart``), unless most are new. If more
-    /// endpoints of the new list are ejected than allowed, those whose time is over first return.
+    /// Replaces the list of endpoints. The state of remaining endpoints is kept; calls in flight on the others
+    /// continue, but no longer count. New endpoints begin with a small weight (``SlowStart``), unless most are new. If
+    /// more endpoints of the new list are ejected than allowed, those with the earliest end return.
     ///
-    /// May be called while calls are in flight, from any thread: when a lookup of names has a new answer, for example.
+    /// May be called from any thread, while calls are in flight: for example when DNS has a new answer.
     /// - Parameters:
     ///   - endpoints: The endpoints. Duplicates count once. With an empty list, calls throw ``NoEndpoint``.
-    ///   - weights: How often an endpoint is chosen, relative to the others, 1…65 535; beyond that, the nearest of
-    ///     the two counts. An unnamed endpoint has 1. To give an endpoint no calls, leave it out of the list.
+    ///   - weights: How often an endpoint is chosen, relative to the others, 1…65 535; values beyond that are clamped.
+    ///     1 for endpoints without a weight. To give an endpoint no calls, leave it out of the list.
     public func update(_ endpoints: [Endpoint], weights: [Endpoint: Int] = [:]) {
         var seen: Set<Endpoint> = []
         let endpoints = endpoints.filter { seen.insert($0).inserted }
@@ -118,19 +119,18 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
         }
     }
 
-    /// Takes an endpoint out by hand: it gets no calls, not even if too few others are left. It counts as if it were not in
-    /// the list. Does nothing if it is not there.
+    /// Takes an endpoint out by hand: it gets no calls, even if too few others are left, and counts as if it were not
+    /// in the list. Does nothing for an unknown endpoint.
     /// - Parameters:
     ///   - endpoint: The endpoint.
-    ///   - time: For how long. nil, the default, until ``restore(_:)``.
+    ///   - time: How long; nil, the default, until ``restore(_:)``.
     public func eject(_ endpoint: Endpoint, for time: Duration? = nil) {
         change(endpoint) { machine, id, now in
             machine.eject(id, until: time.map { now + max(.zero, $0) } ?? .distantFuture, at: now)
         }
     }
 
-    /// Brings an ejected endpoint back before its time, whatever the reason for its ejection. Does nothing if it is not
-    /// ejected.
+    /// Brings an ejected endpoint back early, whatever the reason for its ejection. Does nothing if it is not ejected.
     /// - Parameter endpoint: The endpoint.
     public func restore(_ endpoint: Endpoint) {
         change(endpoint) { machine, id, now in machine.restore(id, at: now) }
@@ -165,8 +165,8 @@ public final class EndpointPool<Endpoint: Hashable & Sendable>: Sendable, Custom
     /// The settings now.
     public var settings: EndpointPoolSettings { core.settings }
 
-    /// Applies other settings. The state of the endpoints is kept; ejected ones return, or return earlier, if the new
-    /// settings say so. Invalid settings trap, or, inside of ``/Resilience/PolicySettings/checked(_:)``, change
+    /// Applies other settings. The state of the endpoints is kept; ejected endpoints return, or return earlier, if the
+    /// new settings require it. Invalid settings trap, or, inside ``/Resilience/PolicySettings/checked(_:)``, change
     /// nothing.
     /// - Parameter settings: The settings.
     public func apply(_ settings: EndpointPoolSettings) {

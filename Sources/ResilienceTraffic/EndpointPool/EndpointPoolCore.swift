@@ -15,8 +15,8 @@ import Resilience
     @usableFromInline func name(at place: Int) -> String { "\(endpoints[place])" }
 }
 
-/// All of an ``EndpointPool`` but the type of its endpoints. Code compiled without knowing that type spends ten
-/// thousand instructions per call on finding it.
+/// All of an ``EndpointPool`` but the type of its endpoints. Code compiled without that type spends ten thousand
+/// instructions per call to find it.
 @usableFromInline final class EndpointPoolCore: Sendable {
     let name: String
     let timeBase: any TimeBase
@@ -25,9 +25,9 @@ import Resilience
 
     private struct State {
         var machine: EndpointPoolStateMachine
-        /// In the order of the machine's members.
+        /// The endpoints, in the order of the machine's members.
         var list: any AnyEndpointList
-        /// Counts the changes of the list.
+        /// The number of changes of the list.
         var version = 0
     }
 
@@ -35,7 +35,7 @@ import Resilience
 
     /// A call's endpoint.
     @usableFromInline struct Chosen: Sendable {
-        /// The list in which it has its place.
+        /// The list that its place refers to.
         @usableFromInline let list: any AnyEndpointList
         @usableFromInline let pick: EndpointPick
     }
@@ -72,13 +72,13 @@ import Resilience
 
     // MARK: The list
 
-    /// How often the list has changed, the list, and the numbers of its endpoints.
+    /// The number of changes of the list, the list, and the numbers of its endpoints.
     var numbered: (version: Int, list: any AnyEndpointList, ids: [Int]) {
         let (version, list, machine) = state.withLock { ($0.version, $0.list, $0.machine) }
         return (version, list, machine.members.map(\.id))
     }
 
-    /// - Returns: Whether the list was replaced: not if it has changed since.
+    /// - Returns: Whether the list was replaced: not if it had already changed.
     func update(to members: [(id: Int?, weight: Double)], _ list: any AnyEndpointList, ifStill version: Int) -> Bool {
         let now = timeBase.now
         // The old list is released outside of the lock: a deinit may be user code.
@@ -99,7 +99,7 @@ import Resilience
 
     /// Changes the machine, and reports the changes.
     /// - Parameter version: The version of the list that the change is for; nil for any.
-    /// - Returns: Whether it was changed: not if the list has changed since.
+    /// - Returns: Whether it was changed: not if the list had already changed.
     @discardableResult
     func change(
         ifStill version: Int? = nil,
@@ -177,7 +177,7 @@ import Resilience
     }
 
     /// A call has ended.
-    /// - Parameter now: Returns the time; asked only after a failure.
+    /// - Parameter now: Returns the time; called only after a failure.
     /// - Returns: The news for observers; nil for none.
     func ended(_ pick: EndpointPick, _ verdict: Verdict, at now: () -> MonotonicInstant) -> Told? {
         let isFailure = state.withLock { state in
@@ -199,7 +199,7 @@ import Resilience
     }
 
     /// A call has ended.
-    /// - Parameter core: Its pipeline; nil if it is in none.
+    /// - Parameter core: Its pipeline; nil for none.
     func ended(_ pick: EndpointPick, _ verdict: Verdict, in core: PipelineCore? = nil) {
         if let told = ended(pick, verdict, at: { timeBase.now }) { tell(told, at: timeBase.now, in: core) }
     }

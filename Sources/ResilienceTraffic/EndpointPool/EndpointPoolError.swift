@@ -6,14 +6,14 @@ public struct NoEndpoint: Rejection, Hashable {
     public let policy: String
     /// The number of endpoints in the list, all of which are ejected.
     public let count: Int
-    /// The time until the first of them returns; nil if none does by itself.
+    /// The time until the first of them returns; nil if none returns by time.
     public let retryAfter: Duration?
 
     /// Creates an error for a call without an endpoint.
     /// - Parameters:
     ///   - policy: The pool's name.
     ///   - count: The number of endpoints in the list.
-    ///   - retryAfter: The time until the first of them returns; nil if none does by itself.
+    ///   - retryAfter: The time until the first of them returns; nil if none returns by time.
     public init(policy: String, count: Int, retryAfter: Duration?) {
         self.policy = policy
         self.count = count

@@ -8,7 +8,7 @@ public enum EndpointPoolEvent: PolicyEventDetail, Equatable {
     case notEjected(String, EjectionReason)
     /// An endpoint gets calls again.
     case returned(String)
-    /// So few endpoints are left, `left` of `of`, that all are used, even ejected ones.
+    /// Only `left` of `of` endpoints are left, so that all are used, even ejected ones.
     case panicBegan(left: Int, of: Int)
     /// Enough endpoints are left again: ejected ones get no calls.
     case panicEnded
@@ -54,7 +54,7 @@ public enum EndpointPoolEvent: PolicyEventDetail, Equatable {
 }
 
 extension EjectionReason {
-    /// Without details, so that logs can be searched by it.
+    /// The event's name without details, for searching logs.
     fileprivate var name: String {
         switch self {
         case .consecutiveFailures: "consecutiveFailures"

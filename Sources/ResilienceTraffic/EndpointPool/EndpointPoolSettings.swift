@@ -10,20 +10,21 @@ public import Resilience
 /// let pool = EndpointPool("search", addresses, settings: settings)
 /// ```
 ///
-/// In a file, with a `maxEjected` of 0 no endpoint is ejected, and with a `from` of 1 none starts slowly. There is no
-/// `failureShare` unless it is given; `{}` has its defaults.
+/// In a file, a `maxEjected` of 0 turns ejection off, and a `from` of 1 slow start. There is no `failureShare` unless
+/// it is given; `{}` has its defaults.
 ///
 /// See <doc:EndpointPoolGuide> for what the settings do.
 public struct EndpointPoolSettings: SettingsGroup {
-    /// How an endpoint is chosen.
+    /// How an endpoint is chosen; by default `leastLoaded`.
     public var choice: EndpointChoice
-    /// When an endpoint is ejected; nil for never.
+    /// The rules that eject failing endpoints; by default `OutlierEjection()`, nil for none.
     public var ejection: OutlierEjection?
-    /// How the weight of an endpoint grows that is new or returns; nil if it has all of it at once.
+    /// How the weight of a new or returning endpoint grows; by default `SlowStart()`, nil for full weight at once.
     public var slowStart: SlowStart?
-    /// The share of endpoints below which all are used, 0…1.
+    /// The share of endpoints below which all are used, even ejected ones, 0…1; by default 0.5.
     public var panicThreshold: Double
-    /// The verdicts that count as failures of the endpoint; neither success nor cancelled.
+    /// The verdicts that count as failures of the endpoint, never success or cancelled; by default `transient` and
+    /// `uncertain`.
     public var failing: VerdictSet
 
     /// Creates settings.
@@ -39,7 +40,7 @@ public struct EndpointPoolSettings: SettingsGroup {
         self.failing = failing
     }
 
-    /// With an ejection that ejects none, or a start that is not slow, in place of nil: what is left out has its default.
+    /// Writes nil as rules that eject none, or a start at full weight, because an omitted setting has its default.
     public func written() throws -> SettingValue? {
         var own = self
         own.ejection = ejection ?? OutlierEjection(maxEjected: 0)

@@ -1,6 +1,6 @@
 import Resilience
 
-/// Decides which endpoint gets the next call, and which failing ones get none for a while.
+/// Decides which endpoint gets the next call, and which failing endpoints get none for a while.
 ///
 /// ```
 /// in ── fails too often, and not too many are out ─▶ ejected
@@ -53,7 +53,7 @@ struct EndpointPoolStateMachine: Sendable {
         fileprivate var forgetsAt = MonotonicInstant.distantFuture
         /// The calls since it returned, or since its ejection count last dropped.
         fileprivate var record = OutcomeCounts()
-        /// Its claim to the next turns: for the round robin.
+        /// Its claim to the next turns of the round robin.
         fileprivate var due = 0.0
 
         fileprivate init(id: Int, weight: Double) {
@@ -69,14 +69,14 @@ struct EndpointPoolStateMachine: Sendable {
 
     private(set) var settings: Settings
     private(set) var members: [Member] = []
-    /// Whether so few are not ejected that all are used.
+    /// Whether all are used, because too few are not ejected.
     private(set) var isPanicking = false
     /// The places of endpoints that get calls.
     private(set) var usable: [Int] = []
-    /// Whether all of those have the same weight.
+    /// Whether all usable endpoints have the same weight.
     private var areAlike = true
     private var nextID = 1
-    /// When the rules of an interval are applied.
+    /// When the interval's rules are next applied.
     private var intervalEnd: MonotonicInstant
     /// No change happens by time alone before this.
     private var nextChange = MonotonicInstant.distantFuture
@@ -88,12 +88,12 @@ struct EndpointPoolStateMachine: Sendable {
 
     // MARK: Choice
 
-    /// Chooses the endpoint of a call or of an attempt: one that the call has not tried, if there is one.
+    /// Chooses the endpoint of a call or of an attempt, if possible one that the call has not tried.
     /// - Parameters:
     ///   - tried: The endpoints that the call has tried; the chosen endpoint is added.
     ///   - inFlight: The endpoints with copies of the call in flight.
     ///   - rejected: The endpoints that rejected this attempt, which are never chosen again.
-    /// - Returns: The endpoint; nil if there is none. And the changes by time.
+    /// - Returns: The endpoint, nil if there is none; and the changes by time.
     mutating func choose(
         _ tried: inout TriedEndpoints, inFlight: [Int] = [], rejected: [Int] = [], at now: MonotonicInstant,
         using generator: inout some RandomNumberGenerator
@@ -127,8 +127,8 @@ struct EndpointPoolStateMachine: Sendable {
         }
     }
 
-    /// The smooth weighted round robin of nginx (commit 52327e0627f4): in each turn all get their weight, and the one
-    /// with the most pays the sum.
+    /// The smooth weighted round robin of nginx (commit 52327e0627f4): in each turn every endpoint gains its weight,
+    /// and the endpoint with the most pays the sum.
     private mutating func nextInTurn(besides tried: TriedEndpoints, at now: MonotonicInstant) -> Int? {
         var (sum, best) = (0.0, Int?.none)
         for place in usable where !tried.contains(members[place].id) {
@@ -141,7 +141,7 @@ struct EndpointPoolStateMachine: Sendable {
         return best
     }
 
-    /// Two different ones, all equally likely, from one number.
+    /// The less loaded of two different endpoints, all equally likely, drawn with one number.
     private func lessLoadedOfAll(using generator: inout some RandomNumberGenerator) -> Int? {
         guard usable.count > 1 else { return usable.first }
         let (number, count) = (generator.next(), UInt64(usable.count))
@@ -152,7 +152,7 @@ struct EndpointPoolStateMachine: Sendable {
     }
 
     private func lessLoaded(_ first: Int, _ second: Int, _ firstWeight: Double, _ secondWeight: Double) -> Int {
-        // Of two equal ones, the first drawn: so a weight also decides how often an idle endpoint is chosen.
+        // The first drawn wins a tie, so that a weight also decides how often an idle endpoint is chosen.
         Double(members[second].inFlight) * firstWeight < Double(members[first].inFlight) * secondWeight
             ? second : first
     }
@@ -161,8 +161,8 @@ struct EndpointPoolStateMachine: Sendable {
         besides tried: TriedEndpoints, at now: MonotonicInstant, using generator: inout some RandomNumberGenerator
     ) -> Int? {
         guard let (first, weight) = drawn(besides: tried, nil, at: now, using: &generator) else { return nil }
-        // With weights, it may be the same again: among two different ones a light one would be chosen as often as a
-        // heavy one.
+        // With weights, the second may be the first again: of two different endpoints, a light one would be chosen as
+        // often as a heavy one.
         let other = areAlike ? first : nil
         guard let (second, otherWeight) = drawn(besides: tried, other, at: now, using: &generator) else { return first }
         return lessLoaded(first, second, weight, otherWeight)
@@ -232,7 +232,7 @@ struct EndpointPoolStateMachine: Sendable {
         members[place].record.failures.saturatingIncrement()
         let streak = members[place].streak
         if let limit = settings.ejection?.consecutiveFailures, streak >= limit {
-            // Reported only once that it stays: further failures are no news.
+            // Report only once that it stays: further failures change nothing.
             eject(
                 place, .consecutiveFailures(streak), tellsIfKept: streak == limit, at: now, using: &generator, &changes)
         }
@@ -285,8 +285,8 @@ struct EndpointPoolStateMachine: Sendable {
         changes.append(.returned(place))
     }
 
-    /// Brings back excess ejections, the one whose time is over first before the others. There may be excess because
-    /// the list or the settings have changed, or an endpoint was taken out by hand.
+    /// Brings back excess ejected endpoints, those with the earliest end first. There may be excess because the list or
+    /// the settings have changed, or an endpoint was taken out by hand.
     private mutating func keepBounds(at now: MonotonicInstant, _ changes: inout [Change]) {
         let ejected = members.indices.filter { members[$0].ejectedUntil != nil && !members[$0].isHeldOut }
         let excess = ejected.count - (settings.ejection?.limit(of: members.count { !$0.isHeldOut }) ?? 0)
@@ -298,7 +298,7 @@ struct EndpointPoolStateMachine: Sendable {
         for place in byTime.prefix(excess) { bringBack(place, at: now, &changes) }
     }
 
-    /// While its weight grows, an endpoint gets too few calls for the rules of an interval.
+    /// Includes the growth: meanwhile an endpoint gets too few calls for an interval's rules.
     private var memory: Duration { settings.ejection.map { $0.memory + growth } ?? .infinite }
 
     /// Makes the changes due to time alone: endpoints return, weights are full again, ejection counts drop, and the
@@ -339,7 +339,7 @@ struct EndpointPoolStateMachine: Sendable {
         at now: MonotonicInstant, using generator: inout some RandomNumberGenerator, _ changes: inout [Change]
     ) {
         guard let ejection = settings.ejection else { return }
-        // Later than by a whole interval: the counts are long outdated.
+        // More than an interval late: the counts are outdated.
         let isLate = now >= intervalEnd + ejection.interval
         if !isLate {
             for (place, reason) in outliers(by: ejection) {
@@ -389,7 +389,7 @@ struct EndpointPoolStateMachine: Sendable {
     private mutating func refresh(_ changes: inout [Change]) {
         let present = members.indices.filter { !members[$0].isHeldOut }
         let healthy = present.filter { members[$0].ejectedUntil == nil }
-        // A little less, since a product such as 0.07 × 100 may be just above a whole number.
+        // Subtracts a little, since a product such as 0.07 × 100 may be just above a whole number.
         let panics = Double(healthy.count) < settings.panicThreshold * Double(present.count) - 1e-9
         usable = panics ? present : healthy
         areAlike = usable.allSatisfy {
@@ -417,8 +417,7 @@ struct EndpointPoolStateMachine: Sendable {
     // MARK: By hand
 
     /// Replaces the list. The state of remaining endpoints is kept.
-    /// - Parameter list: For each endpoint, in order, the number of the remaining one, or nil for a new one; and its
-    ///   weight, above 0.
+    /// - Parameter list: Each endpoint's number, or nil if it is new, and its weight, above 0; in order.
     /// - Returns: The resulting changes.
     mutating func update(
         to list: [(id: Int?, weight: Double)], at now: MonotonicInstant,
@@ -426,7 +425,7 @@ struct EndpointPoolStateMachine: Sendable {
     ) -> [Change] {
         let old = Dictionary(members.map { ($0.id, $0) }) { first, _ in first }
         let staying = list.count { $0.id.map { old[$0] != nil } ?? false }
-        // If most are new, none of them is spared: the others would get all calls.
+        // If most are new, all get full weight: otherwise the old ones would get all calls.
         let grow = settings.slowStart != nil && staying * 2 >= list.count
         // In any order.
         let isSame =
@@ -442,7 +441,7 @@ struct EndpointPoolStateMachine: Sendable {
             if grow { member.growsSince = now }
             return member
         }
-        // The claims of other weights, or among others, may be a thousand turns.
+        // Claims from other weights or another list may be worth a thousand turns.
         if !isSame { beginRound(using: &generator) }
         var changes: [Change] = []
         keepBounds(at: now, &changes)
@@ -478,7 +477,7 @@ struct EndpointPoolStateMachine: Sendable {
         return changes
     }
 
-    /// Brings an endpoint back before its time, whatever the reason for its ejection.
+    /// Brings an endpoint back early, whatever the reason for its ejection.
     mutating func restore(_ id: Int, at now: MonotonicInstant) -> [Change] {
         guard let place = members.firstIndex(where: { $0.id == id }), members[place].ejectedUntil != nil else {
             return []
@@ -524,14 +523,14 @@ struct EndpointPoolStateMachine: Sendable {
         return changes
     }
 
-    /// The machine's state if a call came at this time, as far as time alone decides.
+    /// The machine's state at this time, with the changes due to time alone.
     func advanced(to now: MonotonicInstant) -> EndpointPoolStateMachine {
         var (copy, changes) = (self, [Change]())
         copy.passTime(at: now, &changes)
         return copy
     }
 
-    /// When the next endpoint returns; nil if none does by itself.
+    /// When the next endpoint returns; nil if none returns by time.
     var nextReturn: MonotonicInstant? {
         members.compactMap(\.ejectedUntil).filter { $0 != .distantFuture }.min()
     }

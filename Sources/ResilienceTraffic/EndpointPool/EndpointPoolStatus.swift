@@ -4,7 +4,7 @@ public import Resilience
 public struct EndpointPoolStatus: PolicyStatusDetail {
     /// The endpoints, in the order of the list.
     public let endpoints: [EndpointStatus]
-    /// Whether so few endpoints are left that all are used, even ejected ones.
+    /// Whether too few endpoints are left, so that all are used, even ejected ones.
     public let isPanicking: Bool
 
     /// Creates a status, for tests and previews.
@@ -53,15 +53,15 @@ public struct EndpointStatus: Sendable, Hashable, Codable {
     public let isUsed: Bool
     /// Whether it is ejected.
     public let isEjected: Bool
-    /// The rest of its ejection; nil if it is not, or until ``EndpointPool/restore(_:)``.
+    /// The rest of its ejection; nil if it is not ejected, or ejected until ``EndpointPool/restore(_:)``.
     public let timeRemaining: Duration?
-    /// The number of its ejections in a row, if the pool remembers.
+    /// The number of its remembered ejections in a row.
     public let ejections: Int
     /// Its weight now. While it grows, it is less than in the list.
     public let weight: Double
     /// The number of calls in flight.
     public let inFlight: Int
-    /// The number of counted calls since the endpoint is in the list, including failures.
+    /// The number of counted calls since the endpoint was added, including failures.
     public let calls: Int
     /// The number of failures among them.
     public let failures: Int

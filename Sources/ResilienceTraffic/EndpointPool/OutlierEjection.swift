@@ -11,29 +11,28 @@ public import Resilience
 ///
 /// Source of the rules and of most defaults: Envoy's outlier detection.
 public struct OutlierEjection: SettingsGroup {
-    /// Ejects an endpoint that succeeds less often than the others.
+    /// A rule that ejects an endpoint that succeeds less often than the others.
     ///
-    /// Of the endpoints with enough calls in an interval, those are ejected whose share of successes is below `mean −
-    /// factor × standard deviation`, and at least `minimumGap` below the mean. The standard deviation is that of these
-    /// endpoints. By that formula at most one in `1 + factor²` of them can be ejected in an interval, and with the
-    /// default factor none of four or fewer.
+    /// Only endpoints with enough calls in an interval are compared. One is ejected if its share of successes is below
+    /// `mean − factor × standard deviation`, and at least `minimumGap` below the mean. By that formula at most one in
+    /// `1 + factor²` can be ejected in an interval, and with the default factor none of four or fewer.
     public struct Deviation: SettingsGroup {
-        /// How many standard deviations below the mean an endpoint must be.
+        /// How many standard deviations below the mean an endpoint must be, 0…100; by default 1.9.
         public var factor: Double
-        /// How far below the mean it must be at least, as a share.
+        /// The least distance below the mean, as a share of calls, 0…1; by default 0.05.
         public var minimumGap: Double
-        /// How many endpoints must have enough calls.
+        /// The number of endpoints that must have enough calls, 2 or more; by default 5.
         public var minimumEndpoints: Int
-        /// How many calls of an interval are enough.
+        /// The number of calls in an interval that is enough, 1 or more; by default 100.
         public var minimumCalls: Int
 
         /// Creates a rule.
         /// - Parameters:
         ///   - factor: How many standard deviations below the mean an endpoint must be, 0…100. 1.9 by default.
-        ///   - minimumGap: How far below the mean it must be at least, as a share, 0…1. 0.05 by default. Without it,
+        ///   - minimumGap: The least distance below the mean, as a share of calls, 0…1. 0.05 by default. Without it,
         ///     when almost all calls succeed, the standard deviation is so small that an endpoint with 99 % is ejected.
-        ///   - minimumEndpoints: How many endpoints must have enough calls; 2 or more. 5 by default.
-        ///   - minimumCalls: How many calls of an interval are enough; 1 or more. 100 by default.
+        ///   - minimumEndpoints: The number of endpoints that must have enough calls; 2 or more. 5 by default.
+        ///   - minimumCalls: The number of calls in an interval that is enough; 1 or more. 100 by default.
         public init(
             factor: Double = 1.9, minimumGap: Double = 0.05, minimumEndpoints: Int = 5, minimumCalls: Int = 100
         ) {
@@ -53,20 +52,20 @@ public struct OutlierEjection: SettingsGroup {
             ])
     }
 
-    /// Ejects an endpoint whose failure rate in an interval reaches a limit, regardless of the others.
+    /// A rule that ejects an endpoint whose failure rate in an interval reaches a limit, regardless of the others.
     public struct FailureShare: SettingsGroup {
-        /// The share of failed calls.
+        /// The share of failed calls that ejects, 0.01…1; by default 0.85.
         public var limit: Double
-        /// How many endpoints must have enough calls.
+        /// The number of endpoints that must have enough calls, 1 or more; by default 5.
         public var minimumEndpoints: Int
-        /// How many calls of an interval are enough.
+        /// The number of calls in an interval that is enough, 1 or more; by default 50.
         public var minimumCalls: Int
 
         /// Creates a rule.
         /// - Parameters:
         ///   - limit: The share of failed calls, 0.01…1. 0.85 by default.
-        ///   - minimumEndpoints: How many endpoints must have enough calls; 1 or more. 5 by default.
-        ///   - minimumCalls: How many calls of an interval are enough; 1 or more. 50 by default.
+        ///   - minimumEndpoints: The number of endpoints that must have enough calls; 1 or more. 5 by default.
+        ///   - minimumCalls: The number of calls in an interval that is enough; 1 or more. 50 by default.
         public init(_ limit: Double = 0.85, minimumEndpoints: Int = 5, minimumCalls: Int = 50) {
             self.limit = limit
             self.minimumEndpoints = minimumEndpoints
@@ -82,37 +81,37 @@ public struct OutlierEjection: SettingsGroup {
             ])
     }
 
-    /// The number of failures in a row that ejects an endpoint; nil if none does.
+    /// The number of failures in a row that ejects an endpoint, 1 or more; by default 5, nil for none.
     public var consecutiveFailures: Int?
-    /// The rule that compares endpoints; nil if there is none.
+    /// The rule that compares endpoints; by default `Deviation()`, nil for none.
     public var deviation: Deviation?
-    /// The rule for a share of failures; nil if there is none.
+    /// The rule for a share of failures; nil, the default, for no such rule.
     public var failureShare: FailureShare?
-    /// How often the last two are applied.
+    /// How often ``deviation`` and ``failureShare`` are applied; above 0; by default 10 seconds.
     public var interval: Duration
-    /// How long the first ejection of an endpoint lasts.
+    /// How long the first ejection of an endpoint lasts; above 0; by default 30 seconds.
     public var time: Duration
-    /// How long an ejection lasts at most.
+    /// The longest ejection, without ``jitter``; not below ``time``; by default 5 minutes.
     public var maxTime: Duration
-    /// Up to which share of it an ejection is made longer, by chance.
+    /// The largest share by which an ejection is randomly made longer, 0…1; by default 0.1.
     public var jitter: Double
-    /// The share of endpoints that may be ejected at the same time.
+    /// The share of endpoints that may be ejected at the same time, 0…1; by default 0.1.
     public var maxEjected: Double
 
     /// Creates rules.
     /// - Parameters:
-    ///   - consecutiveFailures: The number of failures in a row that ejects an endpoint, 1 or more; nil for none. 5 by default.
-    ///   - deviation: The rule that compares endpoints; nil for none. By default one with the defaults of
-    ///     ``Deviation``.
+    ///   - consecutiveFailures: The number of failures in a row that ejects an endpoint, 1 or more; nil for none. 5 by
+    ///     default.
+    ///   - deviation: The rule that compares endpoints; nil for none. `Deviation()` by default.
     ///   - failureShare: The rule for a share of failures; nil, the default, for none.
-    ///   - interval: How often the last two are applied; above 0. 10 seconds by default.
-    ///   - time: How long the first ejection of an endpoint lasts; above 0. 30 seconds by default. The second one in a row lasts
-    ///     twice as long, the third three times, and so on.
-    ///   - maxTime: How long an ejection lasts at most, without `jitter`; not below `time`. 5 minutes by default.
+    ///   - interval: How often `deviation` and `failureShare` are applied; above 0. 10 seconds by default.
+    ///   - time: How long the first ejection of an endpoint lasts; above 0. 30 seconds by default. The second one in a
+    ///     row lasts twice as long, the third three times, and so on.
+    ///   - maxTime: The longest ejection, without `jitter`; not below `time`. 5 minutes by default.
     ///   - jitter: The largest share by which an ejection is randomly made longer, 0…1. 0.1 by default. So endpoints
-    ///     that are ejected together do not return together.
-    ///   - maxEjected: The share of endpoints that may be ejected at the same time, 0…1. 0.1 by default. Above 0, it is at
-    ///     least one endpoint, and never all of them.
+    ///     ejected together do not return together.
+    ///   - maxEjected: The share of endpoints that may be ejected at the same time, 0…1. 0.1 by default. Above 0, it is
+    ///     at least one endpoint, and never all of them.
     public init(
         afterConsecutive consecutiveFailures: Int? = 5, deviation: Deviation? = Deviation(),
         failureShare: FailureShare? = nil, interval: Duration = .seconds(10), for time: Duration = .seconds(30),
@@ -153,11 +152,11 @@ public struct OutlierEjection: SettingsGroup {
 
     /// How many of `count` endpoints may be ejected at the same time: never all.
     func limit(of count: Int) -> Int {
-        // A little more, since a product such as 0.29 × 100 may be just below a whole number.
+        // Adds a little, since a product such as 0.29 × 100 may be just below a whole number.
         maxEjected > 0 ? min(max(1, Int(maxEjected * Double(count) + 1e-9)), max(0, count - 1)) : 0
     }
 
-    /// The number of ejections in a row from which on they no longer get longer.
+    /// After this number of ejections in a row they no longer get longer.
     var maxInARow: Int {
         let (time, longest) = (time.saturatedNanoseconds, maxTime.saturatedNanoseconds)
         return Int(clamping: longest / time + (longest % time > 0 ? 1 : 0))
@@ -165,7 +164,7 @@ public struct OutlierEjection: SettingsGroup {
 
     /// How long an ejection lasts.
     /// - Parameters:
-    ///   - count: How many there were in a row, including this one.
+    ///   - count: The number of ejections in a row, including this one.
     ///   - share: A random share up to 1.
     func length(ofNumber count: Int, _ share: Double) -> Int64 {
         let length = min(
@@ -174,7 +173,8 @@ public struct OutlierEjection: SettingsGroup {
         return length.saturatingAdding(Int64(exactly: more.rounded()) ?? .max)
     }
 
-    /// How long an endpoint must succeed until its ejection count drops by one. Longer than finding out that it fails.
+    /// How long an endpoint must succeed until its ejection count drops by one. Longer than it takes to detect its
+    /// failures.
     var memory: Duration { max(time, .nanoseconds(interval.saturatedNanoseconds.saturatingMultiplied(by: 2))) }
 }
 

@@ -1,6 +1,6 @@
 import Resilience
 
-/// The endpoints of an ``EndpointPool`` that one call has tried, so that its next attempt goes elsewhere.
+/// The endpoints of an ``EndpointPool`` that one call has tried. Its next attempt goes elsewhere.
 ///
 /// ```swift
 /// var tried = TriedEndpoints()
@@ -14,14 +14,13 @@ import Resilience
 ///
 /// It belongs to one call, and to one pool.
 public struct TriedEndpoints: Sendable, Hashable {
-    /// 0 if there is none: no endpoint has that number. Separate, so that a call that tries only one endpoint allocates
-    /// nothing.
+    /// 0 for none: no endpoint has that number. Separate, so that a call with only one endpoint allocates nothing.
     private var first = 0
     private var others: [Int] = []
     /// The endpoints that have rejected the present attempt, which does not return to them.
     var rejected: [Int] = []
 
-    /// Creates the list of a call that has tried none.
+    /// Creates an empty list.
     public init() {}
 
     /// The number of endpoints that the call has tried since it last tried all of them.
@@ -35,7 +34,7 @@ public struct TriedEndpoints: Sendable, Hashable {
         if first == 0 { first = id } else { others.append(id) }
     }
 
-    /// All have been tried: now only the last one, and those with copies of the call in flight, are avoided.
+    /// All have been tried: from now on avoids only the last one and those with copies of the call in flight.
     mutating func startOver(keeping inFlight: [Int]) {
         guard first != 0 else { return }
         let last = others.last ?? first

@@ -1,16 +1,16 @@
-/// Whether the first copy of a call may begin on its caller's thread, which makes it cheap.
+/// Whether the first copy of a call may begin on its caller's thread, which is cheap.
 ///
-/// While it keeps that thread, the caller can begin no hedge. Now and then a thread is late for other reasons. But if
-/// that happens twice within 100 calls, the operation blocks its thread, and the next 10 000 calls begin elsewhere.
+/// While the copy keeps that thread, the caller can't begin a hedge. A thread is sometimes late for other reasons. But
+/// if two of 100 calls are late, the operation blocks its thread, and the next 10 000 calls begin elsewhere.
 struct FirstSteps: Sendable, Hashable {
     static let closeCalls = 100
     static let callsElsewhere = 10_000
 
     private var elsewhere = 0
-    /// How many calls may begin until one that was late is forgotten.
+    /// The number of calls until a late call is forgotten.
     private var suspicion = 0
 
-    /// A call begins that may have a hedge after a delay.
+    /// A call that may have a hedge after a delay begins.
     mutating func mayBeHere() -> Bool {
         guard elsewhere == 0 else {
             elsewhere -= 1

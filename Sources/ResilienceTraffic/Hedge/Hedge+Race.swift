@@ -25,10 +25,10 @@ extension Hedge: CopyingPolicy {
             if first == nil || !race.isDecided { await hedge(race, beside: first, &call) }
             return first
         } onCancel: {
-            // The first copy's task is kept until this can't be called any more.
+            // The first copy's task is kept until this can no longer be called.
             race.cancelFirst()
         }
-        // Usually it has ended on this thread: a wait for its value takes some 50 ns even then.
+        // Usually it has already ended on this thread: awaiting its value would still take some 50 ns.
         if let first, !race.firstHasEnded { await first.value }
         call.reading = nil
         let outcome = race.takeOutcome()
@@ -41,9 +41,9 @@ extension Hedge: CopyingPolicy {
             }
             if kept.copy > 0 { tell(.won(kept.copy, after: began.duration(to: outcome.time)), &call) }
         }
-        // The call counts by its first copy, regardless of how that would have ended.
+        // The call counts by its first copy, whose own end is unknown.
         if outcome.firstLost { terms.budget.failed(after: .none, mayPass: false, &call) }
-        // The copies have reported their ends: a retry that shares the budget has nothing to add.
+        // The copies have reported their ends, so a retry that shares the budget reports nothing.
         if !kept.verdict.saysNothing {
             terms.budget.wasTold(mayPass: terms.settings.verdicts.contains(kept.verdict), &call)
         }
@@ -75,7 +75,7 @@ extension Hedge: CopyingPolicy {
         _ race: HedgeRace, beside first: Task<Void, Never>?, _ call: inout PolicyCall
     ) async {
         var copy = first == nil ? 0 : await nextHedge(of: race, beside: first, &call)
-        // Most calls have none, and need no group.
+        // Most calls have no hedge, and need no group.
         guard copy != nil else { return race.cancelFirst() }
         await withDiscardingTaskGroup { group in
             while let number = copy {

@@ -11,13 +11,13 @@ public import Resilience
 /// let page = try await pipeline.runHedged { try await client.search() }
 /// ```
 ///
-/// It shortens the longest waits of a service whose calls now and then take much longer than usual, at the price of
-/// some more load. Use it only for calls that may be done twice.
+/// If a service's calls sometimes take much longer than usual, it shortens the longest waits, at the price of some more
+/// load. Use it only for calls that may run twice.
 ///
-/// **Only ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)`` makes copies**, and so do the clients for
-/// HTTP and gRPC. Copies run concurrently, so the operation is `@Sendable`, runs outside the caller's actor, and its
-/// result is `Sendable`. With ``/Resilience/Pipeline/run(options:judging:_:)-(_,_,()->R)``, which takes any operation,
-/// and with permits, a hedge makes no copies: it reports that once (``Event/notCopied(_:)``), and counts the calls
+/// **Only ``/Resilience/Pipeline/runHedged(options:judging:_:)-(_,_,()->R)`` makes copies**, and the clients for HTTP
+/// and gRPC. Copies run concurrently, so the operation is `@Sendable`, runs outside the caller's actor, and its result
+/// is `Sendable`. With ``/Resilience/Pipeline/run(options:judging:_:)-(_,_,()->R)``, which takes any operation, and
+/// with permits, a hedge makes no copies: it reports that once (``Event/notCopied(_:)``), and counts the calls
 /// (``HedgeStatus/ranOnce``).
 ///
 /// Each copy goes through the inner policies: a breaker, a throttle or a bulkhead there sees each of them. The outer
@@ -52,12 +52,13 @@ public final class Hedge: Policy, StatusReporting {
     /// Creates a hedge that knows no latencies.
     /// - Parameters:
     ///   - name: The name in events.
-    ///   - delay: How long it waits for a copy before it begins the next one. By default p95 of the latest latencies.
-    ///   - maxHedges: How many copies may follow the first, 0…10. 1 by default.
+    ///   - delay: How long the hedge waits for a copy before it begins the next one. By default p95 of the latest
+    ///     latencies.
+    ///   - maxHedges: The largest number of copies after the first, 0…10. 1 by default.
     ///   - verdicts: The failures of a copy after which the next one begins at once; neither success nor cancelled.
-    ///   - budget: Limits the hedges of many calls together, for example the budget of a ``/Resilience/Retry``, which
-    ///     then shares it. nil, the default, for one of its own:
-    ///     ``/Resilience/RetryBudget/ratio(_:reserve:window:timeBase:)`` with 10 % of the calls plus 10 per second.
+    ///   - budget: The budget that limits the hedges of many calls together; a ``/Resilience/Retry`` may share it. nil,
+    ///     the default, for one of its own: ``/Resilience/RetryBudget/ratio(_:reserve:window:timeBase:)`` with 10 % of
+    ///     the calls plus 10 per second.
     ///   - timeBase: The time base of that budget; it must be the pipeline's.
     ///   - observers: The observers of this hedge's events; nil for none at first.
     public convenience init(
@@ -74,7 +75,7 @@ public final class Hedge: Policy, StatusReporting {
     /// - Parameters:
     ///   - name: The name in events.
     ///   - settings: The settings.
-    ///   - budget: Limits the hedges of many calls together; nil for one of its own.
+    ///   - budget: The budget that limits the hedges of many calls together; nil for one of its own.
     ///   - timeBase: The time base of that budget; it must be the pipeline's.
     ///   - observers: The observers of this hedge's events; nil for none at first.
     public init(
@@ -94,7 +95,7 @@ public final class Hedge: Policy, StatusReporting {
     public var settings: Settings { terms.settings }
     var terms: HedgeTerms { state.withLock { $0.terms } }
 
-    /// Limits the hedges of many calls together.
+    /// The budget that limits the hedges of many calls together.
     public var budget: RetryBudget { terms.budget }
 
     /// The time base of the budget; nil if it does not measure time.
@@ -104,8 +105,8 @@ public final class Hedge: Policy, StatusReporting {
 
     /// A call begins.
     /// - Parameter mayWait: Whether it may have a hedge after the delay.
-    /// - Returns: The settings; the delay in nanoseconds, nil if only a failure begins a hedge; and whether the first copy may
-    ///   begin on the caller's thread.
+    /// - Returns: The settings; the delay in nanoseconds, nil if only a failure begins a hedge; and whether the first
+    ///   copy may begin on the caller's thread.
     func begin(mayWait: Bool) -> (HedgeTerms, delay: Int64?, isHere: Bool) {
         state.withLock { state in
             guard mayWait, let delay = state.delay else { return (state.terms, nil, true) }
@@ -116,13 +117,13 @@ public final class Hedge: Policy, StatusReporting {
     /// The first copy of a call kept its caller's thread beyond the delay.
     func firstStepWasLate() { state.withLock { $0.firstSteps.wasLate() } }
 
-    /// Notes how long the first copy of a call took, or, if it lost, at least took.
+    /// Notes how long the first copy of a call took, or, if it lost, took at least.
     func note(_ latency: Duration, isLost: Bool) {
         let latency = latency.saturatedNanoseconds
         state.withLock { $0.latencies?.add(latency, isLost: isLost) }
     }
 
-    /// Lets every call through. A call that reaches this method can have no copies, and is counted.
+    /// Admits every call. A call that reaches this method can have no copies, and is counted.
     /// - Parameters:
     ///   - call: The call.
     ///   - slot: Not used.
@@ -132,7 +133,7 @@ public final class Hedge: Policy, StatusReporting {
         return .proceed
     }
 
-    /// A call begins that has no copies, or fewer than it could. The first one with an observer is reported.
+    /// A call without copies, or with fewer than possible, begins. The first such call with an observer is reported.
     @inline(__always)
     func noteUncopied(because reason: NoCopy, _ call: inout PolicyCall) {
         guard call.repetition != .never else { return }
@@ -154,7 +155,7 @@ public final class Hedge: Policy, StatusReporting {
         unknownEffects.reset()
     }
 
-    /// Whether no latencies are known, and its own budget is not spent.
+    /// Whether there are no latencies, and its own budget is not spent.
     public var isAtRest: Bool {
         let (isEmpty, terms) = state.withLock { (($0.latencies?.count ?? 0) == 0, $0.terms) }
         return isEmpty && (!terms.ownsBudget || terms.budget.isAtRest)
@@ -188,8 +189,8 @@ extension Hedge.State {
         }
     }
 
-    /// Applies other settings. The latencies stay, and so does the hedge's own budget if none is given: with a new one,
-    /// each change of settings would allow as many hedges as at the start.
+    /// Applies other settings. The latencies stay, and so does the hedge's own budget if none is given: with a new
+    /// budget, each change of settings would allow as many hedges as at the start.
     fileprivate mutating func change(to terms: HedgeTerms) {
         let budget = self.terms.ownsBudget && terms.ownsBudget ? self.terms.budget : terms.budget
         self.terms = HedgeTerms(settings: terms.settings, budget: budget, ownsBudget: terms.ownsBudget)

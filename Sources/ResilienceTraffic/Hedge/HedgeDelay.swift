@@ -12,25 +12,26 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
 
     let kind: Kind
 
-    /// Always the same delay.
+    /// A constant delay.
     /// - Parameter delay: The delay; 0 or more. With 0, all copies begin at once.
     public static func constant(_ delay: Duration) -> HedgeDelay {
         HedgeDelay(kind: .constant(delay.saturatedNanoseconds)).valid()
     }
 
-    /// A percentile of the latencies of the latest 1000 successes, which the hedge measures by itself: of 100 calls, about
-    /// 5 take longer than percentile 0.95.
+    /// A percentile of the latencies of the latest 1000 successes, which the hedge measures: of 100 calls, about 5 take
+    /// longer than percentile 0.95.
     ///
     /// The hedge measures how long the first copy of each call through `runHedged` took, if it succeeded. It does not
     /// measure failures, hedges, or calls whose caller was cancelled. A first copy that lost to a hedge counts with the
     /// time until then, which is at least the delay. Otherwise each winning hedge would make the percentile shorter.
     ///
-    /// If more calls are slow than the percentile leaves above it, the delay is shorter: at most twice the percentile
-    /// above which twice as many calls lie, four times the one above which four times as many lie, and so on.
+    /// If more calls are slow than the percentile expects, the delay is shorter: at most twice the percentile that
+    /// twice as many calls exceed, four times the percentile that four times as many exceed, and so on.
     /// - Parameters:
     ///   - share: The percentile as a share, 0.01…0.999. 0.95 by default.
     ///   - least: The shortest delay, so that fast calls make no hedges; 0 or more. 1 ms by default.
-    ///   - minimumSamples: How many latencies must be known before a delay begins a hedge, 1…1000. 100 by default.
+    ///   - minimumSamples: The number of latencies that must be known before a delay begins a hedge, 1…1000. 100 by
+    ///     default.
     public static func percentile(
         _ share: Double = 0.95, atLeast least: Duration = .milliseconds(1), minimumSamples: Int = 100
     ) -> HedgeDelay {
@@ -89,13 +90,13 @@ public struct HedgeDelay: SettingsGroup, CustomStringConvertible {
         ])
 
     private struct Parts: Sendable {
-        /// The delay; with 0, all copies begin at once.
+        /// The delay, 0 or more. With 0, all copies begin at once.
         var delay = Duration.zero
-        /// The percentile of the latest latencies, as a share.
+        /// The percentile of the latest latencies, as a share, 0.01…0.999; by default 0.95.
         var share = 0.95
-        /// The shortest delay, so that calls that are fast anyway make no hedges.
+        /// The shortest delay, so that fast calls make no hedges; 0 or more; by default 1 ms.
         var least = Duration.milliseconds(1)
-        /// How many latencies must be known before a delay begins a hedge.
+        /// The number of latencies that must be known before a delay begins a hedge, 1…1000; by default 100.
         var samples = 100
     }
 }

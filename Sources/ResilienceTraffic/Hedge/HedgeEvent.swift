@@ -3,11 +3,11 @@ public import Resilience
 extension Hedge {
     /// Why a hedge makes no copies of a call.
     public enum NoCopy: Sendable, Hashable, CaseIterable {
-        /// The operation can't run concurrently. The call came through `run`, `runBlocking`, `open` or a permit; or its
+        /// The operation can't run concurrently: the call came through `run`, `runBlocking`, `open` or a permit; or its
         /// request may not or can't be sent twice, because its body can be read only once; or it is itself a copy of an
         /// outer hedge.
         case runOnce
-        /// The call is not marked as repeatable: only a failure that is known to have had no effect begins a copy.
+        /// The call is not marked as repeatable: a copy begins only after a failure that certainly had no effect.
         case unknownEffects
     }
 
@@ -17,7 +17,7 @@ extension Hedge {
         case hedged(Int, after: Duration)
         /// The call ended with the result of the hedge with this number, this long after the first copy began.
         case won(Int, after: Duration)
-        /// A hedge was due, and the budget did not allow it.
+        /// A hedge was due, but the budget did not allow it.
         case budgetExhausted
         /// A call could not have copies. Sent only for the first call of each reason; ``HedgeStatus`` counts them all.
         case notCopied(NoCopy)
@@ -53,7 +53,7 @@ extension Hedge {
             case .notCopied(.runOnce):
                 "calls through run, open or a permit, requests that can't be sent twice, and copies of another hedge have no copies; use runHedged"
             case .notCopied(.unknownEffects):
-                "calls that nobody knows to be repeatable have no copies after the delay; if they are, say isIdempotent: true"
+                "calls not marked as repeatable have no copies after the delay; if they are repeatable, set isIdempotent: true"
             }
         }
     }

@@ -1,8 +1,8 @@
 import Resilience
 import Synchronization
 
-/// The copies of one call, and the caller that waits for the first good end: the state machine for all of them, and the
-/// values that a copy passes to the caller. It does not know the type of their results.
+/// The copies of one call and their caller, which waits for the first good end: their state machine, and the values
+/// that a copy passes to the caller. It does not know the type of the results.
 final class HedgeRace: CopyRace, Sendable {
     /// The input of each copy.
     struct Start: Sendable {
@@ -17,9 +17,9 @@ final class HedgeRace: CopyRace, Sendable {
         let account: AttemptAccount
         let began: MonotonicInstant
         let executor: (any TaskExecutor)?
-        /// Takes a copy through them.
+        /// Runs a copy through the inner policies.
         let walk: HedgeCopy.Run
-        /// Disposes of a result that comes after another copy has ended the call.
+        /// Disposes of a result that arrives after another copy has ended the call.
         let lose: @Sendable (CopyResult, inout PolicyCall) -> Void
     }
 
@@ -36,9 +36,9 @@ final class HedgeRace: CopyRace, Sendable {
     /// How the call ends.
     struct Outcome: Sendable {
         let kept: Ending
-        /// When it was certain.
+        /// When the call's end was certain.
         let time: MonotonicInstant
-        /// When the first copy ended; if it has lost, when that was certain.
+        /// When the first copy ended, or when its loss was certain.
         let firstEnded: MonotonicInstant
         let firstLost: Bool
         /// Whether any copy got past the inner policies.
@@ -86,19 +86,19 @@ final class HedgeRace: CopyRace, Sendable {
     /// Whether the call's end is certain.
     var isDecided: Bool { decided.load(ordering: .acquiring) }
 
-    /// Called in the first copy's task, before anything else, if it is not of the caller's group.
+    /// Called first in the first copy's task, if it is not in the caller's group.
     func firstBegins() {
         first.begins()
         if isFirstCancelled.load(ordering: .sequentiallyConsistent) { first.cancel() }
     }
 
-    /// Called in the first copy's task, after everything else.
+    /// Called last in the first copy's task.
     func firstEnds() { hasFirstEnded.store(true, ordering: .releasing) }
 
-    /// Whether nothing is left to do for the first copy's task. False if it is of the caller's group.
+    /// Whether the first copy's task has nothing left to do. False if it is in the caller's group.
     var firstHasEnded: Bool { hasFirstEnded.load(ordering: .acquiring) }
 
-    /// Cancels the first copy, even if it has not begun, unless it is of the caller's group. The caller keeps its task.
+    /// Cancels the first copy, even if it has not begun, unless it is in the caller's group. The caller keeps its task.
     func cancelFirst() {
         isFirstCancelled.store(true, ordering: .sequentiallyConsistent)
         first.cancel()
@@ -107,7 +107,7 @@ final class HedgeRace: CopyRace, Sendable {
     /// The call's running time, in nanoseconds.
     var age: Int64 { start.began.duration(to: start.inner.timeBase.now).saturatedNanoseconds }
 
-    /// - Returns: Whether its end counts: not if the call's end was certain before.
+    /// - Returns: Whether its end counts: not if the call's end was already certain.
     private func ended(_ ending: Ending, at now: MonotonicInstant) -> Bool {
         let (counts, waiter, old) = state.withLock { state in
             let counts = !state.machine.isDecided
@@ -169,7 +169,7 @@ extension HedgeRace {
         } catch {
             verdict = call.settled ?? start.inner.classifier.verdict(for: error)
             result = .failure(error)
-            // A failing policy in place of the operation has run; a timeout has not.
+            // A policy that fails instead of the operation has run; a timeout has not.
             if !verdict.saysNothing, !(error is any TimeLimitError) { hasRun = true }
         }
         if verdict.kind != .success, Task.isCancelled || isDecided { verdict = .cancelled }
@@ -188,7 +188,7 @@ extension HedgeRace {
 }
 
 extension PolicyCall {
-    /// Its maker holds the race until it is over.
+    /// Its creator holds the race until the copy is over.
     init(_ start: HedgeRace.Start) {
         self.init(start.inner, start.options, attempt: start.attempt, deadline: start.deadline)
         account = start.account

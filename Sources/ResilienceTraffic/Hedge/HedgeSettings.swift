@@ -6,11 +6,12 @@ extension Hedge {
     ///
     /// See <doc:HedgeGuide> for what the settings do.
     public struct Settings: SettingsGroup {
-        /// How long the hedge waits for a copy before it begins the next one.
+        /// How long the hedge waits for a copy before it begins the next one; by default `percentile()`.
         public var delay: HedgeDelay
-        /// How many copies may follow the first, 0…10.
+        /// The largest number of copies after the first, 0…10; by default 1.
         public var maxHedges: Int
-        /// The failures of a copy after which the next one begins at once; neither success nor cancelled.
+        /// The failures of a copy after which the next one begins at once, never success or cancelled; by default
+        /// `transient` and `uncertain`.
         public var verdicts: VerdictSet
 
         /// Creates settings.
@@ -33,11 +34,11 @@ extension Hedge {
     }
 }
 
-/// What a ``Hedge`` goes by. A class, so that each call takes one reference.
+/// The settings and budget of a ``Hedge``. A class, so that each call takes one reference.
 final class HedgeTerms: Sendable {
     let settings: Hedge.Settings
     let budget: RetryBudget
-    /// Whether the hedge has made the budget for itself.
+    /// Whether the hedge made the budget itself.
     let ownsBudget: Bool
 
     init(settings: Hedge.Settings, budget: RetryBudget, ownsBudget: Bool) {

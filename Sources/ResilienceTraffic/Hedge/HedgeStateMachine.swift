@@ -13,10 +13,10 @@ struct HedgeStateMachine: Sendable, Hashable {
         case end
     }
 
-    /// The value of a copy's end to the caller if no copy succeeds.
+    /// How much a copy's end is worth to the caller if no copy succeeds.
     private struct Worth: Hashable, Comparable {
         enum Rank: Int {
-            /// A copy that did not begin must not hide another's end, nor a cancelled one another's failure.
+            /// A copy that did not begin must not hide another's end, nor a cancelled copy another's failure.
             case nothing, cancellation
             case failure
             // The other side's wishes must reach an outer retry.
@@ -50,7 +50,7 @@ struct HedgeStateMachine: Sendable, Hashable {
     let delay: Int64?
     /// The verdicts after which a hedge begins at once.
     let verdicts: VerdictSet
-    /// Whether repeating a copy that may have had its effect does harm.
+    /// Whether repeating a copy that may have had an effect does harm.
     let hasEffects: Bool
     let deadline: MonotonicInstant
 
@@ -58,7 +58,7 @@ struct HedgeStateMachine: Sendable, Hashable {
     private(set) var hedges = 0
     private var running = 1
     private var mayBegin = true
-    /// Whether a copy has failed so that the next one begins at once.
+    /// Whether the next copy begins at once, because one has failed.
     private var isAsked = false
     private var next: MonotonicInstant
     /// The other side wants no further copy before this.
@@ -92,7 +92,7 @@ struct HedgeStateMachine: Sendable, Hashable {
         return running == 0 ? .end : .wait(until: mayBegin ? next : .distantFuture)
     }
 
-    /// - Returns: false if none may begin any more, because a copy has ended meanwhile.
+    /// - Returns: false if no copy may begin any more, because one has ended meanwhile.
     @discardableResult
     mutating func began(at now: MonotonicInstant) -> Bool {
         guard step(at: now) == .begin else { return false }
@@ -103,7 +103,7 @@ struct HedgeStateMachine: Sendable, Hashable {
         return true
     }
 
-    /// The budget is exhausted, or the caller was cancelled. The copies that run go on.
+    /// The budget is exhausted, or the caller was cancelled. Running copies continue.
     mutating func mayBeginNoMore() { mayBegin = false }
 
     /// A copy has ended.
@@ -112,7 +112,7 @@ struct HedgeStateMachine: Sendable, Hashable {
     mutating func ended(_ verdict: Verdict, hasRun: Bool = true, at now: MonotonicInstant) -> Bool {
         running -= 1
         guard !isDecided else { return false }
-        // No server has commented on a rejection.
+        // A rejection carries no wish of the server.
         let wish = verdict.saysNothing ? nil : verdict.shouldRetry
         let asks = wish ?? verdicts.contains(verdict)
         if verdict.kind == .success || verdict.kind == .permanent && !asks {

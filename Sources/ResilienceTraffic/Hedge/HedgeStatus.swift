@@ -7,8 +7,8 @@ public struct HedgeStatus: PolicyStatusDetail {
     public let delay: Duration?
     /// The number of known latencies, up to 1000; 0 if the delay is not a percentile.
     public let samples: Int
-    /// The hedges that the budget would allow now, if no call ended meanwhile. `Int.max`, which is written as null, for
-    /// any number.
+    /// The number of hedges that the budget would allow now, if no call ended meanwhile. `Int.max`, written as null,
+    /// for no limit.
     public let hedgesLeft: Int
     /// The number of calls without copies because their operation can't run concurrently: see ``Hedge/NoCopy/runOnce``.
     public let ranOnce: Int
@@ -20,7 +20,7 @@ public struct HedgeStatus: PolicyStatusDetail {
     /// - Parameters:
     ///   - delay: How long a call waits before its first hedge.
     ///   - samples: The number of known latencies.
-    ///   - hedgesLeft: How many more hedges the budget would allow.
+    ///   - hedgesLeft: The number of hedges that the budget would allow.
     ///   - ranOnce: The number of calls whose operation can't run concurrently. 0 by default.
     ///   - unknownEffects: The number of calls not marked as repeatable. 0 by default.
     public init(delay: Duration?, samples: Int, hedgesLeft: Int, ranOnce: Int = 0, unknownEffects: Int = 0) {

@@ -1,26 +1,26 @@
 import Resilience
 
-/// The durations of the latest calls, with one percentile always at hand, and a delay for hedges.
+/// The durations of the latest calls, with one percentile always known, and a delay for hedges.
 ///
-/// The latencies are kept in buckets, sixteen for each doubling. So a percentile is never too early, and at most a
-/// sixteenth, or 1.024 µs, too late.
+/// The latencies are kept in buckets, sixteen for each doubling. So a percentile is never too low, and at most a
+/// sixteenth, or 1.024 µs, too high.
 ///
-/// A first copy that lost to a hedge took at least as long as the call. Without it, each winning hedge would make the
-/// percentile shorter. But that time contains the delay: if more calls lose than the percentile leaves above it, the
-/// percentile would grow with each call. So ``delay`` has bounds from lower percentiles.
+/// A first copy that lost to a hedge took at least as long as the call. Without it, each winning hedge would lower the
+/// percentile. But that time contains the delay: if a larger share of calls lost than exceeds the percentile, the
+/// percentile would grow with each call. So lower percentiles bound ``delay``.
 struct LatencyWindow: Sendable, Hashable {
     static let capacity = 1_000
     private static let perDoubling = 16
     private static let buckets = 50 * perDoubling
 
-    /// The percentile at hand, as a share: 0.95 for p95.
+    /// The known percentile, as a share: 0.95 for p95.
     let share: Double
     /// The number of latencies in each bucket.
     private var counts = [UInt16](repeating: 0, count: buckets)
-    /// The latest latencies, the oldest at `oldest` once there are as many as fit.
+    /// The latest latencies, the oldest at `oldest` once the window is full.
     private var latest: [Latency] = []
     private var oldest = 0
-    /// The number of them from copies that lost.
+    /// The number of latencies from copies that lost.
     private var lost = 0
     /// The percentile, and those that bound the delay.
     private var percentiles: [Percentile]
@@ -34,19 +34,19 @@ struct LatencyWindow: Sendable, Hashable {
         let share: Double
         /// The delay is at most this many times this percentile.
         let factor: Double
-        /// Its bucket, and how many latencies lie in the buckets before that.
+        /// Its bucket, and the number of latencies in the buckets before.
         var place = 0
         var below = 0
     }
 
-    /// The lowest percentile that bounds the delay. At least this share of latencies is from copies that ended by
-    /// themselves, so that it does not rise by itself either.
+    /// The lowest percentile that bounds the delay. At least this share of latencies is from copies that did not lose,
+    /// so this percentile can't drive itself up.
     private static let lowest = 0.25
 
     init(percentile share: Double) {
         self.share = share
         percentiles = [Percentile(share: share, factor: 1)]
-        // The share of the calls that have a hedge. A delay of half the length may have twice as many, and so on.
+        // The share of calls with a hedge. Half the delay may have twice as many, and so on.
         let hedged = 1 - share
         var factor = 2.0
         while factor * hedged < 1 - Self.lowest {
@@ -62,16 +62,16 @@ struct LatencyWindow: Sendable, Hashable {
     /// The number of latencies in the window.
     var count: Int { latest.count }
 
-    /// At least this share of the latencies was no longer, in nanoseconds; nil if there is none.
+    /// The latency that at least this share of calls did not exceed, in nanoseconds; nil without latencies.
     var percentile: Int64? { latest.isEmpty ? nil : Self.end(of: percentiles[0].place) }
 
-    /// The percentile, or less: a delay that is `n` times shorter is taken if at most `n` times as many calls take
-    /// longer. So hedges come in time even if more calls are slow than the percentile leaves above it. In nanoseconds;
-    /// nil if there is no latency.
+    /// The percentile, or less: an `n` times shorter delay is used if at most `n` times as many calls take longer. So
+    /// hedges begin in time even if more calls are slow than the percentile expects. In nanoseconds; nil without
+    /// latencies.
     ///
-    /// By this rule usual latencies keep their percentile: a lognormal distribution up to a sigma of 1.1.
-    /// Source of the trade between fewer and earlier hedges: T. Kaler et al., "Optimal Reissue Policies for Reducing
-    /// Tail Latency" (SPAA 2017).
+    /// By this rule usual latencies, lognormal with a sigma up to 1.1, keep their percentile. Source of the trade
+    /// between fewer and earlier hedges: T. Kaler et al., "Optimal Reissue Policies for Reducing Tail Latency" (SPAA
+    /// 2017).
     var delay: Int64? {
         guard let percentile else { return nil }
         return percentiles.reduce(percentile) { delay, bound in
@@ -79,7 +79,7 @@ struct LatencyWindow: Sendable, Hashable {
         }
     }
 
-    /// The same latencies, with another percentile at hand.
+    /// The same latencies, with another percentile.
     func with(percentile share: Double) -> LatencyWindow {
         var other = LatencyWindow(percentile: share)
         (other.counts, other.latest, other.oldest, other.lost) = (counts, latest, oldest, lost)
@@ -89,7 +89,7 @@ struct LatencyWindow: Sendable, Hashable {
 
     /// - Parameters:
     ///   - latency: In nanoseconds. Less than 0 counts as 0.
-    ///   - isLost: Whether the copy lost then, and would have taken longer.
+    ///   - isLost: Whether the copy lost at that time, and would have taken longer.
     mutating func add(_ latency: Int64, isLost: Bool = false) {
         let isFull = latest.count == Self.capacity
         let count = isFull ? latest.count : latest.count + 1
@@ -139,7 +139,7 @@ struct LatencyWindow: Sendable, Hashable {
         return shift * perDoubling + Int(units >> shift)
     }
 
-    /// The first latency, in nanoseconds, that is too long for the bucket.
+    /// The shortest latency, in nanoseconds, that is too long for the bucket.
     private static func end(of bucket: Int) -> Int64 {
         let shift = max(0, bucket / perDoubling - 1)
         let units = Int64(bucket - shift * perDoubling + 1)

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Counts the calls without copies for one reason, and remembers whether that was reported.
 ///
-/// In atomics, since calls without copies must pay almost nothing for it.
+/// In atomics, since this must cost calls without copies almost nothing.
 struct UncopiedCalls: ~Copyable, Sendable {
     private let calls = Atomic(0)
     private let isTold = Atomic(false)

@@ -1,7 +1,8 @@
 public import Resilience
 import Synchronization
 
-/// One run of an operation, its task, and the calls that wait for its result. It knows neither its key nor the type of its result.
+/// One run of an operation, its task, and the calls that wait for its result. It does not know its key or the type of
+/// its result.
 @usableFromInline final class Flight: Sendable {
     /// The operation's result, as a ``FlightValue``, or its error.
     @usableFromInline typealias Landing = Result<any AnyObject & Sendable, any Error>
@@ -17,7 +18,7 @@ import Synchronization
 
     private struct State {
         var landing: Landing?
-        /// The waiter of the call that begins the flight. Only further ones need a dictionary.
+        /// The waiter of the call that begins the flight. Only further waiters need a dictionary.
         var first: PolicyWaiter?
         var others: [ObjectIdentifier: PolicyWaiter] = [:]
         var task: Task<Void, Never>?
@@ -51,11 +52,11 @@ import Synchronization
         if raised > firstPriority { task.raise(to: raised) }
     }
 
-    /// Runs the operation, with the permitted knowledge of its calls.
+    /// Runs the operation with its own path, origin and no deadline.
     @usableFromInline nonisolated(nonsending) func run(_ body: nonisolated(nonsending) () async -> Void) async {
         defer { hasEnded.store(true, ordering: .relaxed) }
-        // A task that outlives its flight takes the path along. If it began the next flight, and so on, the path would
-        // grow for ever.
+        // A task that outlives its flight keeps the path. If it began the next flight, and so on, the path would grow
+        // for ever.
         let outer = FlightPath.current
         let path = outer.isEmpty ? [self] : outer.filter { !$0.hasEnded.load(ordering: .relaxed) } + [self]
         // Each of these adds an async function, and few calls have a deadline or an origin.
@@ -101,7 +102,7 @@ import Synchronization
         for waiter in others.values { waiter.resume() }
     }
 
-    /// A waiting call has this priority.
+    /// Raises the operation to a waiting call's priority.
     private func raise(to priority: TaskPriority) {
         let task: Task<Void, Never>? = state.withLock { state in
             guard priority > state.priority else { return nil }

@@ -10,12 +10,12 @@ public import Resilience
 /// }
 /// ```
 ///
-/// The first call for a key begins a *flight*: it runs its operation in a task of its own. A call for the same key joins
-/// the flight, and its own operation does not run. When the operation ends, all waiting calls get its result, and the
-/// next call begins a new flight. Nothing is kept.
+/// The first call for a key begins a *flight*: it runs its operation in a task of its own. A call for the same key
+/// joins the flight, and its own operation does not run. When the operation ends, all waiting calls get its result, and
+/// the next call begins a new flight. Nothing is kept.
 ///
-/// - A flight belongs to no call. A call that is cancelled, or whose deadline comes, leaves immediately, and the
-///   others go on waiting. When the last one leaves, the operation is cancelled.
+/// - A flight belongs to no call. A call that is cancelled, or whose deadline comes, leaves immediately, and the others
+///   keep waiting. When the last one leaves, the operation is cancelled.
 /// - The operation has the task-local values of the call that began the flight, but no ``/Resilience/CallDeadline``:
 ///   later calls may have more time. It has the highest priority of its calls so far, where the system can raise it
 ///   (Linux, macOS 26).
@@ -41,10 +41,10 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     /// Creates a single flight.
     /// - Parameters:
     ///   - name: The name in events.
-    ///   - joinWindow: How long a flight accepts calls after it begins; above 0. A later call begins a new one. nil, the default, for
-    ///     as long as it lasts.
+    ///   - joinWindow: How long a flight accepts calls after it begins; above 0. A later call begins a new one. nil,
+    ///     the default, for as long as it lasts.
     ///   - sharesErrors: Whether a call takes the error of a flight that began before the call. If not, it asks once
-    ///     more, and takes that result. True by default.
+    ///     more and takes that result. True by default.
     ///   - timeBase: The time base of deadlines and of the window.
     ///   - observers: The observers of flights; nil for none at first.
     public init(
@@ -67,8 +67,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
     ///   - key: The key.
     ///   - deadline: When this call must have ended; by default the ``/Resilience/CallDeadline`` that travels with
     ///     the task. The earlier one counts.
-    ///   - operation: The work if no flight can be joined. It is cancelled when no call waits for it any more; if
-    ///     it has not begun by then, it does not run.
+    ///   - operation: The work if no flight can be joined. It is cancelled, or never begins, once no call waits for it.
     /// - Returns: The result of the flight's operation.
     /// - Throws: The error of the flight's operation; `CancellationError` if the caller is cancelled;
     ///   ``/Resilience/TimedOut`` if the deadline comes; ``/Resilience/DeadlinePassed`` if it has passed before.
@@ -86,7 +85,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         let (isFirst, first) = try await ask(key, at: began, until: deadline, operation)
         guard let first else { throw timedOut(nil) }
         guard case .failure(let error) = first, !isFirst else { return try first.get() }
-        // A cancellation other than this call's may be that of the call that began the flight.
+        // If this call was not cancelled, the call that began the flight may have been.
         if sharesErrors, !(error is CancellationError), !(error is CancelledWhileWaiting) { throw error }
         try Task.checkCancellation()
         let now = timeBase.now
@@ -96,7 +95,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         return try second.get()
     }
 
-    /// Lets the next call for a key begin a new flight, for example after a write that the present one may not have
+    /// Lets the next call for a key begin a new flight, for example after a write that the present flight may not have
     /// seen. Calls that wait for the present flight still get its result.
     /// - Parameter key: The key.
     public func forget(_ key: Key) { state.withLock { $0.forget(key) } }
@@ -130,15 +129,15 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
         let (number, flight) = (joined.number, joined.payload)
         if observers.want(.trace) { tell(joined.isFirst ? .began : .joined(waiting: joined.waiting), at: now) }
         if joined.isFirst {
-            // Never on the caller's thread, not even for its first step, because that may block. Nor on an executor
-            // that the caller's task prefers: the flight may outlive it.
+            // Not even its first step runs on the caller's thread, because that may block. Nor does it run on an
+            // executor that the caller's task prefers: the flight may outlive it.
             if let executor = timeBase.taskExecutor {
                 flight.keep(
                     Task(executorPreference: executor, priority: priority) { @concurrent [self] in
                         await fly(number, flight, operation)
                     })
             } else {
-                // A preference for nil would be looked up, under a lock, each time that the task calls or returns.
+                // With a preference for nil, every call and return of the task would look it up, under a lock.
                 flight.keep(Task(priority: priority) { @concurrent [self] in await fly(number, flight, operation) })
             }
         } else {
@@ -169,7 +168,7 @@ public final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Stat
             }
         }
         let now = timeBase.now
-        // Before its callers have the result, so that none of them joins it again.
+        // This precedes the callers' results, so that no caller joins the flight again.
         switch state.withLock({ $0.ended(number, at: now) }) {
         case .awaited: flight.land(landing!)
         case .late(let delay): tell(.endedLate(by: delay), at: now)

@@ -8,7 +8,7 @@ public enum SingleFlightEvent: PolicyEventDetail, Equatable {
     case joined(waiting: Int)
     /// The last call that waited has left, this long after the flight began. The operation is cancelled.
     case abandoned(after: Duration)
-    /// The operation of an abandoned flight has ended, this long after that.
+    /// The operation of an abandoned flight has ended, this long after its last call left.
     case endedLate(by: Duration)
 
     public var kind: String {
@@ -40,7 +40,7 @@ public enum SingleFlightEvent: PolicyEventDetail, Equatable {
         switch self {
         case .began: "no flight to join, beginning one"
         case .joined(let waiting): "joined a flight, \(waiting) waiting"
-        case .abandoned(let time): "nobody waits any more after \(time.text), cancelling"
+        case .abandoned(let time): "no call waits any more after \(time.text), cancelling"
         case .endedLate(let delay): "abandoned operation ended, \(delay.text) after its last call"
         }
     }

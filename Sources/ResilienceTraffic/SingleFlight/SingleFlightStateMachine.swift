@@ -1,6 +1,6 @@
 public import Resilience
 
-/// Which flight a call joins, and whether calls still wait for it.
+/// Decides which flight a call joins, and whether calls still wait for it.
 ///
 /// ```
 /// joinable ── its key is forgotten, or the window is over ─▶ no longer joinable
@@ -44,8 +44,8 @@ public import Resilience
     @usableFromInline let joinWindow: Duration?
     /// The flights with waiting calls, by number.
     @usableFromInline var flights: [Int: Flight] = [:]
-    /// Each key's flight that accepts calls. The key is the flight's own, so that no key is released in here: that may
-    /// be user code.
+    /// Each key's flight that accepts calls. The key is the flight's own, so that no key is released here: its deinit
+    /// may be user code.
     @usableFromInline var joinable: [Key: Int] = [:]
     /// When the flights that still run without a waiting call were abandoned, by number.
     @usableFromInline var abandoned: [Int: MonotonicInstant] = [:]
@@ -92,7 +92,7 @@ public import Resilience
         return false
     }
 
-    /// A call waits no longer, for another reason than the flight's end.
+    /// A call stopped waiting before the flight's end.
     /// - Returns: The flight, if no call waits for it any more: it is abandoned.
     mutating func left(_ number: Int, at now: MonotonicInstant) -> Flight? {
         guard let flight = flights[number] else { return nil }

@@ -2,8 +2,7 @@ public import Resilience
 
 /// The state of a ``SingleFlight`` at one moment.
 public struct SingleFlightStatus: PolicyStatusDetail {
-    /// The number of flights with waiting calls. There may be two for a key, if the earlier one can't be joined any
-    /// more.
+    /// The number of flights with waiting calls. A key may have two, if the earlier one can no longer be joined.
     public let flights: Int
     /// The number of calls that wait for them.
     public let waiting: Int
@@ -13,9 +12,9 @@ public struct SingleFlightStatus: PolicyStatusDetail {
 
     /// Creates a status, for tests and previews.
     /// - Parameters:
-    ///   - flights: How many flights have waiting calls.
+    ///   - flights: The number of flights with waiting calls.
     ///   - waiting: The number of calls that wait for them.
-    ///   - abandoned: How many operations still run without a waiting call.
+    ///   - abandoned: The number of operations that still run without a waiting call.
     public init(flights: Int, waiting: Int, abandoned: Int) {
         self.flights = flights
         self.waiting = waiting
@@ -30,9 +29,9 @@ public struct SingleFlightStatus: PolicyStatusDetail {
     public func readings(at now: MonotonicInstant) -> [StatusReading] {
         [
             StatusReading("flights", "Loads and flights that somebody waits for.", title: "flights", flights),
-            StatusReading("flights_waiting", "Calls that wait for them.", title: "waiting", waiting),
+            StatusReading("flights_waiting", "Calls that wait for a load or flight.", title: "waiting", waiting),
             StatusReading(
-                "flights_abandoned", "Loads and flights that still run though nobody waits any more.",
+                "flights_abandoned", "Loads and flights that still run, but that no call awaits.",
                 title: abandoned > 0 ? "abandoned" : nil, abandoned),
         ]
     }

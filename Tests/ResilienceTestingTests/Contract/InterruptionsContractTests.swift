@@ -13,7 +13,7 @@ import Testing
             report.violations == [
                 ContractViolation(
                     trial: "cancelled between two attempts, on and on",
-                    problem: "the errors of calls that were cancelled between two attempts are never let go of")
+                    problem: "the errors of calls that were cancelled between two attempts are never released")
             ])
         let faultless = await PolicyContract { _ in Hoarder(letsGo: true) }.check(calls: 500)
         #expect(faultless.violations == [])

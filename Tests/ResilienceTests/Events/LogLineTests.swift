@@ -65,7 +65,7 @@ import Testing
         ),
         (
             .notCopied(.unknownEffects),
-            "calls that nobody knows to be repeatable have no copies after the delay; if they are, say isIdempotent: true"
+            "calls not marked as repeatable have no copies after the delay; if they are repeatable, set isIdempotent: true"
         ),
     ]
     private static let retry: [(Retry.Event, String)] = [
@@ -122,13 +122,13 @@ import Testing
         (SingleFlightEvent.began, "no flight to join, beginning one"),
         (SingleFlightEvent.joined(waiting: 3), "joined a flight, 3 waiting"),
         (AdaptiveBulkhead.Event.limitAdapted(from: 8, to: 12), "limit adapted 8 → 12"),
-        (SingleFlightEvent.abandoned(after: .seconds(2)), "nobody waits any more after 2 s, cancelling"),
+        (SingleFlightEvent.abandoned(after: .seconds(2)), "no call waits any more after 2 s, cancelling"),
         (SingleFlightEvent.endedLate(by: .seconds(1)), "abandoned operation ended, 1 s after its last call"),
         (CacheEvent.hit, "fresh value"), (CacheEvent.hitStale, "stale value"),
-        (CacheEvent.hitFailure, "failure that is kept"), (CacheEvent.missed, "no value, loading one"),
+        (CacheEvent.hitFailure, "cached failure"), (CacheEvent.missed, "no value, loading one"),
         (CacheEvent.loaded(took: .seconds(2)), "loaded in 2 s"),
         (CacheEvent.failed(.transient, took: .seconds(2)), "load failed after 2 s: transient"),
-        (CacheEvent.fellBack(.transient), "transient, returning the value from before"),
+        (CacheEvent.fellBack(.transient), "transient, returning the stale value"),
         (CacheEvent.evicted(3), "evicted 3 to make room"),
     ]
 

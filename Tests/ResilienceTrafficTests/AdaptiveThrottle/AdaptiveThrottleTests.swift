@@ -146,7 +146,7 @@ import Testing
         for (event, text, severity) in events { #expect("\(event)" == text && event.severity == severity) }
         let error = AdaptiveThrottleExceeded(policy: "search", rejection: 0.5)
         #expect("\(error)".hasPrefix("The service accepts too few calls (search)."))
-        #expect("\(throttle(multiplier: 1.5))" == "search: lets through 1.5 × what was accepted in the last 100 s")
+        #expect("\(throttle(multiplier: 1.5))" == "search: admits 1.5 × the calls accepted in the last 100 s")
     }
 
     // MARK: In a registry

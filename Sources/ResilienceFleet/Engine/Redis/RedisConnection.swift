@@ -103,7 +103,7 @@
                 _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
                 _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
                 var (yes, size) = (Int32(1), socklen_t(MemoryLayout<Int32>.size))
-                // Fails for a Unix domain socket, which needs none.
+                // Fails for a Unix domain socket, which does not need it.
                 _ = setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, size)
                 #if canImport(Darwin)
                     _ = setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &yes, size)
@@ -151,7 +151,7 @@
                     sent += count
                 } else if code == EAGAIN {
                     guard Self.wait(for: socket, Int16(POLLOUT), until: deadline) else {
-                        throw .noAnswer("it takes nothing")
+                        throw .noAnswer("it accepts no data")
                     }
                 } else if code != EINTR {
                     throw .noAnswer(Self.text(code))

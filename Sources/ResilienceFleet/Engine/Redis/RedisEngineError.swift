@@ -3,7 +3,7 @@
     public enum RedisEngineError: Error, Hashable, CustomStringConvertible {
         /// There is no connection, so nothing was sent.
         case unreachable(String)
-        /// It was sent, perhaps in part, and may or may not have run.
+        /// The script was sent, perhaps in part, and may or may not have run.
         case noAnswer(String)
         /// The server answers with an error, such as `LOADING`, `OOM`, `READONLY`, `NOPERM` or `WRONGPASS`.
         case rejected(String)
@@ -15,7 +15,7 @@
             case .unreachable(let reason): "Redis can't be reached: \(reason)"
             case .noAnswer(let reason): "Redis has not answered: \(reason)"
             case .rejected(let message): "Redis answers with an error: \(message)"
-            case .unreadable(let reason): "Redis answers what is not its protocol: \(reason)"
+            case .unreadable(let reason): "Redis sent an invalid reply: \(reason)"
             }
         }
     }
