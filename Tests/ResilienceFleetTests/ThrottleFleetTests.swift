@@ -330,7 +330,7 @@
             }
         }
 
-        @Test("permits held for calls by hand go to the other process a few leases later, and the reported rest is right")
+        @Test("permits held for calls by hand go to the other process a few leases later; the reported rest is right")
         func byHandAndOthers() throws {
             let world = try FleetWorld()
             let clock = world.clock

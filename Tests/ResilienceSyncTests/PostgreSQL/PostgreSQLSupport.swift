@@ -10,7 +10,7 @@
     enum TestDatabase {
         static let server = Result { try PostgreSQLServer(["max_connections=400", "shared_buffers=64MB"]) }
 
-        /// The deadline is for what hangs: beside all other tests, under a sanitizer, tables take a minute to make.
+        /// The deadline is for hangs: beside all other tests, under a sanitizer, making tables takes a minute.
         static func engine(connections: Int = 4, deadline: Duration = .seconds(600)) throws -> PostgreSQLEngine {
             try PostgreSQLEngine(server.get().connection, connections: connections, deadline: deadline)
         }
@@ -18,7 +18,7 @@
         static func newSchema() -> String { "test_\(UUID().uuidString.prefix(12).replacing("-", with: "_"))" }
     }
 
-    /// A schema of its own, and an engine on it.
+    /// A schema of its own, and its engine.
     struct PostgreSQLFixture {
         let engine: PostgreSQLEngine
         let schema = TestDatabase.newSchema()
@@ -50,7 +50,7 @@
             ).isEmpty
         }
 
-        /// Has all leases end now, as if their time were over.
+        /// Ends all leases now.
         func endLeases() async throws {
             _ = try await run("UPDATE {}.sync_worker SET until = clock_timestamp() - interval '1 second'")
         }
