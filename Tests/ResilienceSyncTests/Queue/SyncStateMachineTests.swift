@@ -104,7 +104,9 @@ import Testing
             paused(
                 "our own rejection for 0 s pauses 1 ms", Failure(verdict: .rejected, error: "no", rejectedFor: .zero),
                 for: .milliseconds(1)),
-            paused("our rejection without a wait", Failure(verdict: .rejected, error: "no"), draws: true, for: .seconds(1)),
+            paused(
+                "our own rejection without a wait pauses for the backoff", Failure(verdict: .rejected, error: "no"),
+                draws: true, for: .seconds(1)),
             offline("offline, a failure does not count", .transient),
             offline("offline, a rejection does not count", .rejected),
             paused(
