@@ -78,7 +78,7 @@
             #expect(try pipelines["p"].policies(of: Bulkhead.self).map(\.status.limit) == [1])
         }
 
-        @Test("the pipeline that a closure makes of valid settings is checked: what would trap is an error")
+        @Test("the pipeline that a closure makes of valid settings is checked: a trap becomes an error")
         func make() throws {
             set(1, "p.bulkhead.limit")
             let halved: ConfiguredPipelines.Make = { name, configuration in

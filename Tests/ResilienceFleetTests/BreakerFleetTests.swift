@@ -241,7 +241,7 @@
             }
         }
 
-        @Test("rare volleys, also of slow calls, close a circuit", arguments: [0.03, 1.2], [4.0, 20])
+        @Test("rare bursts of calls, even slow ones, close a circuit", arguments: [0.03, 1.2], [4.0, 20])
         func volleys(length: Double, pause: Double) throws {
             let world = try FleetWorld()
             let clock = world.clock

@@ -52,7 +52,7 @@ import Testing
         #expect(engine.asked.withLock { $0 } < 20)
     }
 
-    @Test("a policy that is gone says goodbye to a reachable engine, and sends nothing to one that is away")
+    @Test("a removed policy notifies a reachable engine, and sends nothing to one that is away")
     func leave() throws {
         let (clock, engine) = (ManualClock(), SwitchedEngine())
         let fleet = Fleet("f", engine: engine, timeBase: clock)
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("each time an engine loses a hold, it is told the hold again")
+    @Test("each time an engine loses a hold, it gets the hold again")
     func lostHold() throws {
         var machine = LeaseStateMachine(lease: .milliseconds(100))
         for round in 0..<2 as Range<Int64> {

@@ -195,7 +195,7 @@
             #expect((most * 35 / 100...most + 10).contains(counts[0]), "\(counts) of \(most)")
         }
 
-        @Test("without calls, no question is sent, and the rest is given back")
+        @Test("without calls, no question is sent, and unused permits are given back")
         func idle() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -282,7 +282,7 @@
             }
         }
 
-        @Test("each process reports the rest of the shared limit, until the limit was unused for a second")
+        @Test("each process reports what is left of the shared limit, until it was unused for a second")
         func quota() throws {
             let world = try FleetWorld()
             let clock = world.clock
@@ -302,7 +302,7 @@
         }
 
         @Test(
-            "the reported rest never exceeds the limit, whatever is held unused or runs unlimited",
+            "the reported remaining count never exceeds the limit, whatever is held unused or runs unlimited",
             arguments: FleetFallback.allCases)
         func quotaIsBounded(fallback: FleetFallback) throws {
             let world = try FleetWorld()
@@ -330,7 +330,7 @@
             }
         }
 
-        @Test("permits held for calls by hand go to the other process a few leases later; the reported rest is right")
+        @Test("permits held for calls by hand go to the other process a few leases later; the remaining count is right")
         func byHandAndOthers() throws {
             let world = try FleetWorld()
             let clock = world.clock

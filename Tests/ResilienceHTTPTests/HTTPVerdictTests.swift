@@ -171,7 +171,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
     }
 
     @Test(
-        "AWS's error code tells a rate limit from another 400, with or without text around it",
+        "AWS's error code distinguishes a rate limit from another 400, with or without text around it",
         arguments: [
             "ThrottlingException", "com.amazonaws.dynamodb#ThrottlingException", "SlowDown:http://internal",
             "aws#PriorRequestNotComplete:x:y",
@@ -182,7 +182,7 @@ private let keyedPost = RequestSemantics(method: "POST", hasIdempotencyKey: true
         #expect(ServerRemark(awsErrorCode: code) == .rateLimited)
     }
 
-    @Test("other codes of AWS leave a status as it is", arguments: ["", "#", ":", "ValidationException", "throttling"])
+    @Test("other AWS codes do not change the verdict", arguments: ["", "#", ":", "ValidationException", "throttling"])
     func awsOther(code: String) {
         #expect(verdict(400, ["x-amzn-errortype": code]) == .permanent)
         #expect(verdict(500, ["x-amzn-errortype": code]) == .transient)

@@ -127,7 +127,7 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
                 ServerQuota(remaining: 0, resetsAfter: .seconds(7)),
             ]),
         Row(
-            testDescription: "HubSpot; its limit by the second is no longer enforced", dialect: .hubSpot,
+            testDescription: "HubSpot; its per-second limit is no longer enforced", dialect: .hubSpot,
             fields: [
                 "x-hubspot-ratelimit-max": "150", "x-hubspot-ratelimit-remaining": "149",
                 "x-hubspot-ratelimit-interval-milliseconds": "10000", "x-hubspot-ratelimit-daily": "250000",
@@ -155,12 +155,12 @@ private let date = "Tue, 14 Nov 2023 22:13:20 GMT"
                 ServerQuota(name: "tenant-writes", remaining: 0),
             ]),
         Row(
-            testDescription: "AWS tells no limit", dialect: .aws, fields: ["x-amz-retry-after": "1500"], quotas: []),
+            testDescription: "AWS has no limit", dialect: .aws, fields: ["x-amz-retry-after": "1500"], quotas: []),
         Row(
             testDescription: "Shopify", dialect: .shopify, fields: ["x-shopify-shop-api-call-limit": "32/40"],
             quotas: [ServerQuota(limit: 40, remaining: 8)]),
         Row(
-            testDescription: "gRPC tells no limit", dialect: .grpc, fields: ["grpc-retry-pushback-ms": "5"], quotas: []),
+            testDescription: "gRPC has no limit", dialect: .grpc, fields: ["grpc-retry-pushback-ms": "5"], quotas: []),
     ]
 
     @Test("each dialect's row is read, by its dialect and automatically", arguments: rows)

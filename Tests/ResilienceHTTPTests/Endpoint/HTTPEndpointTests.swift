@@ -23,7 +23,7 @@ import Testing
         #expect(keys.count == 1)
     }
 
-    @Test("scheme, host, port and template tell endpoints apart")
+    @Test("scheme, host, port and template distinguish endpoints")
     func different() throws {
         let keys: Set = [
             try endpoint("https://example.com"), try endpoint("http://example.com"),

@@ -118,7 +118,7 @@ private final class InFlight {
         #expect(breaker.state == (row > 50 ? .closed : .open))
     }
 
-    // MARK: What a named wait holds
+    // MARK: What a named wait holds back
 
     @Test("a 503 with a Retry-After holds only its own call: the others run, and the circuit counts it")
     func unavailable() throws {

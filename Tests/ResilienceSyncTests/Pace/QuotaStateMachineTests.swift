@@ -518,7 +518,7 @@ private func wide() -> Talk {
         }
     }
 
-    // MARK: Volleys
+    // MARK: Bursts
 
     @Test("a burst of contradictory quotas ends with the least, and uses no memory")
     func volley() {

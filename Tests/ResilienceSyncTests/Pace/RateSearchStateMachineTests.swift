@@ -116,7 +116,7 @@ extension RateSearch {
     }
 
     @Test(
-        "after one request per unnamed silence, the pace doubles every three requests, until a 429 sets what was borne",
+        "after one admission in an unnamed silence, the pace doubles every three requests until a 429 corrects it",
         arguments: [(1, 0.0, true), (2, 0, false), (1, 1, false)])
     func floor(admitted: Int, named: Double, isDoubled: Bool) {
         var search = RateSearch(

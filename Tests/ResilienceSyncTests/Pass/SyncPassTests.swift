@@ -185,7 +185,7 @@ import Testing
         #expect(questions.filter { $0.hasPrefix("since") } == ["since 100", "since 100", "since 101"])
     }
 
-    @Test("a mutation that left pending while a page was applied, unsent by us, keeps the cursor back (P48)")
+    @Test("a pending mutation that vanishes while a page is applied, unsent by us, keeps the cursor back (P48)")
     func goneMeanwhile() async throws {
         let (queue, pass) = make()
         fixture.server.enqueue(.refused(.unavailable))
@@ -607,7 +607,7 @@ import Testing
         #expect(questions == ["check", "send", "check", "send", "bootstrap"])
     }
 
-    @Test("a pass requested while another pulls runs after it: the other has not seen what it is for (B12)")
+    @Test("a pass requested while another pulls runs after it: the other has not seen the reason (B12)")
     func askedForWhilePulling() async throws {
         let (queue, pass) = make()
         let second = Box<Task<SyncPass.Report, any Error>>()

@@ -240,7 +240,7 @@
 
         // MARK: A server in trouble
 
-        @Test("the outcome of a commit whose answer is lost is found out", arguments: [true, false])
+        @Test("if the answer to a commit is lost, its outcome is found out", arguments: [true, false])
         func lostAnswer(isCommitted: Bool) async throws {
             _ = try await database.store()
             let store = try await PostgreSQLStore(

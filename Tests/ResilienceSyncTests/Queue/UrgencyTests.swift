@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test("however many mutations are urgent, nothing waits for more than ten times its requests without urgency")
+    @Test("however many mutations are urgent, nothing waits for more than ten times its requests otherwise")
     func flood() throws {
         let store = MemoryStore()
         let queue = queue(store)

@@ -264,7 +264,7 @@ struct LimitedService {
         }
     }
 
-    /// In seconds: some hundred windows, and not too many calls.
+    /// In seconds: a few hundred windows, and not too many calls.
     private func length(_ scenario: Case) -> Double { 20 + Double(scenario.milliseconds) * 0.2 }
 
     /// Three stretches of this length, with the capacity, half of it, and all again. Only each second half counts.

@@ -410,7 +410,7 @@ private struct Windows {
         var windows = Windows(Self.gradient)
         windows.calls(100)
         let began = windows.now
-        // Ten times the window, and 1 + 100 ÷ 8 volleys, of 100 ms each.
+        // Ten times the window, and 1 + 100 ÷ 8 bursts of 100 ms.
         let last = began + 14_500_000_000
         end(&windows.machine, 100, at: last, .other)
         #expect(windows.machine.isSearching)
