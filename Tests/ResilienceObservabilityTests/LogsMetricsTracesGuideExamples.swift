@@ -22,7 +22,7 @@
     @Suite struct LogsMetricsTracesGuideExamples {
         private let breaker = CircuitBreaker("breaker")
 
-        @Test("the guide's logs") func logs() async throws {
+        @Test("the guide's log stays empty without trouble") func logs() async throws {
             let handler = InMemoryLogHandler()
             let logger = Logger(label: "app") { _ in handler }
             let log = PolicyLogger(logger)
@@ -34,11 +34,11 @@
             #expect(handler.entries.isEmpty)
         }
 
-        @Test("the guide's reasons of a failed call") func failures() {
+        @Test("the guide's error shows its code") func failures() {
             #expect("\(FailureDetail(of: StoreError()))" == "StoreError 7")
         }
 
-        @Test("the guide's levels") func levels() {
+        @Test("the guide's closure sets levels") func levels() {
             let logger = Logger(label: "app") { _ in InMemoryLogHandler() }
             let log = PolicyLogger(logger) { event in
                 switch event.detail.kind {
@@ -50,7 +50,7 @@
             log.flush()
         }
 
-        @Test("the guide's metrics") func metrics() async throws {
+        @Test("the guide's metrics count a call") func metrics() async throws {
             let backend = TestMetrics()
             try await withMetricsFactory(backend) {
                 let metrics = ResilienceMetrics()
@@ -67,7 +67,7 @@
             #expect(backend.counterTotal(label: "resilience_calls_total") == 1)
         }
 
-        @Test("the guide's traces") func traces() async throws {
+        @Test("the guide's tracing makes two spans") func traces() async throws {
             let tracer = InMemoryTracer()
             try await withTracer(tracer) {
                 let pipeline = Pipeline("activities", isIdempotent: true, observers: PolicyObservers(SpanEvents())) {

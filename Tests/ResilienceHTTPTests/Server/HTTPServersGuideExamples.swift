@@ -60,7 +60,7 @@ extension Response {
         func product(_ id: String) async throws -> Response { Response(status: 200, body: id) }
     }
 
-    @Test("a request's deadline and origin travel with its task")
+    @Test("a request's priority and attempt travel with its task")
     func origins() async throws {
         let request = Request(headers: ["priority": "u=5", "x-envoy-attempt-count": "2"])
         func handle(_ request: Request) async throws {

@@ -318,7 +318,7 @@ import Testing
         #expect(try await pass.cursor() == 0)
     }
 
-    @Test("a mutation after the flush's last look, with a pass of its own, is sent (B12)")
+    @Test("a mutation that comes after the flush's last look, with a second pass, is sent (B12)")
     func askedForAtTheLastLook() async throws {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return }
         let (second, box) = (Box<Task<SyncPass.Report, any Error>>(), Box<SyncPass>())

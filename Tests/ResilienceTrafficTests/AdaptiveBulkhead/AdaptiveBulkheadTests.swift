@@ -102,7 +102,7 @@ import Testing
         #expect(byHand.reconfigured(like: bulkhead(.aimd(initial: 10))) === byHand && byHand.isAtRest)
     }
 
-    @Test("another initial limit does not restart the search, another bound does")
+    @Test("another initial limit keeps what was learned; other bounds need a new bulkhead")
     func reconfigured() throws {
         let bulkhead = bulkhead(.aimd(initial: 10))
         try bulkhead.tryAcquire().complete(.throttled)
